@@ -116,7 +116,7 @@ class NewerFormat(ReplaydbgError):
         self.found = found
         self.known = known
         super().__init__(
-            f"{path!r} has format {found} and this replaydbg knows formats up to {known}: update replaydbg to open it."
+            f"{path!r} has format {found} and this replaydbg reads formats up to {known}: update replaydbg to open it."
         )
 
 
@@ -142,8 +142,8 @@ class BlocksMissing(ReplaydbgError):
         self.path = path
         self.directory = directory
         super().__init__(
-            f"{path!r} shares blocks with other recordings, and their directory {directory!r} is not near it: "
-            "copy that as well, or make one file of both with `replaydbg pack` where they are together."
+            f"{path!r} shares blocks with other recordings, but their directory {directory!r} is not beside it: copy "
+            "that directory too, or use `replaydbg pack` where both exist to make one file."
         )
 
 

@@ -43,7 +43,7 @@ class Command:
 
 COMMANDS = {
     "record": Command("running", "run a program and record it"),
-    "replay": Command("running", "run a recording again and check every step against it", replays=True),
+    "replay": Command("running", "replay a recording exactly, and stop at the first difference", replays=True),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),
@@ -216,7 +216,7 @@ def _overview() -> str:
         "usage: replaydbg COMMAND ...\n"
         "       replaydbg prog.py ...    the same as: replaydbg record prog.py ...\n"
         "       replaydbg RECORDING      the same as: replaydbg tui RECORDING, or info where there is no terminal\n\n"
-        "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
+        "Record a Python program once, then replay it exactly, step backwards, and ask which line wrote a value.\n\n"
         f"commands:\n{commands}\n\n"
         "A RECORDING is a path, a name such as run-12, or latest. See `replaydbg COMMAND --help`."
     )

@@ -55,7 +55,7 @@ def _recording(view: View, rest: str) -> None:
     checkpoints = len(view.session.checkpoints())
     view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitations.text}".rstrip())
     if not view.session.is_repeated:
-        view.screen.line("This replay took another path than the one before.", "red")
+        view.screen.line("The control flow of this replay differs from the previous one.", "red")
 
 
 def _displays(view: View, rest: str) -> None:
@@ -67,7 +67,7 @@ def _displays(view: View, rest: str) -> None:
 
 SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "args": (inspecting.arguments, "the arguments of this function"),
-    "breakpoints": (points.breakpoints, "the breakpoints"),
+    "breakpoints": (points.breakpoints, "the breakpoints and watched values"),
     "checkpoints": (motion.marks, "the marks and checkpoints"),
     "display": (_displays, "expressions shown at each stop"),
     "exceptions": (past.exceptions, "exceptions being handled, and those raised before"),
@@ -84,7 +84,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "stack": (inspecting.where, "the stack"),
     "tasks": (past.tasks, "asyncio tasks"),
     "threads": (past.lanes, "the threads"),
-    "watchpoints": (points.breakpoints, "the breakpoints"),
+    "watchpoints": (points.breakpoints, "the breakpoints and watched values"),
 }
 """The subjects of `info`, each with one line of help."""
 

@@ -138,7 +138,7 @@ def _in_frame(view: View, held: Holding, source: str) -> str:
     lane = view.here.lane if view.lane is None else view.lane
     ending = f"{at.function.rpartition('.')[2]}() line {at.line}"
     for root in held.snapshot.roots:
-        if root.label.startswith(f"lane {lane} ") and root.label.endswith(ending):
+        if root.label.startswith(f"thread {lane} ") and root.label.endswith(ending):
             wanted = f"{source} in {root.label}"
             try:
                 find(held, wanted)

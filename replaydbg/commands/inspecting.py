@@ -271,15 +271,17 @@ def compile_statement(text: str) -> None:
 
 
 COMMANDS = (
-    PromptCommand(("where", "w", "bt", "backtrace"), "[N]", "the stack, innermost frame first", where, completes=""),
+    PromptCommand(
+        ("where", "w", "bt", "backtrace"), "[N]", "show the stack, innermost frame first", where, completes=""
+    ),
     PromptCommand(("up", "u"), "[N]", "select the frame that called this one", _up, repeats=True, completes=""),
     PromptCommand(("down", "d"), "[N]", "select the frame that this one called", _down, repeats=True, completes=""),
     PromptCommand(("frame", "f"), "[N]", "select a frame by its number", frame, completes=""),
     PromptCommand(
-        ("list", "l"), "[N | A,B | . | -]", "source lines with how often each ran", list_source, repeats=True
+        ("list", "l"), "[N | A,B | . | -]", "show source lines with how often each ran", list_source, repeats=True
     ),
-    PromptCommand(("longlist", "ll"), "", "the whole function", _longlist, completes=""),
-    PromptCommand(("source",), "NAME", "the source of a function or class", source),
+    PromptCommand(("longlist", "ll"), "", "show the whole function", _longlist, completes=""),
+    PromptCommand(("source",), "NAME", "show the source of a function or class", source),
     PromptCommand(
         ("print", "p", "inspect", "call"),
         "EXPR",
@@ -287,10 +289,15 @@ COMMANDS = (
         print_value,
     ),
     PromptCommand(("pp",), "EXPR", "pretty-print a value", _pretty),
-    PromptCommand(("whatis", "ptype"), "EXPR", "the type of a value", _whatis),
-    PromptCommand(("args", "a"), "", "the arguments of this function", arguments, completes=""),
-    PromptCommand(("locals",), "", "the local variables", local_variables, completes=""),
+    PromptCommand(("whatis", "ptype"), "EXPR", "show the type of a value", _whatis),
+    PromptCommand(("args", "a"), "", "show the arguments of this function", arguments, completes=""),
+    PromptCommand(("locals",), "", "show the local variables", local_variables, completes=""),
     PromptCommand(("display",), "[EXPR]", "show a value at each stop (default: show all now)", _display),
     PromptCommand(("undisplay",), "[N]", "stop showing a value (default: all)", _undisplay, completes=""),
-    PromptCommand(("set",), "var NAME = VALUE | exec-direction WAY", "change the program, or the direction", _set),
+    PromptCommand(
+        ("set",),
+        "var NAME = VALUE | exec-direction WAY",
+        "change a variable of the program, or the direction of commands",
+        _set,
+    ),
 )

@@ -73,7 +73,11 @@ def _landmark(view: View, rest: str) -> None:
         if count in marks or _is_in_own_code(session, count):
             go_to(view, count)
             return
-    what = "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one in {MOST_TRIED} exceptions"
+    what = (
+        "exception of your code or mark"
+        if len(nearest_first) <= MOST_TRIED
+        else f"exception of your code among the nearest {MOST_TRIED} exceptions"
+    )
     raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
 
 
@@ -93,7 +97,7 @@ def _visits(view: View, rest: str) -> None:
         share = texts.percent_text(count, view.here.total)
         view.screen.line(f"{mark} {number:>5}  {texts.moment_text(moment):>8}  {share}")
     if is_more:
-        view.screen.line(f"(more than {MOST_VISITS:,}; these are the first)", "dim")
+        view.screen.line(f"(only the first {MOST_VISITS:,} are shown)", "dim")
 
 
 COMMANDS = (

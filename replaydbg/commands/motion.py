@@ -242,28 +242,28 @@ def _quit(view: View, rest: str) -> NoReturn:
 COMMANDS = (
     _motion(
         ("next", "n"),
-        "to the next line of this function, over calls",
+        "go to the next line of this function, over calls",
         "next",
         "reverse_next",
         is_step=True,
     ),
-    _motion(("step", "s"), "to the next line, into calls", "step", "reverse_step", is_step=True),
+    _motion(("step", "s"), "go to the next line, into calls", "step", "reverse_step", is_step=True),
     _motion(
         ("finish", "fin", "return", "r"),
-        "out of this function, to the next line of its caller",
+        "run to the end of this function: the next line of its caller",
         "finish",
         "reverse_finish",
     ),
-    _motion(("continue", "c", "cont"), "on to the next breakpoint, or the end", "go", "reverse_go"),
+    _motion(("continue", "c", "cont"), "run to the next breakpoint, or the end", "go", "reverse_go"),
     _motion(
         ("reverse-next", "rn", "N"),
-        "to the previous line of this function, over calls",
+        "go back to the previous line of this function, over calls",
         "reverse_next",
         is_step=True,
     ),
-    _motion(("reverse-step", "rs", "S"), "to the previous line, into calls", "reverse_step", is_step=True),
-    _motion(("reverse-finish", "rf", "F"), "back to the line that called this function", "reverse_finish"),
-    _motion(("reverse-continue", "rc", "C"), "back to the last breakpoint, or the start", "reverse_go"),
+    _motion(("reverse-step", "rs", "S"), "go back to the previous line, into calls", "reverse_step", is_step=True),
+    _motion(("reverse-finish", "rf", "F"), "go back to the line that called this function", "reverse_finish"),
+    _motion(("reverse-continue", "rc", "C"), "run back to the last breakpoint, or the start", "reverse_go"),
     PromptCommand(
         ("until", "unt"),
         "[PLACE]",
@@ -285,8 +285,8 @@ COMMANDS = (
     ),
     PromptCommand(("seek-ticks",), "N", "go to the Nth line of the run", _seek_ticks, completes=""),
     PromptCommand(("run",), "[EVENT]", "go to an event (default: the program's first line)", _run, completes="moments"),
-    PromptCommand(("start",), "", "to the program's own first line", _start, completes=""),
-    PromptCommand(("end",), "", "to the program's own last line", _end, completes=""),
+    PromptCommand(("start",), "", "go to the program's own first line", _start, completes=""),
+    PromptCommand(("end",), "", "go to the program's own last line", _end, completes=""),
     PromptCommand(
         ("restart",), "[NAME]", "go to a mark or checkpoint (default: the start)", _restart, completes="marks"
     ),

@@ -34,9 +34,8 @@ def when(view: View, rest: str) -> None:
     """Print where in time this is."""
     here = view.here
     view.screen.line(texts.here_text(view.session, here), "bold")
-    view.screen.line(
-        f"event {here.moment.event:,} of {view.session.index.events:,}, {here.moment.step:,} lines after it"
-    )
+    lines = f"{here.moment.step:,} line{'s' if here.moment.step != 1 else ''}"
+    view.screen.line(f"event {here.moment.event:,} of {view.session.index.events:,}, {lines} after it")
     view.screen.line(f"line {here.count:,} of {here.total:,} of the run")
     seconds = view.session.time_at(here.moment)
     if seconds is not None:
@@ -212,9 +211,7 @@ def lanes(view: View, rest: str) -> None:
     looked_at = view.here.lane if view.lane is None else view.lane
     for lane in view.here.lanes:
         mark = "->" if lane.id == looked_at else "  "
-        state = (
-            "runs" if lane.id == view.here.lane else f"waits for {lane.waits_for}" if lane.waits_for else "could run"
-        )
+        state = "runs" if lane.id == view.here.lane else f"waits for {lane.waits_for}" if lane.waits_for else "runnable"
         top = lane.top
         place = texts.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
         view.screen.line(f"{mark} thread {lane.id}  {lane.name or '(no name)'}  {state}  {place}".rstrip())

@@ -201,7 +201,7 @@ class Prompt:
         for title, group in self._groups.items():
             screen.line(title, "bold")
             for each in group:
-                names = " ".join(each.names[:4])
+                names = ", ".join(each.names[:4])
                 screen.line(f"  {f'{names} {each.usage}'.rstrip():<48} {each.help}")
         screen.line("Anything else is evaluated as Python in a throw-away copy of the program (as is `! STATEMENT`).")
         screen.line(

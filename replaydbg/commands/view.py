@@ -134,7 +134,7 @@ class View:
         lines = self.session.sources.lines(file)
         if not lines:
             if current:
-                self.screen.line(f"(the source of {file} is not at hand)", "dim")
+                self.screen.line(f"(the source of {file} is not available)", "dim")
             return 0
         hits = self.session.index.lines_hit(file)
         first, last = max(first, 1), min(last, len(lines))

@@ -64,7 +64,7 @@ def find_commit(
     try:
         return _find(Setting.of(question, directory), state, is_restart, Store(store), watch)
     except GitFailed as error:
-        raise Inconclusive(f"git cannot do what the search needs: {error}.") from None
+        raise Inconclusive(f"A git command of the search failed: {error}.") from None
 
 
 def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> CommitSearchResult:
@@ -119,8 +119,8 @@ class _CommitSearch:
         history = self._setting.history
         left = self._search(history)
         self._notes += [
-            f"{name[:10]} is bad, but what follows from the other verdicts does not explain it: the failure was "
-            "repaired after it, or has two causes."
+            f"{name[:10]} is bad, which contradicts the other verdicts: the failure was fixed after it, or has two "
+            "causes."
             for name in left.aside
         ]
         looks = tuple(self._state.looks.values())
@@ -206,8 +206,8 @@ class _CommitSearch:
             look = self._state.looks[name]
             if look.verdict is Verdict.BAD and name != culprit and name not in self._setting.history.parents:
                 self._notes.append(
-                    f"{name[:10]}, a parent of {culprit[:10]}, is bad ({look.why}) though the good end comes after it: "
-                    "the failure was repaired in between."
+                    f"{name[:10]}, a parent of {culprit[:10]}, is bad ({look.why}) although the good end is later: "
+                    "the failure was fixed in between."
                 )
 
     def _verify(self) -> None:
@@ -249,7 +249,7 @@ class _CommitSearch:
             if look.verdict is Verdict.BAD:
                 raise Inconclusive(
                     f"{question.good} is not an ancestor of {question.bad}, and {base[:10]}, their merge base, is bad "
-                    f"({look.why}): it was repaired on the way to {question.good}, and no commit made it bad since."
+                    f"({look.why}): it was fixed on the way to {question.good}, and no commit has broken it since."
                 )
             if look.verdict is Verdict.UNDECIDED:
                 self._notes.append(
@@ -280,8 +280,8 @@ class _CommitSearch:
         if not names:
             return ""
         return (
-            f" The program read {names[0]!r}, which differs between the ends, as it was recorded: with "
-            "--data-from-commit it is read from each commit."
+            f" The program read the recorded {names[0]!r}, which differs between the ends; with --data-from-commit "
+            "it reads the file of each commit."
         )
 
     def _about_failures(self, culprit: str) -> list[str]:
@@ -290,8 +290,8 @@ class _CommitSearch:
         if not here or not end or here == end:
             return []
         return [
-            f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
-            "commits that fail differently from the bad end."
+            f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. Use --same-failure "
+            "to skip commits that fail differently from the bad end."
         ]
 
     def _about_shifts(self, culprit: str) -> list[str]:
@@ -300,10 +300,10 @@ class _CommitSearch:
         for name in self._parents(self._setting.history, culprit):
             look = self._state.looks.get(name)
             if look is not None and look.shift:
-                notes.append(f"At {name[:10]} random numbers are taken in another order than recorded: {look.why}.")
+                notes.append(f"At {name[:10]} random numbers are drawn in a different order than recorded: {look.why}.")
             if look is not None and look.clock_shift:
                 notes.append(
-                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}), which "
+                    f"At {name[:10]} the clock is read in a different order than recorded ({look.clock_shift}), which "
                     "may be the only reason why it does not fail."
                 )
         return notes
@@ -319,13 +319,13 @@ class _CommitSearch:
         if unwatched:
             notes.append(
                 f"Earlier verdicts are used; changes in what came from {' and '.join(unwatched)} would not be noticed "
-                "(--restart looks at all commits again)."
+                "(--restart tests all commits again)."
             )
         meanwhile = self._state.changed_meanwhile()
         if meanwhile:
             notes.append(
-                f"{meanwhile!r} changed while the search ran: verdicts from before and after it may differ for that "
-                "reason. Ask again: those from before will not be used."
+                f"{meanwhile!r} changed while the search ran, so verdicts from before and after the change may differ. "
+                "Repeat the search: it will not use the earlier ones."
             )
         return notes
 
@@ -406,7 +406,7 @@ def _passes_needed(bad: CommitLook, question: Question) -> int:
         reached = 1 - chance_of_passing(question.runs, failed=bad.failed, measured=bad.runs)
         raise Inconclusive(
             f"At the bad end {bad.failed} of {bad.runs} runs failed: {question.runs} passing runs make a commit good "
-            f"with a confidence of {reached:.0%}, not {question.confidence:.0%}. About --runs {needed} is needed."
+            f"with a confidence of {reached:.0%}, not {question.confidence:.0%}. Use about --runs {needed}."
         )
     return needed
 

@@ -41,7 +41,7 @@ def parts_of(repository: Repository, question: Question) -> dict[str, str]:
         "ends": ends,
         "program": program,
         "options": (asked, repr(load_settings({"quiet": True}))),
-        "files that are taken along": [content(path) for path in question.taken_along],
+        "files copied with --with": [content(path) for path in question.taken_along],
         "recording": content(question.replay) if question.replay is not None else "",
         "environment": sorted((name, text) for name, text in outside_environment().items() if name not in OF_A_SESSION),
         "user": (os.getuid(), os.getgid()),

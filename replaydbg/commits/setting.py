@@ -113,8 +113,8 @@ def _check_whole(repository: Repository, history: CommitGraph) -> None:
     cut = repository.boundaries().intersection(history.order)
     if cut:
         raise Inconclusive(
-            f"The clone is shallow and lacks what is before {min(cut)[:10]}, which is to be searched: "
-            "`git fetch --unshallow` fetches it."
+            f"The clone is shallow and lacks commits before {min(cut)[:10]} that must be searched: "
+            "`git fetch --unshallow` fetches them."
         )
 
 
@@ -129,7 +129,7 @@ def _complete(
         if not whole.exists() or not whole.is_relative_to(root):
             raise UsageError(f"{str(path)!r} is not in the checkout: --with copies only files of the checkout.")
         if whole == root or ".git" in whole.relative_to(root).parts:
-            raise UsageError(f"{str(path)!r} cannot be taken along: name files or directories of the checkout.")
+            raise UsageError(f"{str(path)!r} cannot be copied: name files or directories of the checkout.")
         taken.append(whole)
     here = root / repository.prefix
     program = tuple(_from_anywhere(word, here, root) for word in without_python(question.program))

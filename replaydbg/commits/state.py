@@ -128,9 +128,9 @@ class State:
         except FileNotFoundError:
             return None
         except (ValueError, OSError) as error:
-            raise UsageError(f"The state {str(self.path)!r} cannot be read: {error}. Name another file.") from None
+            raise UsageError(f"The state {str(self.path)!r} cannot be read: {error}. Use another file.") from None
         if not isinstance(stored, dict) or stored.get("version") != VERSION:
-            raise UsageError(f"{str(self.path)!r} is not the state of a search. Name another file.")
+            raise UsageError(f"{str(self.path)!r} is not the state of a search. Use another file.")
         return stored
 
 

@@ -69,12 +69,12 @@ def assertion_of_test(session: Session) -> Assertion:
     """
     number = frame_of_test(session)
     if number is None:
-        raise UsageError("An expression is needed: this is not the recording of a failed test.")
+        raise UsageError("Give an expression: this is not the recording of a failed test.")
     frame = session.ask.stack()[number]
     source = assertion_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
     if not source:
         raise UsageError(
-            f"An expression is needed: the test failed in a line without assertion ({frame.file}:{frame.line})."
+            f"Give an expression: the test failed in a line without an assertion ({frame.file}:{frame.line})."
         )
     module = session.ask.evaluate("__name__", number).value
     name = str(ast.literal_eval(module.text)) if module is not None else ""

@@ -61,7 +61,9 @@ def parse_moment(
         return Position(max(1, min(round(index.total * share / 100), index.total)))
     match = _NUMBERS.match(word)
     if match is None:
-        raise NoSuchMoment(text, "a moment is an event (120), an event and a step (120:35), 71%, or a name (@exc)")
+        raise NoSuchMoment(
+            text, "a moment is an event (120), an event and lines after it (120:35), 71%, or a name (@exc)"
+        )
     event, step, point = match["event"], match["step"], match["point"]
     if int(event) > index.events:
         raise NoSuchMoment(text, f"the recording has {index.events:,} events")

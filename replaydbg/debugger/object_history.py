@@ -22,7 +22,7 @@ PROBES = 8
 """Snapshots of one round of the search for where an object came to be. Each round divides what is left by them; twice
 as many would save one round of eight, and double the work of the others."""
 
-_IN_FRAME = re.compile(r"(?P<path>.*) in lane (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
+_IN_FRAME = re.compile(r"(?P<path>.*) in thread (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
 
 
 class CodePlace(NamedTuple):

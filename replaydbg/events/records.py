@@ -62,8 +62,8 @@ class Event:
 class ControlKind(Enum):
     """The kind of a control record."""
 
-    SIGNAL_INSIDE = "a signal handler runs inside the next crossing"
-    SIGNAL_BETWEEN = "a signal handler runs between two crossings"
+    SIGNAL_INSIDE = "a signal handler runs inside the next call"
+    SIGNAL_BETWEEN = "a signal handler runs between two calls"
     TIME = "so much time has passed"
     END = "the program ended"
     NOTE = "noted"
@@ -71,7 +71,7 @@ class ControlKind(Enum):
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"
-    CALLBACK = "a callback of the program runs inside the next crossing"
+    CALLBACK = "a callback of the program runs inside the next call"
     LANE_STARTED = "a thread is started"
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
@@ -83,8 +83,8 @@ class SwitchReason(Enum):
     """Why a lane gave way to another one."""
 
     LOCK = "waits for a lock"
-    CROSSING = "waits inside a crossing"
-    PREEMPTED = "had its slice"
+    CROSSING = "waits inside a call"
+    PREEMPTED = "used up its time slice"
     ENDED = "has ended"
 
 

@@ -110,7 +110,7 @@ def _show_recorded(value: Value, limit: int, level: int) -> str:
     if isinstance(value, values.DirectoryEntry):
         return f"<DirEntry {_show(value.name, limit, level)}>"
     if isinstance(value, values.Buffer):
-        return "<bytes that leave>" if value.leaves else "<buffer>"
+        return "<output bytes>" if value.leaves else "<buffer>"
     if isinstance(value, values.OpenFile):
         return "<closed file>" if value.fd is None else f"<file {value.fd}>"
     raise AssertionError(f"no recorded value: {type(value)!r}")

@@ -75,7 +75,7 @@ class Root(NamedTuple):
     """A starting point of the walk."""
 
     label: str
-    """The name of a module, or a lane with the function that runs in it and its line."""
+    """The name of a module, or a thread with the function that runs in it and its line."""
     node: int
     """The index of the module's node, or of the frame's."""
 

@@ -155,10 +155,11 @@ def _why_not(caught: Caught) -> str:
     times = f"{caught.runs:,} run{'s' if caught.runs != 1 else ''}"
     if caught.failures:
         kept = f" {caught.failed.path} is one of them." if caught.failed is not None else ""
-        rate = f"at least {low:.1%} do, most likely"
-        return f"Every one of {times} failed ({rate}): there is nothing to compare it with.{kept}"
+        rate = f"failure rate probably at least {low:.1%}"
+        return f"Every one of {times} failed ({rate}): there is no passing run to compare with.{kept}"
     kept = f" {caught.passed.path} is one of them." if caught.passed is not None else ""
-    return f"None of {times} failed (at most {high:.1%} do, most likely): try more, --chaos, or --fails PATTERN.{kept}"
+    rate = f"failure rate probably at most {high:.1%}"
+    return f"None of {times} failed ({rate}): try a larger -n, --chaos, or --fails.{kept}"
 
 
 class _Hunter:

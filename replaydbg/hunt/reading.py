@@ -80,7 +80,7 @@ def _check(good: Recording, bad: Recording) -> None:
         raise NotComparable(f"They were made with Python {one.python.version} and with {two.python.version}.")
     for recording in (good, bad):
         if not recording.ok or recording.end is None or recording.end.reason:
-            why = recording.problems[0] if recording.problems else "Its program had not ended."
+            why = recording.problems[0] if recording.problems else "It has no end: its program was still running."
             if recording.end is not None and recording.end.reason:
                 why = f"It ends early: {recording.end.reason}."
             raise NotComparable(f"{recording.name!r} is incomplete, and does not show how the run ended. {why}")

@@ -226,7 +226,7 @@ class _CauseSearch:
 
     def _confirmed(self, bench: Bench, reverse: Bench, inputs: tuple[Input, ...]) -> tuple[Replayed, ...]:
         """Replay both runs with and without these inputs."""
-        what = "this" if len(inputs) == 1 else "these"
+        what = "this input" if len(inputs) == 1 else "these inputs"
         found = confirmed(
             bench,
             [
@@ -249,7 +249,7 @@ class _CauseSearch:
                 alike = elapsed(alike)
             gates = ", ".join(dict.fromkeys(each.gate or each.kind.value for each in inputs))
             if len(alike) > len(inputs):
-                whole = (f"the good run with all answers of {gates} from the bad run", Trial(alike), FAILS)
+                whole = (f"the good run with all results of {gates} from the bad run", Trial(alike), FAILS)
                 again = confirmed(reverse, [whole])
                 back = (back[0], again[0]) if again[0].is_confirmed else back
         return (*found, *back)
@@ -283,7 +283,7 @@ class _CauseSearch:
                 bench,
                 [
                     ("the good run as recorded", Trial(()), PASSES),
-                    ("the good run with these from the bad run", Trial(found), FAILS),
+                    ("the good run with these inputs from the bad run", Trial(found), FAILS),
                 ],
             )
             return self._flip(found, is_from_bad=True, replays=replays)
@@ -293,7 +293,7 @@ class _CauseSearch:
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
             why = "no other thread schedule that was tried made the bad run pass"
             return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
-        return self._flip(reason=f"With all that differs from the good run, the bad run {describe(everything)}")
+        return self._flip(reason=f"With every differing input of the good run, the bad run {describe(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.kind is not InputKind.SCHEDULE or bool(self.twins.bad_side.preemptions))

@@ -87,7 +87,7 @@ class SealedFile:
         path = str(self._file.path)
         data = self._file.read(0, FILE_HEADER)
         if not data.startswith(MAGIC):
-            raise NotARecording(path, "it does not begin like one" if data else "it is empty")
+            raise NotARecording(path, "its first bytes are not those of a recording" if data else "it is empty")
         head = unpack_head(data)
         if not head.is_sound:
             self.problems["Its first 32 bytes are damaged."] = True

@@ -29,12 +29,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="record the tests: `on` keeps a recording of each, `retain-on-failure` of those that fail, `retry` also "
         "of the later attempts of tests that are run again; `off` (default) records nothing",
     )
-    group.addoption("--replaydbg-dir", metavar="DIR", default=None, help="where they go (default: test-results)")
+    group.addoption(
+        "--replaydbg-dir", metavar="DIR", default=None, help="directory of the recordings (default: test-results)"
+    )
     group.addoption(
         "--replaydbg-wait",
         metavar="SECONDS",
         default=None,
-        help="how long the end of the session may wait until recordings are replayed and explained (default: 10)",
+        help="how long the session waits at its end for recordings to be replayed and analysed (default: 10)",
     )
     group.addoption(
         "--replaydbg-bisect",
@@ -42,10 +44,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="for each failing assertion, find the line after which it became false",
     )
-    parser.addini("replaydbg_bisect", "whether failing assertions are bisected", type="bool", default=False)
+    parser.addini(
+        "replaydbg_bisect",
+        "for each failing assertion, find the line after which it became false",
+        type="bool",
+        default=False,
+    )
     parser.addini("replaydbg", "which recordings of tests are kept: off, on, retain-on-failure, retry", default="off")
-    parser.addini("replaydbg_dir", "where recordings of tests go", default="test-results")
-    parser.addini("replaydbg_wait", "seconds for which the end of the session may wait for recordings", default="10")
+    parser.addini("replaydbg_dir", "directory of the recordings", default="test-results")
+    parser.addini(
+        "replaydbg_wait",
+        "seconds that the session waits at its end for recordings to be replayed and analysed",
+        default="10",
+    )
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -45,7 +45,7 @@ def wait_of(config: pytest.Config) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        raise pytest.UsageError(f"replaydbg_wait = {text!r} is not a number of seconds") from None
+        raise pytest.UsageError(f"replaydbg_wait = {text!r} must be a number of seconds") from None
     if not seconds >= 0:  # NaN, too
-        raise pytest.UsageError(f"replaydbg_wait = {text!r}: nothing waits so long; 0 does not wait at all")
+        raise pytest.UsageError(f"replaydbg_wait = {text!r} must be at least 0 seconds")
     return seconds

@@ -19,7 +19,7 @@ def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: boo
     if found.looks:
         yield from drawn([_probes(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
     if reproduce:
-        yield f"Go there: {reproduce}"
+        yield f"{'Go there' if found.culprit is not None else 'Open it'}: {reproduce}"
 
 
 def summary_lines(session: Session, found: Bisected) -> Iterator[str]:
@@ -82,8 +82,8 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         place = place_text(session, culprit.file, culprit.line, culprit.function)
         share = percent_text(culprit.count, session.index.total)
         is_one_of_some = found.unfit or found.has_unseen
-        since = "first after" if found.is_monotone else "after" if is_one_of_some else "for good after"
-        since = "for a while after" if found.healed is not None else since
+        since = "first true after" if found.is_monotone else "true after" if is_one_of_some else "true for good after"
+        since = "true for a while after" if found.healed is not None else since
         yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  thread {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:
         yield f"{found.predicate}: already true at {moment_text(found.first)}, where the search begins."
@@ -103,7 +103,7 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         if session.index.count(found.last) >= session.index.total:
             yield "The effect of the very last line cannot be seen: no line runs after it."
         if found.unfit:
-            yield (f"But it was true at {_moments(found.unfit)}: try --to up to there, or --linear.")
+            yield f"But it was true at {_moments(found.unfit)}: use --to with that moment, or --linear."
         elif not found.is_exact and not found.note:
             yield "It may have been true for a while before that: --linear checks every line in between."
 
@@ -113,7 +113,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
         yield f"  -> {culprit.line}  {culprit.source}"
     changed = [each for each in culprit.values if each.before != each.after]
     for each in (changed or list(culprit.values))[:MOST_VALUES]:
-        before, after = (_short(text) or "(not there)" for text in (each.before, each.after))
+        before, after = (_short(text) or "(not set)" for text in (each.before, each.after))
         yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
     if culprit.before is Verdict.UNDECIDED:
         why = f": {culprit.before_reason}" if culprit.before_reason else ""
@@ -151,7 +151,7 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
     if found.healed is not None:
         lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
         yield (
-            f"It healed: good again after {_change_text(session, found.healed)}, {lines_between:,} "
+            f"That was temporary: good again after {_change_text(session, found.healed)}, {lines_between:,} "
             f"line{'s' if lines_between != 1 else ''} later."
         )
         if found.passing:
@@ -163,7 +163,8 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
         )
     if found.unfit and found.culprit is not None:
         yield (
-            f"It changes more than once: {_moments(found.unfit)} contradict a single change. This is one such line; "
+            f"It changes more than once: the probes at {_moments(found.unfit)} contradict a single change. This is one "
+            "such line; "
             "--linear finds the first, --all lists all."
         )
     if found.note:

@@ -79,7 +79,7 @@ def _culprit_lines(found: CommitSearchResult) -> list[str]:
 
 def _next(found: CommitSearchResult) -> list[str]:
     looks = len(found.looks)
-    lines = ["", f"{looks} looks at {found.total} commits, including both ends."]
+    lines = ["", f"Tested {looks} commits, including both ends, to search {found.total}."]
     if found.passes_needed > 1:
         lines.append(f"A commit counted as good after {found.passes_needed} passing runs.")
     commands = reproduction_commands(found)

@@ -109,9 +109,13 @@ def _change_text(change: Change) -> str:
     if change.kind == REMOVED:
         return change.before
     if change.kind == REORDERED:
-        return f"{change.after}, in another order"
+        return f"{change.after}, in a different order"
     if change.kind == REPLACED:
-        return f"another {change.after}" if change.before == change.after else f"{change.before} -> {change.after}"
+        return (
+            f"{change.after} (a different object)"
+            if change.before == change.after
+            else f"{change.before} -> {change.after}"
+        )
     if change.kind == RETYPED:
         return f"the same object, {short(change.type_before)} -> {short(change.type_after)}"
     if change.before == change.after:

@@ -43,7 +43,7 @@ def hunt_lines(found: HuntReport) -> Iterator[str]:
     """Yield the failure rate, the recordings, and the command for the next step."""
     low, high = found.caught.rate
     failures, runs = found.caught.failures, found.caught.runs
-    yield f"{failures} of {runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence."
+    yield f"{failures} of {runs} runs failed (95 % confidence interval: {low:.1%} to {high:.1%})."
     for kind, kept in (("failed", found.failed), ("passed", found.passed)):
         if kept is not None:
             yield f"{kind}: {kept.name} ({_details(kept)})"
@@ -52,7 +52,7 @@ def hunt_lines(found: HuntReport) -> Iterator[str]:
     if found.more:
         yield f"failed, too: {', '.join(each.name for each in found.more)}"
     if found.following:
-        yield f"What made the difference: replaydbg {' '.join(map(quoted, found.following))}"
+        yield f"Find the cause: replaydbg {' '.join(map(quoted, found.following))}"
 
 
 def _details(kept: KeptRun) -> str:

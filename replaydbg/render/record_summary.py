@@ -23,7 +23,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
         lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
     if result.problem:
         lines.append(f"replaydbg: {result.problem}.")
-    lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
+    lines.append(f"replaydbg: to replay it: replaydbg replay {quoted(name)}")
     if is_held:
         lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
     return lines

@@ -111,7 +111,7 @@ def _sections(found: RecordingsReport) -> Iterator[Table]:
         yield _behaviour_section(found, found.comparison.first)
     ways = [(f"replaydbg {' '.join(map(quoted, words))}",) for words in travels(found)]
     if ways:
-        yield Table("Go there", ("command",), tuple(ways))
+        yield Table("Open the recordings there", ("command",), tuple(ways))
 
 
 def _code_section(code: CodeDifference) -> Table:
@@ -128,9 +128,9 @@ def _code_section(code: CodeDifference) -> Table:
     elif code.bad_passes is not None:
         notes.append("With the sources of the good run, the bad run still fails.")
     if code.good_fails:
-        notes.append("With the sources of the bad run, the good run fails like it.")
+        notes.append("With the sources of the bad run, the good run fails in the same way.")
     elif code.good_fails is not None:
-        notes.append("With the sources of the bad run, the good run does not fail like it.")
+        notes.append("With the sources of the bad run, the good run does not fail in the same way.")
     if code.why:
         notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
     title = f"Cause of the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
@@ -154,7 +154,7 @@ def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
 
 
 def _flip_notes(flip: Flip) -> Iterator[str]:
-    these = "this alone" if len(flip.inputs) == 1 else "these alone"
+    these = "this input alone" if len(flip.inputs) == 1 else "these inputs alone"
     is_schedule = any(each.kind is InputKind.SCHEDULE for each in flip.inputs)
     if is_schedule and flip.preemptions:
         yield "Without preemptions the bad run passes; with only those above it fails."
@@ -167,16 +167,16 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
     elif is_schedule and len(flip.inputs) == 1:
         yield "Without preemptions, and everything else unchanged, the bad run passes."
     elif flip.is_from_bad:
-        yield f"With {these} from the bad run, the good run fails like it."
+        yield f"With {these} from the bad run, the good run fails in the same way."
     else:
-        yield f"With {these} from the good run, the bad run passes like it."
+        yield f"With {these} from the good run, the bad run passes."
     if "lane" in dict(flip.liberties) and not is_schedule:
         yield "The thread schedule differed there as well: that may be the cause."
     if flip.explained.of > 1:
         yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
     for other in flip.others[:MOST]:
         names = ", ".join(dict.fromkeys(each.gate or f"{each.kind.value} {each.name}".strip() for each in other))
-        how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
+        how = "" if len(other) == 1 else f"{len(other)} results of " if other[0].gate else f"{len(other)} of "
         yield f"The same holds for other inputs: {how}{names}."
     if flip.is_cut:
         yield "The limit of trials was reached; a smaller set may exist."
@@ -207,7 +207,7 @@ def _preemption_rows(
 ) -> Iterator[tuple[str, str, str]]:
     name = _lane_text(each.lane)
     if at is None:
-        yield f"{name} was interrupted", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
+        yield f"{name} was interrupted", f"{each.ticks:,} ticks after event {each.after:,}", ""
         return
     before = f" before {at.resumed.file}:{at.resumed.line}" if at.resumed is not None else ""
     place = f"{at.place.file}:{at.place.line} in {at.place.function}"
@@ -222,11 +222,11 @@ def _preemption_rows(
 def _turn_rows(found: RecordingsReport, each: OtherTurn, took: TurnOrder | None) -> Iterator[tuple[str, str, str]]:
     late = _lane_text(each.instead_key)
     if took is None or not took.first:
-        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} went on before {late}", ""
+        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} continued before {late}", ""
         return
     lanes = [ran.lane for ran in took.first]
     names = [_lane_text(found.twins.bad_side.lanes.get(lane, ())) for lane in lanes if lane or not any(lanes)]
-    yield f"{', '.join(dict.fromkeys(names))} went on before {late}", "", f"({moment_text(took.moment)})"
+    yield f"{', '.join(dict.fromkeys(names))} continued before {late}", "", f"({moment_text(took.moment)})"
     for ran in took.first[:MOST]:
         yield "", f"  {_ran_text(found, ran)}", ""
     for ran in took.then[:MOST]:
@@ -244,13 +244,13 @@ def _inputs_section(found: RecordingsReport) -> Table:
     inputs = found.comparison.inputs
     gates = Counter(event_of(found, each).gate for each in inputs if each.kind is InputKind.ANSWER)
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(MOST))
-    answers = f"{sum(gates.values()):,} answers ({common})" if gates else ""
+    answers = f"{sum(gates.values()):,} results of calls ({common})" if gates else ""
     if found.flip is not None and not found.flip.reason:
         others = [f"{each.kind.value} {each.name}".strip() for each in inputs if each.kind is not InputKind.ANSWER]
         return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
     rows = [row for each in _worth_listing(inputs) for row in _input_rows(found, each)]
-    notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
-    return Table("Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
+    notes = (f"{sum(gates.values()):,} results of calls differ in total: {common}.",) if gates else ()
+    return Table(f"Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
 def _worth_listing(inputs: Sequence[Input]) -> list[Input]:
@@ -285,8 +285,8 @@ def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
     turns = zip(found.twins.good_side.turns, found.twins.bad_side.turns, strict=False)
     first = next(((one, two) for one, two in turns if (one.lane, one.to) != (two.lane, two.to)), None)
     if first is None:
-        return "at one place", "at another one"
-    good, bad = (f"after {_lane_text(turn.lane)} {_lane_text(turn.to)} goes on" for turn in first)
+        return "in one order", "in another order"
+    good, bad = (f"after {_lane_text(turn.lane)} {_lane_text(turn.to)} continues" for turn in first)
     return good, bad
 
 
@@ -346,24 +346,30 @@ def _memory_section(apart: MemoryDifference) -> Table:
 
 def _values(each: Change) -> tuple[str, str]:
     if each.before != each.after:
-        return each.before or "nothing", each.after or "nothing"
+        return each.before or "(not set)", each.after or "(not set)"
     # Of a long value only the beginning may be shown.
     return (
         each.before,
-        "its items in another order" if each.kind == REORDERED else "a different value with the same beginning",
+        "the same items in a different order"
+        if each.kind == REORDERED
+        else "a different value with the same beginning",
     )
 
 
 def _turn_section(turn: TurningPoint) -> Table:
     ways = [
-        f"goes on to {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
+        f"continues at {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
         for each in (turn.good, turn.bad)
     ]
     rows = (
-        (f"{turn.place.file}:{turn.place.line} in {turn.place.function}", turn.source, f"({moment_text(turn.moment)})"),
+        (
+            f"after {turn.place.file}:{turn.place.line} in {turn.place.function}",
+            turn.source,
+            f"({moment_text(turn.moment)})",
+        ),
     )
     notes = (f"With the inputs of the good run, the bad run {ways[0]}; as recorded, it {ways[1]}.",)
-    return Table("First difference in control flow, after", ("line", "source", "moment"), rows, notes=notes)
+    return Table("First difference in control flow", ("line", "source", "moment"), rows, notes=notes)
 
 
 def travels(found: RecordingsReport) -> Iterator[list[str]]:

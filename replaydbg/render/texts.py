@@ -157,13 +157,13 @@ def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
     verb = "was passed as an argument" if why.is_argument else "was bound" if why.is_binding else "was written"
     verb += " again with an equal value" if why.is_equal else ""
     if why.changed is not None and why.count < why.changed.count:
-        verb += " by a line that began earlier"
+        verb += " (the line had begun earlier)"
     place = place_text(session, why.file, why.line, why.function)
     share = percent_text(why.count, session.index.total)
     yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
     yield from (WhyLine(each) for each in _write_lines(session, why))
     if why.content is not None:
-        yield WhyLine("The object itself changed last elsewhere:")
+        yield WhyLine("The content of the object was last changed elsewhere:")
         yield from why_report(session, why.content)
 
 

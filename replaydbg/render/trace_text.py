@@ -16,14 +16,14 @@ GATES, FUNCTIONS = 12, 3
 RECORDING_ONLY, REPLAY_ONLY = "in the recording only", "in the replay only"
 UNEQUAL, BOTH = "in both, but not as often", "in both"
 _ALONE = (
-    "work that one of the two does and the other does not. If it fills a cache, counts anything or imports a module, "
-    "the program goes another way later"
+    "only one of the two runs did this work. If it fills a cache, counts something or imports a module, "
+    "the control flow can differ later"
 )
 MEANINGS = {
     RECORDING_ONLY: _ALONE,
     REPLAY_ONLY: _ALONE,
     UNEQUAL: _ALONE,
-    BOTH: "both do this work. What it asks of the outside is not in the log",
+    BOTH: "both runs did this work. Its own calls to the outside are not recorded",
 }
 """What Python code inside a crossing means for a user."""
 
@@ -59,7 +59,7 @@ class Traced:
 
     def gate(self, number: int) -> str:
         """Return the name of a gate."""
-        return self.gates[number - 1] if 0 < number <= len(self.gates) else "no gate"
+        return self.gates[number - 1] if 0 < number <= len(self.gates) else "an unknown call"
 
 
 def trace_lines(found: Traced) -> list[str]:
@@ -87,7 +87,7 @@ def _how_far(found: Traced) -> str:
     if found.result.ended_early:
         return f", up to where the recording ends: {found.result.ended_early}"
     ending = found.compared.ending
-    return "" if ending is TraceEnd.WHOLE else f", and then nothing was compared: {ending.value}"
+    return "" if ending is TraceEnd.WHOLE else f"; the rest was not compared: {ending.value}"
 
 
 def _difference(found: Traced, difference: TraceDifference) -> list[str]:
@@ -98,7 +98,7 @@ def _difference(found: Traced, difference: TraceDifference) -> list[str]:
     lines.append(f"  {'recorded':<{width}}  {_side(found, difference.recorded)}")
     lines.append(f"  {'replayed':<{width}}  {_side(found, difference.replayed)}")
     if difference.common:
-        lines += ["", "What both did before it:"]
+        lines += ["", "Both runs before it:"]
         lines += [f"  {_side(found, side)}" for side in difference.common]
     return lines
 
@@ -106,7 +106,7 @@ def _difference(found: Traced, difference: TraceDifference) -> list[str]:
 def _side(found: Traced, side: TraceSide) -> str:
     item = side.item
     if item is None:
-        return "nothing more: the run was killed"
+        return "(nothing: the run was killed)"
     if item.kind is Kind.END:
         return "the end of the run"
     if item.kind is Kind.EVENT:
@@ -124,7 +124,7 @@ def _lint(found: Traced) -> list[str]:
         return ["No Python function was called inside a recorded call."]
     groups: dict[tuple[str, str], list[InsideBoth]] = {}
     for each in found.insides:
-        gate = found.gate(each.key.gate) if each.key.gate else "the tool's own work"
+        gate = found.gate(each.key.gate) if each.key.gate else "replaydbg's own code"
         groups.setdefault((gate, _mode(each)), []).append(each)
     lines = ["Python functions called inside recorded calls, where nothing is recorded or counted:"]
     for (gate, mode), functions in [*groups.items()][:GATES]:
@@ -136,7 +136,7 @@ def _lint(found: Traced) -> list[str]:
         lines.append(f"  and inside {len(groups) - GATES} more (--json has all)")
     modes = {mode for _, mode in groups}
     meanings = [f"  {mode}: {text}." for mode, text in MEANINGS.items() if mode in modes]
-    return [*lines, "", "What it means:", *meanings]
+    return [*lines, "", "Meaning:", *meanings]
 
 
 def _function(each: InsideBoth) -> str:

@@ -40,45 +40,54 @@ class KeyAction:
 def _moves() -> tuple[KeyAction, ...]:
     moving = "Moving"
     return (
-        KeyAction("next", "n", "order('next')", "to the next line of this function", moving, "next"),
-        KeyAction("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
-        KeyAction("finish", "f", "order('finish')", "out of this function", moving, "finish"),
-        KeyAction("continue", "c", "order('continue')", "to the next breakpoint, or the end", moving, "continue"),
+        KeyAction("next", "n", "order('next')", "go to the next line of this function", moving, "next"),
+        KeyAction("step", "s", "order('step')", "go to the next line, into calls", moving, "step"),
+        KeyAction("finish", "f", "order('finish')", "run to the end of this function", moving, "finish"),
+        KeyAction("continue", "c", "order('continue')", "run to the next breakpoint, or the end", moving, "continue"),
         KeyAction(
-            "reverse-next", "N", "order('reverse-next')", "back to the previous line of this function", moving, "back"
+            "reverse-next",
+            "N",
+            "order('reverse-next')",
+            "go back to the previous line of this function",
+            moving,
+            "back",
         ),
-        KeyAction("reverse-step", "S", "order('reverse-step')", "back to the line that ran before this one", moving),
-        KeyAction("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
+        KeyAction("reverse-step", "S", "order('reverse-step')", "go back to the line that ran before this one", moving),
+        KeyAction(
+            "reverse-finish", "F", "order('reverse-finish')", "go back to the line that called this function", moving
+        ),
         KeyAction(
             "reverse-continue",
             "C",
             "order('reverse-continue')",
-            "back to the previous breakpoint, or the start",
+            "run back to the previous breakpoint, or the start",
             moving,
         ),
-        KeyAction("run-to", "t", "run_to('advance')", "forward to the line under the cursor", moving),
-        KeyAction("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
-        KeyAction("previous-snapshot", "[", "order('snapshot previous')", "to the previous snapshot", moving),
-        KeyAction("next-snapshot", "]", "order('snapshot next')", "to the next snapshot", moving),
-        KeyAction("previous-landmark", "{", "order('landmark previous')", "to the previous exception or mark", moving),
-        KeyAction("next-landmark", "}", "order('landmark next')", "to the next exception or mark", moving),
-        KeyAction("start", "g", "order('start')", "to the program's first line", moving),
-        KeyAction("end", "G", "order('end')", "to the program's last line", moving),
-        KeyAction("failure", "e", "failure", "to where the program failed", moving, "exception"),
-        KeyAction("seek", "%", "ask_seek", "to a moment", moving),
-        KeyAction("back", "backspace", "order('back')", "to the position before the last move", moving),
+        KeyAction("run-to", "t", "run_to('advance')", "run forward to the line under the cursor", moving),
+        KeyAction("reverse-run-to", "T", "run_to('reverse-advance')", "run back to the line under the cursor", moving),
+        KeyAction("previous-snapshot", "[", "order('snapshot previous')", "go to the previous snapshot", moving),
+        KeyAction("next-snapshot", "]", "order('snapshot next')", "go to the next snapshot", moving),
+        KeyAction(
+            "previous-landmark", "{", "order('landmark previous')", "go to the previous exception or mark", moving
+        ),
+        KeyAction("next-landmark", "}", "order('landmark next')", "go to the next exception or mark", moving),
+        KeyAction("start", "g", "order('start')", "go to the program's first line", moving),
+        KeyAction("end", "G", "order('end')", "go to the program's last line", moving),
+        KeyAction("failure", "e", "failure", "go to where the program failed", moving, "exception"),
+        KeyAction("seek", "%", "ask_seek", "go to a moment", moving),
+        KeyAction("back", "backspace", "order('back')", "go to the position before the last move", moving),
     )
 
 
 def _looks() -> tuple[KeyAction, ...]:
-    looking = "Looking"
+    looking = "Inspecting"
     return (
         KeyAction("up", "u", "order('up')", "select the caller's frame", looking),
         KeyAction("down", "d", "order('down')", "select the frame called from this one", looking),
-        KeyAction("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
-        KeyAction("history", "v", "history", "every value that it had over the run", looking),
+        KeyAction("who-wrote", "W", "who_wrote", "show which line wrote the selected value", looking, "who wrote"),
+        KeyAction("history", "v", "history", "show every value of the selected variable over the run", looking),
         KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
-        KeyAction("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
+        KeyAction("heap-diff", "D", "ask_diff", "show what changed in memory since another moment", looking, "diff"),
         KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
         KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
         KeyAction("search", "/", "ask_search", "search in the source", looking),
@@ -88,21 +97,29 @@ def _looks() -> tuple[KeyAction, ...]:
 def _more() -> tuple[KeyAction, ...]:
     more = "More"
     return (
-        KeyAction("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
+        KeyAction(
+            "breakpoint", "b", "breakpoint", "set or remove a breakpoint at the line under the cursor", more, "break"
+        ),
         KeyAction("mark", "m", "ask_mark", "name this moment", more),
         KeyAction("marks", "'", "pick_mark", "go to a mark", more),
         KeyAction("copy", "y", "copy_moment", "copy this moment as a link", more),
         KeyAction("command", ":", "ask_command", "type a debugger command, or Python", more, "command"),
-        KeyAction("help", "?", "help", "help for the focused panel", more, "help"),
+        KeyAction("help", "?", "help", "show help for the focused panel", more, "help"),
         KeyAction("quit", "q", "quit", "quit", more, "quit"),
         KeyAction("delete", "delete", "delete", "delete the selected watch, mark or breakpoint", more),
         KeyAction("cancel", "escape", "cancel", "cancel a long operation", more),
-        KeyAction("panel-1", "1", "panel(1)", "the source", "Panels"),
-        KeyAction("panel-2", "2", "panel(2)", "stack, threads, tasks", "Panels"),
-        KeyAction("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
-        KeyAction("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
-        KeyAction("panel-5", "5", "panel(5)", "the timeline", "Panels"),
-        KeyAction("panel-6", "6", "panel(6)", "output, console, events, notes; press again for the next tab", "Panels"),
+        KeyAction("panel-1", "1", "panel(1)", "panel 1: the source", "Panels"),
+        KeyAction("panel-2", "2", "panel(2)", "panel 2: stack, threads, tasks", "Panels"),
+        KeyAction("panel-3", "3", "panel(3)", "panel 3: locals and watches", "Panels"),
+        KeyAction("panel-4", "4", "panel(4)", "panel 4: heap diff and holders", "Panels"),
+        KeyAction("panel-5", "5", "panel(5)", "panel 5: the timeline", "Panels"),
+        KeyAction(
+            "panel-6",
+            "6",
+            "panel(6)",
+            "panel 6: output, console, events, notes; press again for the next tab",
+            "Panels",
+        ),
     )
 
 

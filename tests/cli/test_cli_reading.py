@@ -375,7 +375,7 @@ def test_the_way_to_a_recorded_program_is_short() -> None:
         ({"a": [1, {2}]}, "{'a': [1, {2}]}"),
         (list(range(20)), "[0, 1, 2, 3, 4, 5, 6, 7, ...]"),
         ([[[[[1]]]]], "[[[[[...]]]]]"),
-        (values.Buffer(True), "<bytes that leave>"),
+        (values.Buffer(True), "<output bytes>"),
         (values.Buffer(False), "<buffer>"),
         (values.OpenFile(None), "<closed file>"),
         (values.OpenFile(3), "<file 3>"),

@@ -120,7 +120,7 @@ def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: 
 
     assert replayed.status == 4, replayed.stderr
     lines = replayed.stderr.splitlines()
-    shown = "_io.FileIO.write(<file 1>, <bytes that leave>)"
+    shown = "_io.FileIO.write(<file 1>, <output bytes>)"
     assert f"  recorded: {shown}" in lines
     assert f"  observed: {shown} with other bytes: b'second\\n'" in lines
     _, *words = shlex.split(lines[-1].partition("this point: ")[2])

@@ -300,7 +300,7 @@ def test_too_few_runs_for_a_rare_failure(tmp_path: Path, home: dict[str, str]) -
     done = bisect(repository, home, "--good", "v1", "--bad", "v3", "--runs", "5", "--", "run.py")
 
     assert done.returncode == 3
-    assert "1 of 5 runs failed" in done.stderr and "is needed" in done.stderr
+    assert "1 of 5 runs failed" in done.stderr and "Use about --runs" in done.stderr
 
 
 def test_the_order_of_sets_is_no_difference_between_commits(tmp_path: Path, home: dict[str, str]) -> None:

@@ -316,7 +316,7 @@ def test_one_more_random_number_is_no_culprit(tmp_path: Path, home: dict[str, st
     told = {look["subject"].removeprefix("Change "): look for look in facts["looks"]}
     assert told["v1"]["random_numbers_shift"] == "it takes 1 random number, and 2 were taken in the recorded run"
     assert "does not fail with" in told["v2"]["why"] and "other seeds" in told["v2"]["why"]
-    assert any("random numbers are taken in another order" in note for note in facts["notes"])
+    assert any("random numbers are drawn in a different order" in note for note in facts["notes"])
 
 
 def test_random_numbers_that_have_not_shifted_are_no_doubt(tmp_path: Path, home: dict[str, str]) -> None:
@@ -368,7 +368,7 @@ def test_a_shift_of_the_clock_is_said(tmp_path: Path, home: dict[str, str]) -> N
     confirmed = found(repository, home, "--good", "v1", "--bad", "v4", "--replay", recording, "--confirm", "2")
 
     assert suspects(facts) == suspects(confirmed) == ["v3"]
-    assert any("the clock is read in another order than recorded" in note for note in facts["notes"])
+    assert any("the clock is read in a different order than recorded" in note for note in facts["notes"])
     assert any("Confirmed by real runs: the program fails at" in note for note in confirmed["notes"])
     assert confirmed["recordings"]["bad"] and confirmed["recordings"]["good"]
 

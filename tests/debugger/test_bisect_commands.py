@@ -39,7 +39,7 @@ def bisect(recording: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_it_names_the_line_and_how_to_go_there(bisect: Any) -> None:
     told = bisect("--bad", LOST)
     head, source, values, *rest = told.splitlines()
-    assert head.startswith(f"{LOST}: for good after ")
+    assert head.startswith(f"{LOST}: true for good after ")
     assert "bank.py:" in head
     assert "accounts[giver] -= 1" in source
     assert values.split() == ["sum(accounts.values())", "1000", "->", "999"]
@@ -51,7 +51,7 @@ def test_its_json_and_its_markdown_say_the_same(bisect: Any) -> None:
     assert (told["schema_version"], told["kind"], told["outcome"], told["answer"]) == (1, "snapshots", "found", "found")
     assert told["culprit"]["source"] == "accounts[giver] -= 1  # <- fee"
     assert not told["is_monotone"]
-    assert bisect("--bad", LOST, "--md").startswith(f"**{LOST}: for good after {told['culprit']['moment']} ")
+    assert bisect("--bad", LOST, "--md").startswith(f"**{LOST}: true for good after {told['culprit']['moment']} ")
 
 
 def test_all_changes_are_listed(bisect: Any) -> None:
@@ -83,7 +83,7 @@ def test_what_makes_no_sense_gets_a_sentence(bisect: Any, words: tuple[str, ...]
 def test_the_prompt_goes_to_the_line(recording: Path) -> None:
     with Session(recording) as session:
         typed = Typed.at("@end", session)
-        assert "for good after" in typed(f"bisect {LOST}")
+        assert "true for good after" in typed(f"bisect {LOST}")
         assert session.here.top is not None
         assert session.here.top.function == "fee"
         assert "usage: bisect" in typed("bisect")
@@ -93,7 +93,7 @@ def test_the_prompt_takes_the_words_of_the_command_line(recording: Path) -> None
     with Session(recording) as session:
         typed = Typed.at("@end", session)
 
-        assert "first after" in typed("bisect --check transfer < 2 --linear")
+        assert "first true after" in typed("bisect --check transfer < 2 --linear")
         first = session.here.count
         assert "not true at" in typed(f"bisect transfer > 1 --to {moment_text(session.here.moment)}")
         assert "bad" in typed("bisect transfer > 1 --all")

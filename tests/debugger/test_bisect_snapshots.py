@@ -149,7 +149,7 @@ def test_each_line_cannot_be_told_where_asking_there_changes_the_answer(tmp_path
         assert "inconclusive" in " ".join(headline(session, sometime))
         at_last = session.run.bisect(predicates.bad_if("left.pop() < 120"), linear=True)
         assert (at_last.is_exact, at_last.is_monotone) == (False, False)
-        assert "first after" not in " ".join(headline(session, at_last))
+        assert "first true after" not in " ".join(headline(session, at_last))
         assert "could not be checked" in at_last.note
         told = facts(session, at_last)
         assert (told["is_monotone"], told["passing"]) == (None, None)

@@ -216,7 +216,7 @@ def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected
     healed_before = expected.index(wanted) if lasting is not None else len(expected) - 1
     assert found.passing == healed_before
     told = "\n".join(lines(recorded.session, found, ""))
-    assert ("It healed: good again after" in told) == (lasting is None)
+    assert ("That was temporary: good again after" in told) == (lasting is None)
     assert ("good again after" in told) == (lasting is None or healed_before > 0)
 
 
@@ -270,7 +270,7 @@ def told_by(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST)
-    assert "for good after" in told.splitlines()[0]
+    assert "true for good after" in told.splitlines()[0]
     assert "200 -> 199" in told
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
     assert "It was already true 30 times for a while" in told
@@ -278,14 +278,14 @@ def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsy
 
 def test_the_first_one_of_all_is_told_with_where_it_healed(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--linear")
-    assert "for a while after" in told.splitlines()[0]
-    assert "It healed: good again after" in told
+    assert "true for a while after" in told.splitlines()[0]
+    assert "That was temporary: good again after" in told
     assert "transfers.py:3 move, 1 line later." in told
 
 
 def test_it_can_be_evaluated_where_it_is_expected_to_hold(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--only-at", "move")
-    assert "evaluated only at the start of move(): first after" in told.splitlines()[0]
+    assert "evaluated only at the start of move(): first true after" in told.splitlines()[0]
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
 
 
@@ -314,6 +314,6 @@ def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:
     with Session(transfers) as session:
         typed = Typed.at("@end", session)
         told = typed(f"bisect {LOST} --frame main --only-at move --for-good")
-        assert "evaluated only at the start of move(): first after" in told
+        assert "evaluated only at the start of move(): first true after" in told
         assert "no function 'nowhere' ran" in typed(f"bisect {LOST} --only-at nowhere")
         assert "--linear, --for-good and --all cannot be combined." in typed(f"bisect {LOST} --for-good --all")

@@ -139,7 +139,7 @@ def snapshot(number: int) -> Snapshot:
         (base + 0x80, (3, 1), items[2]),
         (base + 0x80, (4, 1), base),
     ]
-    roots = [("__main__", base), ("lane 0 (MainThread): main() line 3", base + 0x80)]
+    roots = [("__main__", base), ("thread 0 (MainThread): main() line 3", base + 0x80)]
     taken = Taken(number=number, event=number, name=f"n{number}", time_ns=number * 10**9, run="r")
     return build(nodes, edges, roots, taken=taken, cut=("Only 3.",))
 

@@ -278,7 +278,7 @@ def test_variables_of_a_call_are_named_with_it() -> None:
                 Node(10, "builtins.list"),
             ],
             [(1, ".f_locals['x']", 2), (1, ".<cell y>", 9), (9, ".cell_contents", 10), (10, 0, 2)],
-            [(f"lane 0: handle() line {line}", 1)],
+            [(f"thread 0: handle() line {line}", 1)],
             taken=Taken(number=number, run="r"),
         )
 
@@ -286,8 +286,8 @@ def test_variables_of_a_call_are_named_with_it() -> None:
     after.since[1] = 2
 
     assert told(diff(before, after)) == [
-        ("changed", "x in lane 0: handle() line 14", "5", "6"),
-        ("changed", "y[0] in lane 0: handle() line 14", "5", "6"),
+        ("changed", "x in thread 0: handle() line 14", "5", "6"),
+        ("changed", "y[0] in thread 0: handle() line 14", "5", "6"),
     ]
 
 

@@ -40,7 +40,7 @@ def shop() -> Holding:
         (1, ".ref", 7),
         (7, "~()", 3),
     ]
-    return Holding(build(nodes, edges, [("__main__", 1), ("lane 0: handle() line 12", 6)]))
+    return Holding(build(nodes, edges, [("__main__", 1), ("thread 0: handle() line 12", 6)]))
 
 
 def test_holders_say_what_cutting_them_frees(shop: Holding) -> None:
@@ -60,7 +60,7 @@ def test_an_object_that_two_hold_is_freed_by_neither(shop: Holding) -> None:
 
     assert {each.path for each in shop.holders(node)} == {
         "list(cache.values())[1]",
-        "order in lane 0: handle() line 12",
+        "order in thread 0: handle() line 12",
     }
     assert all(each.frees == 0 for each in shop.holders(node))
     assert list(shop.chain(node)) == []
@@ -85,7 +85,7 @@ def test_dominators_are_told_from_the_nearest(shop: Holding) -> None:
         ("list(cache)[1]", 9),
         ("list(cache.values())[1]", 4),
         ("order", 4),
-        ("order in lane 0: handle() line 12", 4),
+        ("order in thread 0: handle() line 12", 4),
         ("0x5", 5),
     ],
 )
@@ -97,8 +97,8 @@ def test_expressions_are_found(shop: Holding, source: str, address: int) -> None
     ("source", "sentence"),
     [
         ("nothing", "'nothing' is neither a variable nor a module in the snapshot; modules are __main__."),
-        ("cache['b']", "\"cache['b']\" is not in the snapshot: \"cache['b']\" leads nowhere there."),
-        ("len(cache)", "'len(cache)' is computed: a variable, an attribute or an item is found."),
+        ("cache['b']", "\"cache['b']\" is not in the snapshot: \"cache['b']\" does not exist there."),
+        ("len(cache)", "'len(cache)' is a computed value: name a variable, an attribute or an item."),
         ("cache[x]", "'cache[x]': an index must be a literal number or string."),
         ("cache[", "'cache[' cannot be read: '[' was never closed (<unknown>, line 1)."),
         ("0x99", "The snapshot has no object at 0x99."),

@@ -49,7 +49,7 @@ def example() -> Snapshot:
     ]
     edges += [(1000, 0, 9000), (1016, "~()", 1016)]
     taken = Taken(3, 120, 35, "after \udcff load", "named", 10**12, "run")
-    return build(nodes, edges, [("app", 1000), ("lane 0: f() line 3", 1016)], taken=taken, cut=("Only 5.",))
+    return build(nodes, edges, [("app", 1000), ("thread 0: f() line 3", 1016)], taken=taken, cut=("Only 5.",))
 
 
 def test_what_is_written_is_read() -> None:

@@ -212,7 +212,7 @@ def test_threads_and_their_frames_are_in_it(tmp_path: Path) -> None:
     (snapshot,) = loaded(record(tmp_path, program=program))
 
     assert [each.label for each in snapshot.roots if "work()" in each.label] == [
-        "lane 1 (Thread-1 (work)): work() line 4"
+        "thread 1 (Thread-1 (work)): work() line 4"
     ]
 
 
@@ -231,7 +231,7 @@ def test_the_debugger_goes_to_the_moment_of_one(tmp_path: Path) -> None:
     assert here.stack[0].function == "snapshot"
     kind = "__main__.Request"
     assert len(addresses(stored, kind)) == len(addresses(live, kind)) == 30
-    assert stored.roots[0].label.startswith("lane 0 (MainThread): snapshot() line ")
+    assert stored.roots[0].label.startswith("thread 0 (MainThread): snapshot() line ")
     assert [root.label for root in stored.roots] == [root.label for root in live.roots]
     assert len(stored) == len(live)
 

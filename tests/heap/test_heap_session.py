@@ -63,15 +63,15 @@ def test_modules_frames_and_lanes_are_where_it_begins(session: Session) -> None:
     snapshot = session.heap.at(count)
 
     assert snapshot.cut == ()
-    assert [each.label for each in snapshot.roots if "lane" not in each.label] == ["__main__"]
+    assert [each.label for each in snapshot.roots if "thread" not in each.label] == ["__main__"]
     cache = follow(snapshot, root(snapshot, "__main__"), ".CACHE")
     price = follow(snapshot, cache, "['order 5']", ".price")
     assert snapshot.value_text(price) == "0.25"
-    work = root(snapshot, f"lane 0 (MainThread): work() line {line_number('end = len(CACHE)')}")
+    work = root(snapshot, f"thread 0 (MainThread): work() line {line_number('end = len(CACHE)')}")
     assert snapshot.type_name(work) == FRAME_TYPE
     total = follow(snapshot, work, ".f_locals['generator']", ".gi_frame.f_locals['total']")
     assert snapshot.value_text(total) == "5"
-    waiting = root(snapshot, f"lane 1 (keeper): waits() line {line_number('go.wait()')}")
+    waiting = root(snapshot, f"thread 1 (keeper): waits() line {line_number('go.wait()')}")
     kept = follow(snapshot, waiting, ".f_locals['inside']", "[0]")
     assert snapshot.value_text(kept) == "'only in a thread'"
 
@@ -80,7 +80,7 @@ def test_slots_and_classes_are_followed(session: Session) -> None:
     count = count_at(session, "return mark.y", 7)
     snapshot = session.heap.at(count)
 
-    frame = root(snapshot, f"lane 0 (MainThread): handle() line {line_number('return mark.y')}")
+    frame = root(snapshot, f"thread 0 (MainThread): handle() line {line_number('return mark.y')}")
     point = follow(snapshot, frame, ".f_locals['mark']")
     assert snapshot.type_name(point) == "__main__.Point"
     assert snapshot.value_text(follow(snapshot, point, ".x")) == "6"

@@ -101,7 +101,8 @@ def test_another_order_is_a_difference(tmp_path: Path) -> None:
     assert state["source"] == 'order = sorted(["a", "b"], reverse=sys.argv[1] == "bad")'
     assert [(each["path"], each["kind"]) for each in state["changed"]] == [("order", "reordered")]
     assert turn["source"] == 'if order[0] == "b":'
-    assert "its items in another order in the bad run" in _run(tmp_path / "good.rdbg", tmp_path / "bad.rdbg").stdout
+    shown = _run(tmp_path / "good.rdbg", tmp_path / "bad.rdbg").stdout
+    assert "the same items in a different order in the bad run" in shown
 
 
 @pytest.mark.slow
@@ -402,7 +403,7 @@ def test_the_order_of_threads_that_sleep_is_told_with_the_lines_of_both(settings
     assert {each["function"] for each in turn["then"]} == {"write"}
     assert flip["is_confirmed"]
     told = _run("--no-state", *runs).stdout
-    assert "reader went on before writer" in told
+    assert "reader continued before writer" in told
     assert "Confirmed by 2 more replays: the bad run as recorded fails; with the other thread first, it passes." in told
 
 
@@ -465,7 +466,7 @@ def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
 
     assert not flip["is_confirmed"]
     assert "Possible cause of the difference (not confirmed)" in told
-    assert "Not confirmed: the good run with this from the bad run passes: exit code 0." in told
+    assert "Not confirmed: the good run with this input from the bad run passes: exit code 0." in told
 
 
 @pytest.mark.slow

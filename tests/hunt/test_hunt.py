@@ -178,7 +178,7 @@ def test_the_command_tells_what_it_found(counted: list[str], tmp_path: Path) -> 
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60)
 
     assert done.returncode == 0, done.stderr
-    assert "1 of 3 runs failed: between 6.1% and 79.2% do, with 95 % confidence." in done.stdout
+    assert "1 of 3 runs failed (95 % confidence interval: 6.1% to 79.2%)." in done.stdout
     assert "replaydbg bisect recordings hunt-1-pass hunt-1-fail" in done.stdout
     assert "run 3: failed (exit code 1)" in done.stderr
 

@@ -70,7 +70,7 @@ class TestBisection:
 
         asked = bisected(ran.recording("test_it.py-test_bad"))
         assert asked.returncode == 1
-        assert "not (order.total >= 0) in test_bad(): first after " in asked.stdout
+        assert "not (order.total >= 0) in test_bad(): first true after " in asked.stdout
         assert "self.total -= each" in asked.stdout
         every = bisected(ran.recording("test_it.py-test_bad"), "--all")
         assert len([line for line in every.stdout.splitlines() if " bad " in line]) == 1
@@ -80,7 +80,7 @@ class TestBisection:
 
         asked = bisected(ran.recording("test_it.py-test_bad"))
         assert asked.returncode == 2
-        assert "An expression is needed: the test failed in a line without assertion" in asked.stderr
+        assert "Give an expression: the test failed in a line without an assertion" in asked.stderr
 
     def test_not_unless_asked_for(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE)
@@ -166,7 +166,7 @@ class TestAlone:
                     assert ok
                 """,
                 [],
-                "test_it.STATE['count'] is 1 in place of 7; n is 1 in place of 7",
+                "test_it.STATE['count'] is 1 instead of 7; n is 1 instead of 7",
             ),
             (
                 """
@@ -175,7 +175,7 @@ class TestAlone:
                 def test_bad(): assert not STATE["count"], "dirty"
                 """,
                 ["--assert=plain"],
-                "test_it.STATE['count'] is 1 in place of 7",
+                "test_it.STATE['count'] is 1 instead of 7",
             ),
             (
                 """
@@ -191,7 +191,7 @@ class TestAlone:
                     assert ok
                 """,
                 [],
-                "shop.sold[0] (5) is not there",
+                "shop.sold[0] (5) is missing",
             ),
             (
                 """
@@ -203,7 +203,7 @@ class TestAlone:
                     assert ok
                 """,
                 [],
-                "test_it.Bag.seen is 1 in place of 2",
+                "test_it.Bag.seen is 1 instead of 2",
             ),
         ],
     )
@@ -283,7 +283,7 @@ def test_what_was_not_examined_in_time_says_so_once(tmp_path: Path) -> None:
     """
     ran = run_pytest(tmp_path, source, "-p", "no:randomly", "-p", "no:random_order", wait="2")
 
-    reason = "not verified: not examined within 2 s (--replaydbg-wait)"
+    reason = "not verified: not analysed within 2 s (--replaydbg-wait)"
     late = [line for line in ran.output.splitlines() if line.startswith("test-results/test_it.py-test_bad-11/rec.rdbg")]
     assert [line.endswith(reason) for line in late] == [True]
     assert ran.output.count("not verified") == ran.output.count(reason)

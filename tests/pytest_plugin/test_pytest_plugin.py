@@ -451,7 +451,7 @@ class TestWays:
         assert ran.kept() == ["test_it.py-test_it"]
         meta = ran.meta("test_it.py-test_it")
         assert (meta["outcome"], meta["verified"], meta["failure"]["phase"]) == ("interrupted", True, "call")
-        assert "test_it.py::test_it: verified: a replay agreed to its end" in ran.output
+        assert "test_it.py::test_it: verified: the whole replay matched" in ran.output
         assert "| test_it.py::test_it | interrupted |" in (tmp_path / "test-results" / "index.md").read_text()
         with Session(ran.recording("test_it.py-test_it")) as session:
             lines = [session.source_line(each.file, each.line) for each in session.ask.stack()]
@@ -499,7 +499,7 @@ class TestWays:
         assert [(each["nodeid"], each["outcome"]) for each in index["results"]] == [
             ("test_it.py::test_crash", "crashed")
         ]
-        assert "test_crash: not verified: the process ended in the middle of the test, and such" in ran.output
+        assert "test_crash: not verified: the process ended during the test, and such" in ran.output
 
     def test_a_hang(self, tmp_path: Path) -> None:
         source = """

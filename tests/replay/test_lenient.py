@@ -231,7 +231,7 @@ def test_threads_that_wait_for_each_other_cannot_be_tested(workers: Path) -> Non
 
     result, _ = run(workers, current_source=True)
 
-    assert "no thread can go on: MainThread waits for a lock at " in result.cannot_test
+    assert "no thread can continue: MainThread waits for a lock at " in result.cannot_test
 
 
 ALARMS = """\

@@ -370,7 +370,7 @@ def test_what_has_a_panel_of_its_own_is_shown_there(fails: Path) -> None:
         await typed("diff @out:1")
         assert seen.app.part(HeapPanel).answer is not None
         await typed("bisect len(results) > 2")
-        assert (await answer(seen))[0].startswith("len(results) > 2: first after ")
+        assert (await answer(seen))[0].startswith("len(results) > 2: first true after ")
         await seen.press("escape")
         assert seen.app.part(TimelinePanel).tracks[-1].key == "bisect"
 
@@ -537,7 +537,7 @@ def test_a_bisection_shows_its_looks_and_its_result(fails: Path) -> None:
         rows = await answer(seen)
         await seen.press("enter")
 
-        assert rows[0].startswith("len(results) > 2: first after ")
+        assert rows[0].startswith("len(results) > 2: first true after ")
         marks = seen.app.part(TimelinePanel).tracks[0].marks
         assert {(each.text, each.is_faint) for each in marks} >= {("bad", False), ("undecided", True)}
         assert line_of(seen) == 22
@@ -558,7 +558,7 @@ def test_a_bisection_takes_the_words_of_the_command_line(fails: Path) -> None:
 
         await seen.press("x", "enter")
         await seen.type("len(results) > 2 --linear --to @exc")
-        assert "first after" in (await answer(seen))[0]
+        assert "first true after" in (await answer(seen))[0]
         await seen.until(lambda: not seen.app.part(StatusLine).shown)
         await seen.press("enter")
         assert [each.count for each in seen.app.part(TimelinePanel).tracks[0].marks] == [seen.scene.count]

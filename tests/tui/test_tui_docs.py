@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"(<!-- keys: .*? -->\n).*?(<!-- end of keys -->)", re.S)
 
 def table() -> str:
     """Return the keys as Markdown."""
-    lines = ["", "| key | act | does |", "|---|---|---|"]
+    lines = ["", "| key | action | description |", "|---|---|---|"]
     for each in ACTS:
         keys = " ".join(f"`{key}`" for key in each.keys.split())
         lines.append(f"| {keys} | {each.id} | {each.title} |")

@@ -119,7 +119,7 @@ def test_a_failure_is_looked_at_with_real_keys(terminal: Terminal, failure: Path
     terminal.keys("Enter")
     terminal.until("bisect: an expression is true:")
     terminal.type("len(till.seen) != len(set(till.seen))")
-    terminal.until("first after", "Enter goes there")
+    terminal.until("first true after", "Enter goes there")
     terminal.keys("Enter")
     terminal.until("▶20", "self.seen.append(before)")
     terminal.keys("q")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from replaydbg.cli.main import CommandModule
 
 KINDS = {
-    "snapshots": "find the first moment, and the first line, after which something was wrong",
+    "snapshots": "find the line after which something first went wrong",
     "recordings": "find what made a bad run differ from a good one",
     "commits": "find the commit that made a program fail",
 }

@@ -43,13 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--output", metavar="REGEX", help="wrong from where the output matches this regular expression")
     _add_range(parser)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
+    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds temporary violations")
     how.add_argument(
         "--for-good",
         action="store_true",
         help="evaluate at every line: find the violation that lasts until the end of the search",
     )
-    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
+    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or good again")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
     add_json(parser)

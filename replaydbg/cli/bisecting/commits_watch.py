@@ -28,8 +28,8 @@ def watching(*, is_quiet: bool) -> Iterator[Watcher]:
             steps = math.ceil(math.log2(progress.suspects)) if progress.suspects > 1 else 0
             looked = len(progress.looked)
             names = ", ".join(name[:10] for name in progress.running)
-            left = f"{progress.suspects} commits left, about {steps} looks" if steps else ""
-            what = f"looking at {names}" if names else "bisecting"
+            left = f"{progress.suspects} commits left, about {steps} tests" if steps else ""
+            what = f"testing {names}" if names else "bisecting"
             bar.update(task, completed=looked, total=looked + steps, description=what, left=left)
 
         yield show

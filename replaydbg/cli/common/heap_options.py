@@ -61,7 +61,7 @@ def stored(recording: Recording, name: str) -> Holding:
     if not found and unreadable:
         raise unreadable[0]
     if not found:
-        last = f"it has @#1 to @#{known[-1].number}" if known else "it has none: `record --snapshot-every` keeps them"
+        last = f"it has @#1 to @#{known[-1].number}" if known else "it has none; `record --snapshot-every` takes them"
         raise NoSuchMoment(f"@#{name}", f"the recording has no such snapshot; {last}")
     return Holding(load_stored(recording, found[0].number))
 

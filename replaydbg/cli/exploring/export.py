@@ -15,8 +15,8 @@ from replaydbg.render.export_text import export_facts, export_lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("expression", metavar="EXPR", help="what to take, such as 'app.cache[3]'")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it, such as x.dill")
+    parser.add_argument("expression", metavar="EXPR", help="the expression to save, such as 'app.cache[3]'")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write, such as x.dill")
     add_place(parser)
     add_quiet(parser)
     add_json(parser)

@@ -55,9 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Show the heap; with --growth return 1 if something grows steadily."""
     check_shape(args)
     if args.growth is not None and (args.growth < FEWEST or args.of or args.at):
-        raise UsageError(f"--growth takes at least {FEWEST} moments, all over the run, and of no single object.")
+        raise UsageError(f"--growth needs N of at least {FEWEST}, and cannot be used with MOMENT or --of.")
     if args.output is not None and (args.growth is not None or args.of is not None):
-        raise UsageError("-o writes a whole snapshot: not with --growth or --of.")
+        raise UsageError("-o writes a whole snapshot: it cannot be used with --growth or --of.")
     most = most_of(args)
     if is_stored(args.at) or lone_snapshot(args.recording) is not None:
         return _of_file(args, most)

@@ -15,9 +15,9 @@ from replaydbg.render.json_data.moments_json import moment_facts
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("place", metavar="FILE:LINE", help="the line; of a file, the end of its path will do")
-    parser.add_argument("expression", metavar="EXPR", help="""what to show, such as 'f"{x=}"'""")
-    parser.add_argument("--if", dest="condition", default="", metavar="COND", help="only where this is true")
+    parser.add_argument("place", metavar="FILE:LINE", help="the line to log at; the end of the path is enough")
+    parser.add_argument("expression", metavar="EXPR", help="""the expression to print, such as 'f"{x=}"'""")
+    parser.add_argument("--if", dest="condition", default="", metavar="COND", help="print only when this is true")
     parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
     add_quiet(parser)
     add_json(parser)

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings(flags)
     if args.other is not None:
         if args.at:
-            raise UsageError("--at is for one recording: two are opened where each failed.")
+            raise UsageError("--at cannot be used with two recordings: each opens where it failed.")
         store = the_store()
         paths = store.resolve(args.recording), store.resolve(args.other)
         for each, name in zip(paths, (args.recording, args.other), strict=True):

@@ -26,7 +26,7 @@ from replaydbg.render.measures import show_size
 NOT_COVERED = (
     "gevent's event loop, gRPC, a second interpreter in the process: a recording ends where one of them begins",
     "child processes run unrecorded; what the program reads from them is recorded",
-    "C code that reads the clock or the network behind Python's back (database drivers without gates)",
+    "C code that reads the clock or the network directly (such as some database drivers)",
     "threads that C code starts and that call into Python; the program's own threads are recorded",
     "shared memory that is read while another process writes it, or of more than 64 MiB",
     "free-threaded builds of Python, and interpreters other than CPython",
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hunting a drift")
+    group = parser.add_argument_group("options for --trace")
     group.add_argument(
         "--trace",
         action="store_true",
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
         return run_trace(args, limit=args.trace_limit or TRACE_LIMIT)
     if args.program:
-        raise UsageError("doctor takes a program with --trace only: it looks at this machine.")
+        raise UsageError("doctor takes a program only with --trace; without --trace it checks this machine.")
     checks = [_python(), _core(), _compiler(), _packages(), _fence(), _store(), _strace()]
     uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)
@@ -102,11 +102,11 @@ def run(args: argparse.Namespace) -> int:
         return 0 if can_work else 1
     rows = [(_mark(check), check.name, printable(check.detail)) for check in checks]
     print_table(("", "what", "found"), rows)
-    print("\nNot covered, and named in a recording where it is met:")
+    print("\nNot covered (if a program uses one of these, the recording notes it):")
     for text in NOT_COVERED:
         print(f"  - {text}")
     if uncovered:
-        print("\nInstalled here, but not covered if it does what is listed next to it:")
+        print("\nInstalled packages that are not fully covered, and why:")
         for package in uncovered:
             print(f"  - {package.module} {package.why}")
     print(f"\nThis machine can{'' if can_work else 'not'} record and replay.")
@@ -142,7 +142,7 @@ def _compiler() -> DoctorCheck:
 
 def _packages() -> DoctorCheck:
     missing = [name for name in ("zstandard", "platformdirs", "rich") if importlib.util.find_spec(name) is None]
-    return DoctorCheck("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
+    return DoctorCheck("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all installed")
 
 
 _TRIAL = """
@@ -204,4 +204,4 @@ def _store() -> DoctorCheck:
 
 def _strace() -> DoctorCheck:
     path = shutil.which("strace")
-    return DoctorCheck("strace", path is not None, False, path or "not needed; a test uses it")
+    return DoctorCheck("strace", path is not None, False, path or "not installed; only a test needs it")

@@ -52,7 +52,7 @@ def _trace(args: argparse.Namespace, settings: Settings, directory: Path, limit:
         args.program, output=args.output, settings=settings, stdout=2 if args.json else None, trace=orders
     )
     if not args.json:
-        print(f"replaydbg: recorded, {recorded.events:,} events; now it is replayed", file=sys.stderr)
+        print(f"replaydbg: recorded {recorded.events:,} events; replaying", file=sys.stderr)
     one = TraceFiles(orders.directory)
     for number in range(replays):
         again = _orders(directory / f"replayed-{number % 2}", limit)

@@ -28,12 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Clean the directory; return 1 if that failed."""
     if not (args.directory / DIRECTORY).is_dir():
-        raise UsageError(f"{str(args.directory)!r} has no directory {DIRECTORY!r}: nothing is shared there.")
+        raise UsageError(f"{str(args.directory)!r} has no directory {DIRECTORY!r}, so there are no shared blocks.")
     cleared = clear(args.directory)
     if args.json:
         print_json({"directory": str(args.directory), **asdict(cleared)})
     elif cleared.why_not:
         print(cleared.why_not)
     else:
-        print(f"Removed {cleared.blocks:,} blocks, {show_size(cleared.size)}; {cleared.kept:,} are in use, or young.")
+        print(f"Removed {cleared.blocks:,} blocks, {show_size(cleared.size)}; {cleared.kept:,} are in use or too new.")
     return 1 if cleared.why_not else 0

@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
             print_json(_facts(recording))
         else:
             for label, text in recording_lines(recording, with_values=args.env):
-                print(f"{label + ':':<11} {printable(text)}")
+                print(f"{label + ':' if label else '':<11} {printable(text)}")
         print_problems(recording)
         return 1 if recording.damage else 0
 

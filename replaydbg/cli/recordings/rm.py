@@ -44,8 +44,8 @@ def _require_recording(path: Path) -> None:
         return
     if path.is_dir():
         if not (path / "header.json").is_file() or not (path / "log").is_file():
-            raise NotARecording(str(path), "it is a directory of another kind")
+            raise NotARecording(str(path), "it is a directory without header.json and log")
         return
     with DataFile(path) as file:
         if file.read(0, len(MAGIC)) != MAGIC:
-            raise NotARecording(str(path), "it does not begin like one")
+            raise NotARecording(str(path), "its first bytes are not those of a recording")

@@ -100,8 +100,8 @@ def _introduce(console: Console, place: Path) -> None:
     _step(console, 1, "A program that fails about one time in five")
     _explain(
         console,
-        f"{place / PROGRAM} settles an order: it reads {ORDERS}, looks at the clock, draws random numbers and keeps "
-        "its books in a SQLite database. Run it again after a failure, and most likely it works.",
+        f"{place / PROGRAM} settles an order: it reads {ORDERS} and the clock, draws random numbers and keeps "
+        "its books in a SQLite database. Run it again after a failure, and it will probably pass.",
     )
 
 
@@ -129,13 +129,13 @@ def _show_recording(console: Console, failure: FailedRun) -> None:
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
     _explain(
         console,
-        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each an input of the program "
-        f"from outside (most often: {common}), and the sources that it ran.",
+        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each a call of the "
+        f"program to the outside (most often: {common}), and the sources that it ran.",
     )
 
 
 def _delete_inputs(console: Console, place: Path) -> None:
-    _step(console, 4, "Take everything away that the run depended on")
+    _step(console, 4, "Delete everything that the run depended on")
     shutil.rmtree(place)
     _explain(console, f"{place} is deleted: the order, the database and the program itself.")
 
@@ -152,7 +152,7 @@ def _replay_failure(console: Console, failure: FailedRun) -> bool:
         _fail(console, result.divergence)
         return False
     if run != failure.run:
-        console.print("[bold red]The replay did not do the same as the recorded run.[/]", soft_wrap=True)
+        console.print("[bold red]The replay differed from the recorded run.[/]", soft_wrap=True)
         console.print(f"recorded: {failure.run}\nreplayed: {run}", markup=False, soft_wrap=True)
         return False
     _explain(
@@ -169,7 +169,7 @@ def _show_events(console: Console, path: Path) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("event", justify="right", no_wrap=True)
     table.add_column("where", no_wrap=True)
-    table.add_column("asked for", no_wrap=True, max_width=CALL_WIDTH)
+    table.add_column("call", no_wrap=True, max_width=CALL_WIDTH)
     table.add_column("outcome", no_wrap=True, max_width=OUTCOME_WIDTH)
     with open_recording(path) as recording:
         for event in _own_events(recording.events(controls=False)):
@@ -178,20 +178,20 @@ def _show_events(console: Console, path: Path) -> None:
     console.print(table)
     _explain(
         console,
-        "These are the first that the program's own lines made; the other events come from the modules that it uses.",
+        "These are the first events from the program's own lines; the others come from the modules that it uses.",
     )
 
 
 def _show_next(console: Console, path: Path) -> None:
-    _step(console, 7, "Go on from here")
+    _step(console, 7, "Next steps")
     name = path.stem
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for command, meaning in (
-        (f"replaydbg tui {name}", "where it failed, and backwards from there"),
-        (f"replaydbg replay {name}", "the failure again, as often as you like"),
-        (f"replaydbg info {name}", "when, where and with which Python"),
-        (f"replaydbg events {name}", "all its inputs, in order"),
-        ("replaydbg record yours.py", "your own; -m and -c work as in python"),
+        (f"replaydbg tui {name}", "open it where it failed, and step backwards"),
+        (f"replaydbg replay {name}", "replay the failure, as often as you like"),
+        (f"replaydbg info {name}", "show when, where and with which Python it was recorded"),
+        (f"replaydbg events {name}", "list all its inputs, in order"),
+        ("replaydbg record yours.py", "record your own program; -m and -c work as in python"),
     ):
         table.add_row(f"[bold]{escape(command)}[/]", meaning)
     console.print(table)

@@ -70,7 +70,7 @@ class RetainedGroup:
 
 def is_of_lane(label: str) -> bool:
     """Whether a root belongs to a lane, as a call does; others are modules."""
-    return label.startswith("lane ")
+    return label.startswith("thread ")
 
 
 class Holding:

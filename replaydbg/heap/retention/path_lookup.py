@@ -22,7 +22,10 @@ def find(holding: Holding, source: str) -> int:
     """
     text = source.strip()
     # Paths to variables of a call are shown with the function after them.
-    expression, _, frame = text.partition(" in lane ")
+    expression, is_local, frame = text.partition(" in thread ")
+    if not is_local:
+        # The form that older versions showed.
+        expression, _, frame = text.partition(" in lane ")
     try:
         tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -33,7 +36,7 @@ def find(holding: Holding, source: str) -> int:
             raise UsageError(f"The snapshot has no object at {expression}.")
         return node
     steps, name, rest = _steps(source, tree)
-    found = [each for each, beginning in _begin(holding, name) if not frame or beginning.startswith(f"lane {frame}")]
+    found = [each for each, beginning in _begin(holding, name) if not frame or beginning.startswith(f"thread {frame}")]
     if not found:
         raise UsageError(f"{name!r} is neither a variable nor a module in the snapshot{_known(holding)}.")
     for begin in found:
@@ -42,7 +45,7 @@ def find(holding: Holding, source: str) -> int:
             at = _follow(holding, at, step) if at is not None else None
         if at is not None:
             return at
-    raise UsageError(f"{source!r} is not in the snapshot: {rest or name!r} leads nowhere there.")
+    raise UsageError(f"{source!r} is not in the snapshot: {rest or name!r} does not exist there.")
 
 
 def _steps(source: str, tree: ast.expr) -> tuple[list[Step], str, str]:
@@ -55,7 +58,7 @@ def _steps(source: str, tree: ast.expr) -> tuple[list[Step], str, str]:
             at = at.value
             continue
         if not isinstance(at, ast.Subscript):
-            raise UsageError(f"{source!r} is computed: a variable, an attribute or an item is found.")
+            raise UsageError(f"{source!r} is a computed value: name a variable, an attribute or an item.")
         key, inner = _constant(source, at.slice), _listed(at.value)
         if inner is not None and isinstance(key, int):
             steps.append((inner[0], key))

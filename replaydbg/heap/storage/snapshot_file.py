@@ -124,7 +124,7 @@ def unpack(
     try:
         return _unpack(view, path, limit, base, there)
     except (IndexError, OverflowError):
-        raise Corrupt(path, "what differs from the snapshot before does not fit it") from None
+        raise Corrupt(path, "its delta does not fit the previous snapshot") from None
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
@@ -238,7 +238,7 @@ def _header(view: memoryview, path: str) -> tuple[SnapshotHeader, int]:
         raise ValueError("it is too short for a snapshot")
     magic, version, crc, length = _HEAD.unpack_from(view)
     if magic != MAGIC:
-        raise ValueError("it does not begin like a snapshot")
+        raise ValueError("its first bytes are not those of a snapshot")
     if version > VERSION:
         raise NewerFormat(path, version, VERSION)
     if version < 1 or length > min(len(view) - _HEAD.size, _HEADER_LIMIT):

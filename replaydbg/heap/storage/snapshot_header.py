@@ -70,7 +70,9 @@ class SnapshotHeader:
         for each in self._list("roots"):
             if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], str) or not _is_count(each[1]):
                 raise ValueError("the snapshot's roots are not described")
-            found.append(Root(*each))
+            label, node = each
+            # Older versions wrote `lane` in place of `thread`.
+            found.append(Root("thread " + label.removeprefix("lane ") if label.startswith("lane ") else label, node))
         return tuple(found)
 
     def columns(self, names: Iterable[str]) -> tuple[StoredColumn, ...]:

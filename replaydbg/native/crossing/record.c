@@ -143,7 +143,7 @@ record_end(Crossing *c, PyObject *result)
     }
     record_value(c, result);
     if (out_buf.used > LARGEST_EVENT) {
-        note("large", "a call returned more than 200 MiB that are not a regular file's");
+        note("large", "a call returned more than 200 MiB that did not come from a regular file");
         log_fail(4);
         return;
     }

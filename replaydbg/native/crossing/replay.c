@@ -300,7 +300,7 @@ cross_read_switch(unsigned why, uint64_t numbers[3])
     for (int i = 0; i < 3; i++)
         numbers[i] = cross_read_number();
     if ((numbers[1] & 3) != why)
-        diverge("lane", NULL, NULL, "in the recording it gave way to another lane, for another reason");
+        diverge("lane", NULL, NULL, "in the recording another thread continued here, for another reason");
     return true;
 }
 
@@ -332,9 +332,9 @@ replayed_lane_started(int id, PyObject *name)
 {
     Buf b = lane_record(id, name);
     if (next_record() != (CONTROL_LANE_STARTED << 2 | 2u))
-        diverge("lane", NULL, NULL, "a thread is started here, and in the recording none was");
+        diverge("lane", NULL, NULL, "a thread is started here, but not in the recording");
     if ((size_t)(event_log.rend - event_log.rp) < b.used || memcmp(event_log.rp, b.data, b.used) != 0)
-        diverge("lane", NULL, NULL, "another thread is started here than in the recording");
+        diverge("lane", NULL, NULL, "a different thread is started in the recording");
     event_log.rp += b.used;
     free(b.data);
 }
@@ -503,7 +503,7 @@ PyObject *
 replay_end(Crossing *c)
 {
     if (armed)
-        diverge("signal", c->gate, c, "the place where a signal handler ran was not met again");
+        diverge("signal", c->gate, c, "the replay never reached the point at which a signal handler ran");
     cross_state.upcall_error = NULL;
     uint64_t head = read_head(c); /* may run handlers, and one of them may have raised */
     PyObject *result = outcome(c, head, true);

@@ -510,7 +510,7 @@ os_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     Crossing c;
     cross_begin(&c, g, self, args, nargs, kwnames);
     if (core.mode == RECORD) {
-        note("exec", "the program replaced itself by another one; what that did is not recorded");
+        note("exec", "the program replaced itself with another program, which is not recorded");
         log_reason(5);
     }
     PyObject *result = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;

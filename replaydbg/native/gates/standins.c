@@ -30,7 +30,7 @@ replace_uvloop(PyObject *module)
         PyDict_SetItemString(space, "__builtins__", PyThreadState_Get()->interp->builtins) == 0)
         done = PyEval_EvalCode(code, space, space);
     if (done && (loop = PyDict_GetItemString(space, "Loop")) && PyModule_AddObjectRef(module, "Loop", loop) == 0)
-        note("replaced", "uvloop: asyncio's own event loop runs in its place");
+        note("replaced", "uvloop: replaced by asyncio's own event loop");
     Py_XDECREF(done);
     Py_XDECREF(name);
     Py_XDECREF(code);

@@ -49,7 +49,7 @@ frame_root(const Lane *lane, _PyInterpreterFrame *frame)
     uint8_t text[1200];
     PyCodeObject *code = compat_frame_code(frame);
     int id = lane ? lane->id : 0;
-    size_t n = (size_t)snprintf((char *)text, 300, lane && lane->name ? "lane %d (%.200s): " : "lane %d: ", id,
+    size_t n = (size_t)snprintf((char *)text, 300, lane && lane->name ? "thread %d (%.200s): " : "thread %d: ", id,
                                 lane ? lane->name : "");
     n += text_of_name(text + n, 800, code->co_qualname);
     n += (size_t)snprintf((char *)text + n, 40, "() line %d", PyCode_Addr2Line(code, compat_frame_lasti(frame)));
@@ -83,10 +83,10 @@ static void
 other_roots(const Lane *lane, PyThreadState *ts, bool unused)
 {
     char text[80];
-    size_t n = (size_t)snprintf(text, sizeof text, "lane %d: context", lane ? lane->id : 0);
+    size_t n = (size_t)snprintf(text, sizeof text, "thread %d: context", lane ? lane->id : 0);
     if (ts->context)
         root_add((uint8_t *)text, n, node_at((uint64_t)(uintptr_t)ts->context));
-    n = (size_t)snprintf(text, sizeof text, "lane %d: exception", lane ? lane->id : 0);
+    n = (size_t)snprintf(text, sizeof text, "thread %d: exception", lane ? lane->id : 0);
     for (_PyErr_StackItem *e = ts->exc_info; e; e = e->previous_item)
         if (e->exc_value && e->exc_value != Py_None)
             root_add((uint8_t *)text, n, node_at((uint64_t)(uintptr_t)e->exc_value));

@@ -71,7 +71,7 @@ translated_tuple(PyObject *args)
         differs |= o != PyTuple_GET_ITEM(args, i);
         if (o && missing) {
             Py_CLEAR(o);
-            PyErr_SetString(PyExc_ValueError, "the id of an object that lives no longer is used as an address");
+            PyErr_SetString(PyExc_ValueError, "the id of an object that no longer exists is used as an address");
         }
         missing = false;
         if (o == NULL)

@@ -45,7 +45,7 @@ append_name(Buf *b, const Lane *lane)
 {
     char number[40];
     append(b, lane->name ? lane->name : "a thread");
-    snprintf(number, sizeof number, " (lane %d)", lane->id);
+    snprintf(number, sizeof number, " (thread %d)", lane->id);
     append(b, number);
 }
 
@@ -85,9 +85,9 @@ append_lane(Buf *b, const Lane *lane)
     const Lane *holder =
         lane->waits_for == waits_for_lock && holders[i].semaphore == lane->key ? lanes.at[holders[i].lane] : NULL;
     if (holder) {
-        append(b, " that ");
+        append(b, ", which ");
         append_name(b, holder);
-        append(b, " has taken");
+        append(b, " holds");
     }
     append_stack(b, lane);
 }
@@ -96,7 +96,7 @@ void
 report_deadlock(void)
 {
     Buf b = {0};
-    append(&b, lanes.alive == 1 ? "the only thread waits for what nobody will give" : "deadlock");
+    append(&b, lanes.alive == 1 ? "the only thread waits for something that no other thread can provide" : "every thread waits for another one");
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i] && !lanes.at[i]->ended)
             append_lane(&b, lanes.at[i]);

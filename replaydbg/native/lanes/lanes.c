@@ -416,11 +416,11 @@ recorded_next(const uint64_t numbers[3])
     char text[120];
     Lane *next = lane_numbered((int)numbers[0]);
     if (next == NULL || next->ended) {
-        snprintf(text, sizeof text, "lane %d goes on in the recording, and there is none", (int)numbers[0]);
+        snprintf(text, sizeof text, "thread %d continues in the recording, but does not exist here", (int)numbers[0]);
         diverge("lane", NULL, NULL, text);
     }
     if (core.strict && numbers[2] != ticks_since()) {
-        snprintf(text, sizeof text, "lane %d computed %lld ticks in the recording, and %lld now", lanes.running->id,
+        snprintf(text, sizeof text, "thread %d computed %lld ticks in the recording, but %lld now", lanes.running->id,
                  (long long)numbers[2], (long long)ticks_since());
         diverge("ticks", NULL, NULL, text);
     }
@@ -473,7 +473,7 @@ void
 lane_switch_inside(const uint64_t numbers[3])
 {
     if ((numbers[1] & 3) != INSIDE_A_CROSSING)
-        diverge("lane", NULL, NULL, "in the recording another lane went on before this");
+        diverge("lane", NULL, NULL, "in the recording another thread continued before this");
     go_on(recorded_next(numbers));
 }
 
@@ -523,7 +523,7 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
         self->waits_for = waits_for;
         next = replayed_switch(why);
         if (next == NULL && (self->wake != INTERRUPTED || deadline == NEVER))
-            diverge("lane", NULL, NULL, "it waits here, and in the recording it went on");
+            diverge("lane", NULL, NULL, "it waits here, but continued in the recording");
         if (next == NULL)
             return TIMED_OUT; /* its deadline had passed when a signal interrupted it: then nobody waited again */
         go_on(next);
@@ -584,7 +584,7 @@ lanes_expect_preemption(uint64_t ticks)
     if (core.lenient && ticks <= ticks_since())
         return; /* the place has been gone by: it is left out at the next crossing */
     if (ticks <= ticks_since())
-        diverge("ticks", NULL, NULL, "the recording switched to another lane earlier");
+        diverge("ticks", NULL, NULL, "the recording switched to another thread earlier");
     due = A_PREEMPTION;
     ticks_slice(ticks - ticks_since());
 }
@@ -647,7 +647,7 @@ slice_used_up(void)
     else if (is_due == A_PREEMPTION) {
         Lane *next = replayed_switch(PREEMPTED);
         if (next == NULL)
-            diverge("lane", NULL, NULL, "it is preempted here, and in the recording it went on");
+            diverge("lane", NULL, NULL, "it is preempted here, but continued in the recording");
         go_on(next);
     }
 }
@@ -775,7 +775,7 @@ lane_end(void *result)
     else if (core.mode == REPLAY) {
         next = replayed_switch(ENDED);
         if (next == NULL)
-            diverge("lane", NULL, NULL, "it ends here, and in the recording it went on");
+            diverge("lane", NULL, NULL, "it ends here, but continued in the recording");
     }
     else {
         next = choose();

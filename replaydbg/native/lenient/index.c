@@ -305,7 +305,7 @@ read_event(Stream *s, uint64_t head, const uint8_t *record)
     Gate *g = gate_numbered(site_recorded_gate(site));
     unsigned shape = site_recorded_shape(site);
     if (g == NULL)
-        diverge("corrupt", NULL, NULL, "an event of no gate");
+        diverge("corrupt", NULL, NULL, "an event of an unknown function");
     uint64_t args = shape & GATE_ARGS ? number() : 0;
     uint32_t digest = 0;
     if (shape & GATE_DIGEST) {

@@ -116,7 +116,7 @@ first_late(void)
 _Noreturn static void
 nobody_goes_on(void)
 {
-    char text[900] = "no thread can go on:";
+    char text[900] = "no thread can continue:";
     size_t n = strlen(text);
     if (!lenient_index.has_ended && lenient_is_used_up())
         diverge("end", NULL, NULL, "");
@@ -140,7 +140,7 @@ choose(void)
 {
     Lane *next = first_of(NULL);
     if (next == NULL && (next = first_late()))
-        liberty(LANE, 0, NULL, "its time is over, since nobody else can go on");
+        liberty(LANE, 0, NULL, "its timeout expires, because no other thread can continue");
     if (next == NULL)
         nobody_goes_on();
     return next;
@@ -160,7 +160,7 @@ lenient_wait(const void *key, const char *waits_for, uint64_t deadline, bool int
     else if (self->wake == INTERRUPTED && deadline != NEVER)
         return TIMED_OUT; /* its deadline had passed when a signal interrupted it: then nobody waited again */
     else
-        liberty(LANE, 0, NULL, "it waits here, and went on when it was recorded");
+        liberty(LANE, 0, NULL, "it waits here, but continued in the recording");
     LenientLane *l = entry(self->id);
     l->state = WAITS_FOR_KEY;
     l->is_trusted = is_recorded;
@@ -213,7 +213,7 @@ lenient_stay(void)
 {
     Lane *self = lanes.running;
     entry(self->id)->state = STAYS;
-    self->waits_for = "what never came";
+    self->waits_for = "something that never happens";
     lanes_go_on(choose());
     nobody_goes_on();
 }
@@ -242,6 +242,6 @@ lenient_slice_used_up(bool is_preemption)
     if (other == NULL || (order_of(other) >= order_of(self) && spins < SPINS))
         return;
     spins = 0;
-    liberty(LANE, 0, NULL, "it computes for long, and others can go on");
+    liberty(LANE, 0, NULL, "it computes for a long time while other threads could continue");
     lanes_go_on(other);
 }

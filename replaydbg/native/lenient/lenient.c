@@ -301,7 +301,7 @@ check_descriptors(const Item *item, Crossing *c)
         if (liberties_taken() && !is_given && fds[i] != own && fcntl(fds[i], F_GETFD) >= 0) {
             char text[160];
             snprintf(text, sizeof text,
-                     "the descriptor %d is open here, and in the recording it was closed before it was given again",
+                     "descriptor %d is open here, but in the recording it was closed before its number was used again",
                      fds[i]);
             diverge("unanswered", c->gate, c, text);
         }

@@ -291,7 +291,7 @@ look_at_larger(void)
         start = begin;
     if (spent > FREE_TIME && spent > (begin - start) / 2) {
         note("uncovered",
-             "large shared memory: it is not looked at each time that other processes may have written there");
+             "large shared memory: it is not checked each time that other processes may have written to it");
         return;
     }
     for (size_t i = 0; i < count; i++)

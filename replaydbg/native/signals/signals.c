@@ -306,7 +306,7 @@ watch(PyObject *self, PyObject *args)
             if (signals_wait)
                 break;
             if (expected.place.ticks && lanes_place() > expected.place.ticks)
-                diverge("signal", NULL, NULL, "the place where a signal handler ran was not met again");
+                diverge("signal", NULL, NULL, "the replay never reached the point at which a signal handler ran");
             signals_look();
             break;
         }

@@ -17,7 +17,7 @@ begin_file_data(Act *act, int row, SqliteFile *file, int64_t a, int64_t b, const
         return;
     act->perform = false; /* a file of the replay, met where the recording did not meet it */
     if (row != FILE_CLOSE)
-        act_diverge("uncovered", row, "a database is used inside another crossing, or by another thread");
+        act_diverge("uncovered", row, "a database is used inside another recorded call, or by another thread");
 }
 
 static void

@@ -201,7 +201,7 @@ def _texts(changes: Iterable[Change]) -> list[str]:
 def _text(change: Change) -> str:
     path = _LOCAL.sub(r"\1\2", change.path)
     if not change.after:
-        return f"{path} ({change.before}) is not there"
+        return f"{path} ({change.before}) is missing"
     if not change.before:
-        return f"{path} ({change.after}) is there"
-    return f"{path} is {change.after} in place of {change.before}"
+        return f"{path} ({change.after}) is new"
+    return f"{path} is {change.after} instead of {change.before}"

@@ -36,7 +36,7 @@ _BAD = ("failed", "interrupted", "crashed")
 _MOST_MARKS = 100
 """Number of named moments in a recording: the last ones."""
 
-_NOT_EXAMINED = "the process ended in the middle of the test, and such recordings are not examined"
+_NOT_EXAMINED = "the process ended during the test, and such recordings are not analysed"
 
 _MOST_SNAPSHOTS = 20
 """Number of a test's snapshots in its recording: the last ones, and that of its failure."""
@@ -201,9 +201,7 @@ class Collector(threading.Thread):
             "status": content.get("status", 1 if is_bad else 0),
             "seconds": round(time.monotonic() - self._began, 3),
             "cpu_seconds": 0.0,
-            "reason": "the process ended in the middle of the test"
-            if content["outcome"] == "crashed"
-            else "the test ended",
+            "reason": "the process ended during the test" if content["outcome"] == "crashed" else "the test ended",
             "events": place.events,
             "notes": notes_of(self._live),
             "ok": True,

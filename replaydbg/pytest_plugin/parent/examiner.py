@@ -55,7 +55,7 @@ class Examiner:
             for each in self._examine(folder):
                 report |= each
                 report_text.write_about(folder, result.with_examination(report))
-            report = {"is_examined": True, **(report or {"verification": "it was not examined in time"})}
+            report = {"is_examined": True, **(report or {"verification": "its analysis took too long"})}
             report_text.write_about(folder, result.with_examination(report))
 
     def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:

@@ -43,10 +43,10 @@ def verified_text(result: Result) -> str:
         return f"its recording could not be written: {result.unwritten}"
     if result.verified:
         alone = f", without {result.left_out:,} other test{'s' * (result.left_out != 1)}" if result.left_out else ""
-        return f"verified: a replay agreed to its end{alone}"
+        return f"verified: the whole replay matched{alone}"
     if result.verified is None:
         return f"not verified{f': {result.verification}' if result.verification else ''}"
-    return f"a replay did not agree: {result.verification}"
+    return f"the replay differed: {result.verification}"
 
 
 def leftovers_text(result: Result) -> str:
@@ -87,8 +87,8 @@ def unfinished(result: Result, seconds: float) -> Result:
     """Return the result of a test whose examination was not completed within `seconds`, with that reason."""
     limit = f"within {seconds:g} s (--replaydbg-wait)"
     if result.verified is None:
-        return replace(result, verification=f"not examined {limit}")
-    return replace(result, problem=result.problem or f"not examined to the end {limit}")
+        return replace(result, verification=f"not analysed {limit}")
+    return replace(result, problem=result.problem or f"analysis not finished {limit}")
 
 
 def nothing_text(folder: str, seconds: float, reason: str) -> str:

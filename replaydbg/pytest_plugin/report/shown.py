@@ -188,7 +188,7 @@ class Shown:
             if not each.unwritten:
                 terminalreporter.write_line(f"  {report_text.command(folder)}")
         if self._unlisted:
-            terminalreporter.write_line(f"The list of all could not be written: {self._unlisted}")
+            terminalreporter.write_line(f"The index of the recordings could not be written: {self._unlisted}")
 
 
 def _read(path: Path) -> Result | None:

@@ -64,9 +64,9 @@ def unrecorded(process: int) -> str:
 def why_no_name(name: object) -> str:
     """Return why a test cannot give a moment this name, as a sentence; empty: it can."""
     if not isinstance(name, str) or not name or name != name.strip():
-        return f"{name!r} cannot name a moment: a name is a text that is not empty, without spaces around it."
+        return f"{name!r} cannot name a moment: a name must be a string, not empty, without spaces around it."
     if name in _TAKEN or _MOMENT.fullmatch(name):
-        return f"{name!r} cannot name a moment: in the debugger @{name} means another one."
+        return f"{name!r} cannot name a moment: @{name} already has a meaning in the debugger."
     return ""
 
 

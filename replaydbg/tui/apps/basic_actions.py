@@ -141,7 +141,11 @@ class BasicActions(ActionBase):
     def action_pick_mark(self) -> None:
         """Choose a mark to go to."""
         marks = self.scene.marks if self.scene is not None else ()
-        known = [("@start", "the program's first line"), ("@end", "its last"), ("@last", "the interpreter's last")]
+        known = [
+            ("@start", "the program's first line"),
+            ("@end", "the program's last line"),
+            ("@last", "the interpreter's last line"),
+        ]
         rows = [
             PanelRow(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}")
             for each in marks
@@ -243,4 +247,4 @@ class BasicActions(ActionBase):
                 group = each.group
                 rows += [plain(""), plain(group, "accent")]
             rows.append(PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
-        self.push_screen(Dialog("Help", rows, hint="Esc closes; : help lists the words of the command line"))
+        self.push_screen(Dialog("Help", rows, hint="Esc closes; :help lists the commands"))

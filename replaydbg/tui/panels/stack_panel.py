@@ -51,7 +51,7 @@ the pending asyncio tasks.
         if not scene.frames:
             yield plain("This thread runs no Python code here.", "dim")
         if len(scene.lanes) > 1:
-            yield plain("Lanes", "accent")
+            yield plain("Threads", "accent")
             for lane in scene.lanes:
                 sign = self.glyphs.here if lane.is_shown else " "
                 style = "bold" if lane.state == "runs" else ""

@@ -36,8 +36,8 @@ class TimelinePanel(Widget, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "move(-1)", "Back", show=False, id="timeline.left"),
         Binding("right,l", "move(1)", "On", show=False, id="timeline.right"),
-        Binding("shift+left,pageup", "move(-10)", "Far back", show=False),
-        Binding("shift+right,pagedown", "move(10)", "Far on", show=False),
+        Binding("shift+left,pageup", "move(-10)", "Ten columns back", show=False),
+        Binding("shift+right,pagedown", "move(10)", "Ten columns forward", show=False),
         Binding("home", "to_edge(0)", "Start", show=False),
         Binding("end", "to_edge(1)", "End", show=False),
         Binding("plus", "zoom(4)", "Closer", show=False),

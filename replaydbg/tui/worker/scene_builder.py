@@ -180,7 +180,7 @@ def _lanes(view: View) -> Iterator[LaneRow]:
     shown = view.here.lane if view.lane is None else view.lane
     for lane in view.here.lanes:
         runs = lane.id == view.here.lane
-        state = "runs" if runs else f"waits for {lane.waits_for}" if lane.waits_for else "could run"
+        state = "runs" if runs else f"waits for {lane.waits_for}" if lane.waits_for else "runnable"
         top = lane.top
         place = short_place(view.session, top.file, top.line, top.function) if top is not None else ""
         yield LaneRow(lane.id, printable(lane.name), printable(state), place, lane.id == shown)
