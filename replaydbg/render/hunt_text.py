@@ -50,7 +50,7 @@ def hunt_lines(found: HuntReport) -> Iterator[str]:
             if kept.run.is_failure:
                 yield from _quoted_output(kept.run)
     if found.more:
-        yield f"failed, too: {', '.join(each.name for each in found.more)}"
+        yield f"also failed: {', '.join(each.name for each in found.more)}"
     if found.following:
         yield f"Find the cause: replaydbg {' '.join(map(quoted, found.following))}"
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, is_terminal
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
-from replaydbg.heap.comparison.diff_results import Diff
 from replaydbg.heap.comparison.snapshot_diff import MOST
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.storage.recorded_snapshots import load_stored, read_snapshot, stored_snapshots
