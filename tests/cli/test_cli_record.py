@@ -99,7 +99,8 @@ def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -
         env=passed_on(),
     )
     assert recorded.status == 0, recorded.stderr
-    _, _, *words = shlex.split(recorded.stderr.splitlines()[-1])
+    _, _, command = recorded.stderr.splitlines()[-1].partition("to replay it: replaydbg ")
+    words = shlex.split(command)
 
     replayed = run([sys.executable, "-m", "replaydbg", *words], cwd=Path("/"), env=passed_on())
 
