@@ -365,6 +365,6 @@ def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
         report = reports.read_ended(payload)
         if report.kind == reports.REFUSED:
-            return f"it asks for something outside the program, which is not available in the past: {report.detail}"
+            return f"it makes a call to the outside, which is not available in the past: {report.detail}"
         return report.reason
     return payload[:4000].decode("utf-8", "replace")

@@ -138,7 +138,7 @@ def test_other_output_is_no_success(stage: Stage) -> None:
     status, screen, _ = stage([1], replay)
 
     assert status == 4
-    assert "did not do the same" in screen
+    assert "replay differed from the recorded run" in screen
 
 
 @pytest.mark.slow

@@ -337,12 +337,14 @@ def test_what_limits_cut_is_said() -> None:
     many = [[i] for i in range(10_000, 10_100)]
 
     assert capture({"x": many}).cut == ()
-    assert capture({"x": many}, nodes=50).cut == ("Only 50 objects were followed: 100 references lead to others.",)
+    assert capture({"x": many}, nodes=50).cut == (
+        "The snapshot is limited to 50 objects: 100 references lead to others.",
+    )
     assert capture({"x": many}, items=10).cut == (
-        "Of 1 large container only the first 10 items were followed: 90 are left out.",
+        "Of 1 large container only the first 10 items are in the snapshot: 90 are left out.",
     )
     (said,) = capture({"x": many}, edges=10).cut
-    assert said.startswith("Only 10 references were followed: ")
+    assert said.startswith("The snapshot is limited to 10 references: ")
 
 
 def test_a_list_that_is_being_sorted_is_empty() -> None:

@@ -163,7 +163,7 @@ def test_heap_names_what_grows(run: Any) -> None:
         (("diff", "1", "2", "--at", "3"), "--at needs two recordings"),
         (("diff", "1", "2", "--md", "--json"), "--md and --json cannot be used together."),
         (("heap", "--all", "--limit", "3"), "--limit must be at least 1"),
-        (("heap", "--growth", "3"), "--growth takes at least 4 moments"),
+        (("heap", "--growth", "3"), "--growth needs N of at least 4"),
         (("heap", "--of", "nothing"), "'nothing' is neither a variable nor a module"),
     ],
 )

@@ -139,4 +139,4 @@ def test_limits_are_obeyed_and_said(session: Session) -> None:
     snapshot = session.heap.at(limits=Limits(nodes=30))
 
     assert len(snapshot) == 30
-    assert snapshot.cut[0].startswith("Only 30 objects were followed: ")
+    assert snapshot.cut[0].startswith("The snapshot is limited to 30 objects: ")

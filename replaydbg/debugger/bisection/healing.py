@@ -15,7 +15,7 @@ from replaydbg.engine.reports import Changes
 from replaydbg.events.verdict import Verdict
 
 _CUT = (
-    f"Only the first {MOST_HEALED:,} violations were followed, so another one may have lasted to "
+    f"Only the first {MOST_HEALED:,} violations were examined, so another one may have lasted to "
     "the end of its call: --only-at PLACE leaves fewer."
 )
 

@@ -66,7 +66,7 @@ def _into_owner(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_r
     """Return the last write of an attribute or an item into the very object that has it here."""
     owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
     if not owner[0]:
-        raise UsageError(f"{place.source!r} cannot be followed: it does not exist.")
+        raise UsageError(f"{place.source!r} cannot be tracked: it does not exist.")
     try:
         last = Watch("", object=owner, steps=place.steps[-1:], stops=False)
         return _last_write(view, place, last, and_rewrites=and_rewrites)
@@ -225,7 +225,7 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
         before = "" if is_argument or changes.born else text_at(view, writer, watch)
         after = text_at(view, reader, watch)
         if not before and not after and watch.steps:
-            raise UsageError(f"{place.source!r} cannot be followed: it does not exist, and never did.")
+            raise UsageError(f"{place.source!r} cannot be tracked: it does not exist, and never did.")
         # For an object whose text does not show its content.
         parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))

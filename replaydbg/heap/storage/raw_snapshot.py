@@ -33,13 +33,13 @@ def cut_sentences(nodes: int, edges: int, items: int, containers: int, *limits: 
     most_nodes, most_edges, most_items = limits
     sentences = []
     if nodes:
-        sentences.append(f"Only {most_nodes:,} objects were followed: {nodes:,} references lead to others.")
+        sentences.append(f"The snapshot is limited to {most_nodes:,} objects: {nodes:,} references lead to others.")
     if edges:
-        sentences.append(f"Only {most_edges:,} references were followed: {edges:,} are left out.")
+        sentences.append(f"The snapshot is limited to {most_edges:,} references: {edges:,} are left out.")
     if containers:
         sentences.append(
             f"Of {containers:,} large container{'s' if containers > 1 else ''} only the first {most_items:,} items "
-            f"were followed: {items:,} are left out."
+            f"are in the snapshot: {items:,} are left out."
         )
     return tuple(sentences)
 
