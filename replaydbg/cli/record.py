@@ -7,13 +7,13 @@ import gc
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.exit_codes import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError, quoted
+from replaydbg.log.json_data import SnapshotData, SnapshotsData
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
@@ -182,7 +182,7 @@ def _print_result(result: RecordResult, name: str, *, is_held: bool, output: Pat
     print("\n".join(lines), file=sys.stderr)
 
 
-def _about_snapshots(snapshots: dict[str, Any] | None) -> list[str]:
+def _about_snapshots(snapshots: SnapshotsData | None) -> list[str]:
     if snapshots is None:
         return []
     count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
@@ -193,7 +193,7 @@ def _about_snapshots(snapshots: dict[str, Any] | None) -> list[str]:
     return [line + ".", *failed, *_about_checks(snapshots["listed"])]
 
 
-def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
+def _about_checks(listed: list[SnapshotData]) -> list[str]:
     """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
     found: dict[tuple[str, bool], str] = {}
     for each in listed:

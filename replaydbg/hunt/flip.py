@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from replaydbg.bisect.twins import Input, LaneKey, Preemption
+from replaydbg.hunt.trial_end import TrialOutcome
 
 
 class OtherTurn(NamedTuple):
@@ -32,8 +33,8 @@ class Replayed(NamedTuple):
 
     what: str
     """What was replayed."""
-    how: str
-    """The result: PASSES, FAILS ... of `bench`; empty: the replay was not made."""
+    outcome: TrialOutcome | None
+    """None: the replay was not made."""
     said: str
     """The result as text, or why the replay was not made."""
     is_confirmed: bool

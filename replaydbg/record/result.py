@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import NoteData, SnapshotsData
 
 
 class RecordResult(NamedTuple):
@@ -17,11 +21,11 @@ class RecordResult(NamedTuple):
     """Number of recorded crossings."""
     size: int
     """Size of the recording in bytes."""
-    notes: list[dict[str, Any]]
-    """Notes on what cannot be recorded: `kind`, `text`, `count`."""
+    notes: list[NoteData]
+    """Notes on what cannot be recorded."""
     reason: str | None
     """Why logging stopped before the program ended, if it did."""
     problem: str | None
     """Why the recording could not be sealed, if it could not."""
-    snapshots: dict[str, Any] | None = None
+    snapshots: SnapshotsData | None = None
     """The entry of `end.json` on the snapshots that were taken; None: there were none."""

@@ -135,7 +135,12 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> dict[str, Any] | 
         "turns": [_other_turn_facts(*pair) for pair in zip_longest(flip.turns, found.travelled.took_turns)],
         "is_confirmed": flip.is_confirmed,
         "replays": [
-            {"what": each.what, "ended": each.how or None, "said": each.said, "is_confirmed": each.is_confirmed}
+            {
+                "what": each.what,
+                "ended": each.outcome.value if each.outcome else None,
+                "said": each.said,
+                "is_confirmed": each.is_confirmed,
+            }
             for each in flip.replays
         ],
         "explained": flip.explained._asdict(),
