@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
-from replaydbg.bisect.twins import Comparison, Input, InputKind, Preemption, compare, elapsed
+from replaydbg.bisect.lane_turns import Preemption
+from replaydbg.bisect.twins import Comparison, Input, InputKind, compare, elapsed
 from replaydbg.events.verdict import Verdict
 from replaydbg.hunt.bench import MOST, Bench, Count, How, Trial
 from replaydbg.hunt.confirming import confirmed, confirmed_turns

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind, LaneKey, Preemption
+from replaydbg.bisect.lane_turns import LaneKey, Preemption
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
 from replaydbg.debugger.compare.thread_switches import Interruption, TurnOrder
 from replaydbg.errors import quoted

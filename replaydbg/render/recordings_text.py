@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind, LaneKey, Preemption
+from replaydbg.bisect.lane_turns import LaneKey, Preemption
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
 from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
 from replaydbg.errors import quoted
