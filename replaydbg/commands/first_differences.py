@@ -7,7 +7,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from replaydbg.bisect.twins import Input, InputKind, LaneKey, compare
+from replaydbg.bisect.lane_turns import LaneKey
+from replaydbg.bisect.twins import Input, InputKind, compare
 from replaydbg.debugger.compare.value_courses import (
     Course,
     OtherValues,

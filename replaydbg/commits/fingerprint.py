@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import replaydbg
 from replaydbg.commits.question import Question
@@ -33,7 +32,7 @@ _PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
 
 def parts_of(repository: Repository, question: Question) -> dict[str, str]:
     """Return a digest of each thing that all verdicts depend on, by its human-readable name."""
-    asked: dict[str, Any] = asdict(replace(question, jobs=1, hash_seed=0))
+    asked = asdict(replace(question, jobs=1, hash_seed=0))
     program = (asked.pop("program"), [_outside_file(repository, word) for word in question.program])
     ends = (asked.pop("good"), asked.pop("bad"))
     facts: dict[str, object] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import signal
@@ -11,12 +10,21 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
+from replaydbg.commits.orders import (
+    Order,
+    OrderFailed,
+    RecordOrder,
+    ReplayedCode,
+    ReplayOrder,
+    read_answer,
+    write_order,
+)
 from replaydbg.commits.processes import TimedOut, last_words, run_command
 from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.recorded_paths import moved, write_missing
@@ -77,7 +85,7 @@ class Looker:
         """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
         self.end = ""
         """The failure of the bad end: a commit that does not even start, and fails differently, is not bad."""
-        self._rate: list[int] | None = None
+        self._rate: tuple[int, int] | None = None
         """Number of failures of the recorded code with other random numbers, and number of these replays;
 
         None: not measured.
@@ -104,7 +112,7 @@ class Looker:
                 found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
-        return CommitLook(**found, commit=commit, seconds=time.monotonic() - began)
+        return replace(found, seconds=time.monotonic() - began)
 
     def _look(
         self,
@@ -115,51 +123,36 @@ class Looker:
         cancel: threading.Event,
         is_measured: bool,
         began_ns: int,
-    ) -> dict[str, Any]:
-        question = self._question
-        try:
-            self._around.take_along(question.taken_along, worktree)
-            if self._recorded is not None:
-                write_missing(*self._recorded, self._around.files, worktree)
-            why = self._prepare(worktree, scratch, cancel)
-        except OSError as error:
-            why = f"files cannot be copied into it: {error}"
-        if why:
-            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0, "depends": self._of_build()}
+    ) -> CommitLook:
+        why = self._made_ready(worktree, scratch, cancel)
         depends: Dependencies | None = self._of_build()
-        most = question.runs if is_measured else passes
-        failed, runs, bad, good, why, failure = 0, 0, "", "", "", ""
-        ran = _Ran(Verdict.UNDECIDED, "it was not run")
-        while runs < most and (is_measured or not failed):
-            output = scratch / f"{runs}.rdbg"
+        if why:
+            return CommitLook(commit, Verdict.UNDECIDED, why, 0.0, runs=0, depends=depends)
+        most = self._question.runs if is_measured else passes
+        runs: list[_Ran] = []
+        recordings: dict[Verdict, str] = {}
+        while len(runs) < most and (is_measured or not any(each.verdict is Verdict.BAD for each in runs)):
+            output = scratch / f"{len(runs)}.rdbg"
             ran = self._run(worktree, scratch, output, cancel)
-            runs += 1
+            runs.append(ran)
             depends = self._with_run(depends, output, began_ns)
             if ran.verdict is Verdict.UNDECIDED:
-                facts = {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
-                return facts | {"depends": depends, "shift": ran.shift, "clock_shift": ran.clock_shift}
-            failed += ran.verdict is Verdict.BAD
-            if ran.verdict is Verdict.BAD and not why:
-                why, failure, bad = ran.why, ran.failure, self._keep(output, f"{commit}-bad.rdbg")
-            elif ran.verdict is Verdict.GOOD:
-                good = self._keep(output, f"{commit}-good.rdbg")
+                return _look_of(commit, runs, depends, ran.why)
+            # Of the runs that fail the first one is kept, of the others the last one.
+            if ran.verdict is Verdict.GOOD or Verdict.BAD not in recordings:
+                recordings[ran.verdict] = self._keep(output, f"{commit}-{ran.verdict.value}.rdbg")
             output.unlink(missing_ok=True)
-        if most > 1 and failed:
-            why = f"{failed} of {runs} runs failed: {why}"
-        elif most > 1:
-            ran = _Ran(ran.verdict, f"{runs} runs passed")
-        return {
-            "verdict": Verdict.BAD if failed else Verdict.GOOD,
-            "why": why or ran.why,
-            "runs": runs,
-            "failed": failed,
-            "failure": failure,
-            "recording": bad if failed else good,
-            "liberties": ran.liberties,
-            "depends": depends,
-            "shift": ran.shift,
-            "clock_shift": ran.clock_shift,
-        }
+        return _look_of(commit, runs, depends, _why(runs, most), recordings)
+
+    def _made_ready(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
+        """Complete the worktree and build; return the reason why the commit cannot be tested, empty if it can."""
+        try:
+            self._around.take_along(self._question.taken_along, worktree)
+            if self._recorded is not None:
+                write_missing(*self._recorded, self._around.files, worktree)
+            return self._build(worktree, scratch, cancel)
+        except OSError as error:
+            return f"files cannot be copied into it: {error}"
 
     def _of_build(self) -> Dependencies:
         return Dependencies(unwatched={"the build command"} if self._question.build else set())
@@ -180,8 +173,7 @@ class Looker:
             return more
         return Dependencies(before.states | more.states, before.unwatched | more.unwatched)
 
-    def _prepare(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
-        """Build; return the reason why the commit cannot be tested, empty if it can."""
+    def _build(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
         directory = self._around.directory(worktree)
         if not directory.is_dir():
             return f"it has no directory {self._around.prefix!r}"
@@ -196,15 +188,15 @@ class Looker:
 
     def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
         question = self._question
-        order: dict[str, Any] = {"output": str(output)}
+        order: Order
         if question.replay is not None:
             order = self._replay_order(worktree)
         else:
-            order["program"] = self._around.program(question.program, worktree)
+            order = RecordOrder(self._around.program(question.program, worktree), str(output))
         printed, answer = scratch / "output.txt", scratch / "answer.json"
         answer.unlink(missing_ok=True)
         asked = scratch / "order.json"
-        asked.write_text(json.dumps(order), encoding="utf-8")
+        write_order(asked, order)
         command = [*_START, str(answer), str(asked)]
         try:
             status = self._command(command, worktree, printed, cancel)
@@ -213,26 +205,26 @@ class Looker:
         if not answer.exists():
             last_line = last_words(printed)
             return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
-        outcome = json.loads(answer.read_text(encoding="utf-8"))
-        if "error" in outcome:
-            return _Ran(Verdict.UNDECIDED, outcome["error"].removesuffix("."))
-        if question.replay is not None:
-            self._rate = outcome["rate"] or self._rate
-            shifts = outcome["numbers_shift"], outcome["clock_shift"]
-            return _Ran(Verdict(outcome["verdict"]), outcome["why"], tuple(outcome["liberties"]), "", *shifts)
-        self._check_sources(Path(outcome["recording"]), worktree)
-        return _judge(outcome["status"], last_words(printed), self.expected, self.end)
+        outcome = read_answer(answer)
+        if isinstance(outcome, OrderFailed):
+            return _Ran(Verdict.UNDECIDED, outcome.error.removesuffix("."))
+        if isinstance(outcome, ReplayedCode):
+            self._rate = outcome.rate or self._rate
+            shifts = outcome.numbers_shift, outcome.clock_shift
+            return _Ran(outcome.verdict, outcome.why, outcome.liberties, "", *shifts)
+        self._check_sources(Path(outcome.recording), worktree)
+        return _judge(outcome.status, last_words(printed), self.expected, self.end)
 
-    def _replay_order(self, worktree: Path) -> dict[str, Any]:
+    def _replay_order(self, worktree: Path) -> ReplayOrder:
         question = self._question
         assert question.replay is not None and question.recorded_root is not None, question
-        return {
-            "replay": str(question.replay),
-            "sources": moved(question.replay, question.recorded_root, worktree),
-            "check": question.check,
-            "rate": self._rate,
-            "data": self._data(worktree),
-        }
+        return ReplayOrder(
+            str(question.replay),
+            moved(question.replay, question.recorded_root, worktree),
+            question.check,
+            self._rate,
+            self._data(worktree),
+        )
 
     def _data(self, worktree: Path) -> list[str]:
         """Return the recorded paths of the files and directories that come from the commit."""
@@ -274,6 +266,41 @@ class Looker:
         # It may be on another file system than the worktrees.
         shutil.move(recording, target)
         return str(target)
+
+
+def _look_of(
+    commit: str,
+    runs: list[_Ran],
+    depends: Dependencies | None,
+    why: str,
+    recordings: Mapping[Verdict, str] = MappingProxyType({}),
+) -> CommitLook:
+    """Return the look at a commit after some runs, without the seconds that it took."""
+    failed = [each for each in runs if each.verdict is Verdict.BAD]
+    last = runs[-1]
+    is_undecided = last.verdict is Verdict.UNDECIDED
+    verdict = Verdict.UNDECIDED if is_undecided else Verdict.BAD if failed else Verdict.GOOD
+    return CommitLook(
+        commit,
+        verdict,
+        why,
+        seconds=0.0,
+        runs=len(runs),
+        failed=len(failed) if not is_undecided else 0,
+        failure=failed[0].failure if failed and not is_undecided else "",
+        recording=recordings.get(verdict, ""),
+        liberties=last.liberties,
+        shift=last.shift,
+        clock_shift=last.clock_shift,
+        depends=depends,
+    )
+
+
+def _why(runs: list[_Ran], most: int) -> str:
+    failed = [each for each in runs if each.verdict is Verdict.BAD]
+    if most == 1:
+        return runs[-1].why
+    return f"{len(failed)} of {len(runs)} runs failed: {failed[0].why}" if failed else f"{len(runs)} runs passed"
 
 
 def _sources(recording: Path) -> Mapping[str, str]:

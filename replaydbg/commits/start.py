@@ -9,12 +9,10 @@ interpreter may be passed on to the program.
 """
 
 import ctypes
-import json
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 """The number of that option of prctl(2)."""
@@ -36,16 +34,16 @@ def obey(answer: Path, order: Path) -> None:
     if not sys.flags.safe_path:
         del sys.path[0]
     sys.path.insert(0, ours)
-    from replaydbg.commits import worktree_orders
+    from replaydbg.commits import orders, worktree_orders
     from replaydbg.errors import ReplaydbgError
 
     sys.path.remove(ours)
-    outcome: dict[str, Any]
+    outcome: orders.Answer
     try:
-        outcome = worktree_orders.obey(json.loads(order.read_text(encoding="utf-8")))
+        outcome = worktree_orders.obey(orders.read_order(order))
     except (ReplaydbgError, OSError) as error:
-        outcome = {"error": str(error)}
-    answer.write_text(json.dumps(outcome), encoding="utf-8")
+        outcome = orders.OrderFailed(str(error))
+    orders.write_answer(answer, outcome)
 
 
 if __name__ == "__main__":

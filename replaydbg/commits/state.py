@@ -5,19 +5,61 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, NotRequired, TypedDict
 
 from replaydbg.commits.depends import Dependencies, Dependency, States, changed_since
 from replaydbg.commits.fingerprint import key_of
 from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict
+from replaydbg.log.shapes import COUNT, DictOf, ListOf, fits
 
 VERSION = 2
 """The version of the file's format; other versions are not read."""
+
+
+_SHAPE = {
+    "version": VERSION,
+    "parts": DictOf(str),
+    "passes_needed": COUNT,
+    "depends": ListOf((str, str, str)),
+    "looks": ListOf({"commit": str, "verdict": str, "why": str, "liberties": ListOf(str)}),
+}
+
+
+class _StoredLook(TypedDict):
+    """A CommitLook in the file; dependencies, which most looks share, are numbers of the file's table of them."""
+
+    commit: str
+    verdict: str
+    why: str
+    seconds: float
+    runs: int
+    failed: int
+    failure: str
+    recording: str
+    liberties: Sequence[str]
+    shift: str
+    clock_shift: str
+    is_reused: bool
+    depends: list[int] | None
+    unwatched: NotRequired[list[str]]
+    """Absent if `depends` is None."""
+
+
+class _Stored(TypedDict):
+    """The content of the file."""
+
+    version: int
+    parts: dict[str, str]
+    passes_needed: int
+    depends: list[tuple[str, str, str]]
+    """Aspect, path and state of each dependency."""
+    looks: list[_StoredLook]
+    worktrees: NotRequired[str]
 
 
 @dataclass(slots=True)
@@ -60,8 +102,8 @@ class State:
         self.worktrees = stored.get("worktrees", "")
         if is_restart:
             return
-        if stored.get("parts") != dict(self.parts):
-            then = stored.get("parts") or {}
+        then = stored["parts"]
+        if then != dict(self.parts):
             others = ", ".join(name for name in self.parts if then.get(name) != self.parts[name])
             raise UsageError(
                 f"{str(self.path)!r} is the state of another search; they differ in: {others}. --restart starts over."
@@ -69,7 +111,7 @@ class State:
         self.passes_needed = stored["passes_needed"]
         self._reuse(stored)
 
-    def _reuse(self, stored: Mapping[str, Any]) -> None:
+    def _reuse(self, stored: _Stored) -> None:
         now = States()
         table = [(Dependency(aspect, path), state) for aspect, path, state in stored["depends"]]
         for each in stored["looks"]:
@@ -102,9 +144,15 @@ class State:
         """Replace the file atomically."""
         table: dict[tuple[str, str, str], int] = {}
         looks = [_as_facts(look, table) for look in self.looks.values()]
-        stored = {"version": VERSION, "parts": dict(self.parts), "passes_needed": self.passes_needed, "looks": looks}
-        stored["depends"] = [list(each) for each in table]
-        data = json.dumps(stored | {"worktrees": self.worktrees}, indent=1)
+        stored: _Stored = {
+            "version": VERSION,
+            "parts": dict(self.parts),
+            "passes_needed": self.passes_needed,
+            "looks": looks,
+            "depends": list(table),
+            "worktrees": self.worktrees,
+        }
+        data = json.dumps(stored, indent=1)
         new = self.path.with_name(self.path.name + ".new")
         with new.open("w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(data)
@@ -122,21 +170,35 @@ class State:
         """The directory of recordings of which it is not yet known whether they will be kept."""
         return self.path.with_name(self.path.name + "-recordings")
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> _Stored | None:
         try:
-            stored = json.loads(self.path.read_text(encoding="utf-8", errors="surrogateescape"))
+            stored: _Stored = json.loads(self.path.read_text(encoding="utf-8", errors="surrogateescape"))
         except FileNotFoundError:
             return None
         except (ValueError, OSError) as error:
             raise UsageError(f"The state {str(self.path)!r} cannot be read: {error}. Use another file.") from None
-        if not isinstance(stored, dict) or stored.get("version") != VERSION:
+        if not fits(stored, _SHAPE):
             raise UsageError(f"{str(self.path)!r} is not the state of a search. Use another file.")
         return stored
 
 
-def _as_facts(look: CommitLook, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
-    """Return a look as JSON data; dependencies, which most looks share, are numbers in `table`."""
-    facts = asdict(replace(look, depends=None)) | {"verdict": look.verdict.value}
+def _as_facts(look: CommitLook, table: dict[tuple[str, str, str], int]) -> _StoredLook:
+    """Return a look as JSON data, and add its dependencies to `table`."""
+    facts: _StoredLook = {
+        "commit": look.commit,
+        "verdict": look.verdict.value,
+        "why": look.why,
+        "seconds": look.seconds,
+        "runs": look.runs,
+        "failed": look.failed,
+        "failure": look.failure,
+        "recording": look.recording,
+        "liberties": look.liberties,
+        "shift": look.shift,
+        "clock_shift": look.clock_shift,
+        "is_reused": look.is_reused,
+        "depends": None,
+    }
     if look.depends is not None:
         rows = [(each.aspect, each.path, state) for each, state in look.depends.states.items()]
         facts["depends"] = [table.setdefault(row, len(table)) for row in rows]
@@ -144,13 +206,25 @@ def _as_facts(look: CommitLook, table: dict[tuple[str, str, str], int]) -> dict[
     return facts
 
 
-def _depends_of(stored: Mapping[str, Any], table: list[tuple[Dependency, str]]) -> Dependencies | None:
+def _depends_of(stored: _StoredLook, table: list[tuple[Dependency, str]]) -> Dependencies | None:
     if stored["depends"] is None:
         return None
-    return Dependencies(dict(table[number] for number in stored["depends"]), set(stored["unwatched"]))
+    return Dependencies(dict(table[number] for number in stored["depends"]), set(stored.get("unwatched", ())))
 
 
-def _as_look(stored: Mapping[str, Any], depends: Dependencies) -> CommitLook:
-    values = {name: value for name, value in stored.items() if name != "unwatched"}
-    values |= {"verdict": Verdict(stored["verdict"]), "liberties": tuple(stored["liberties"])}
-    return CommitLook(**values | {"is_reused": True, "depends": depends})
+def _as_look(stored: _StoredLook, depends: Dependencies) -> CommitLook:
+    return CommitLook(
+        stored["commit"],
+        Verdict(stored["verdict"]),
+        stored["why"],
+        stored["seconds"],
+        runs=stored["runs"],
+        failed=stored["failed"],
+        failure=stored["failure"],
+        recording=stored["recording"],
+        liberties=tuple(stored["liberties"]),
+        shift=stored["shift"],
+        clock_shift=stored["clock_shift"],
+        is_reused=True,
+        depends=depends,
+    )

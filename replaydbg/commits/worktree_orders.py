@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from replaydbg.bisect.confidence import runs_needed
+from replaydbg.commits.orders import Order, RecordedRun, RecordOrder, ReplayedCode, ReplayOrder
 from replaydbg.config import load_settings
 from replaydbg.events.verdict import Verdict
 from replaydbg.record import record
@@ -26,42 +26,41 @@ bad commit counted as good 5.3 % of the time with 0.95, and 0.1 % with 0.999.
 """
 
 
-def obey(order: dict[str, Any]) -> dict[str, Any]:
+def obey(order: Order) -> RecordedRun | ReplayedCode:
     """Record or replay as ordered, and return the result."""
-    return _replay(order) if "replay" in order else _record(order)
+    return _replay(order) if isinstance(order, ReplayOrder) else _record(order)
 
 
-def _record(order: dict[str, Any]) -> dict[str, Any]:
-    result = record(order["program"], output=Path(order["output"]), settings=load_settings({"quiet": True}))
-    return {"status": result.status, "recording": str(result.path)}
+def _record(order: RecordOrder) -> RecordedRun:
+    result = record(order.program, output=Path(order.output), settings=load_settings({"quiet": True}))
+    return RecordedRun(result.status, str(result.path))
 
 
-def _replay(order: dict[str, Any]) -> dict[str, Any]:
+def _replay(order: ReplayOrder) -> ReplayedCode:
     null = os.open(os.devnull, os.O_WRONLY)
-    path = Path(order["replay"])
+    path = Path(order.replay)
     judge = Judge(
         path,
         path.name,
-        order["sources"],
-        order["check"] or None,
-        data=frozenset(order.get("data", ())),
+        order.sources,
+        order.check or None,
+        data=frozenset(order.data),
         stdout=null,
         stderr=null,
         # A commit may differ only in a module that could not be imported when the program was recorded.
         is_replayed_unchanged=True,
     )
     found = judge.judge()
-    verdict, why, replays, rate = found.verdict, found.reason, 0, order.get("rate")
+    verdict, why, replays, rate = found.verdict, found.reason, 0, order.rate
     if verdict is Verdict.GOOD and found.numbers_shift:
-        rate = order.get("rate") or _rate(judge, found)
+        rate = order.rate or _rate(judge, found)
         verdict, what, replays = _with_other_numbers(judge, found, *rate)
         why = f"{what}; {found.numbers_shift}"
     os.close(null)
     liberties = [str(liberty) for liberty in found.result.liberties[:MOST_LIBERTIES]]
     more = sum(found.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    answer = {"rate": rate, "verdict": verdict.value, "why": why, "liberties": liberties, "replays": replays}
-    return answer | {"numbers_shift": found.numbers_shift, "clock_shift": found.clock_shift}
+    return ReplayedCode(verdict, why, tuple(liberties), replays, rate, found.numbers_shift, found.clock_shift)
 
 
 def _rate(judge: Judge, found: CodeVerdict) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 import replaydbg
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.keeping import Keeping
+from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of
 from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import EngineLost, ReplaydbgError
 
@@ -43,6 +43,16 @@ class Files:
     """The exceptions that were raised, and when."""
 
 
+def _start_keeper(orders: KeeperOrders) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _KEEPER, repr(orders)],
+        pass_fds=[*descriptors_of(orders).values()],
+        stdin=subprocess.DEVNULL,
+        # A Ctrl-C at the terminal is for the debugger alone.
+        start_new_session=True,
+    )
+
+
 class Engine:
     """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
 
@@ -61,35 +71,29 @@ class Engine:
         further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
         whole program also records its own lines and variables, see `read_course`.
         """
+        self.files = Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
+        self._course = _memory_file("course") if course else None
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
             root, roots = socket.socketpair()
             stack.callback(keepers.close)
             stack.callback(roots.close)
-            self.files = Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
-            orders = {
-                "version": VERSION,
-                "path": str(path),
-                "current_source": current_source,
-                "follows": follows,
-                "last_line": last_line,
-                "keeper_fd": keepers.fileno(),
-                "fd": roots.fileno(),
-                "clock_fd": self.files.totals.fileno(),
-                "clock_steps_fd": self.files.steps.fileno(),
-                "output_fd": self.files.output.fileno(),
-                "raises_fd": self.files.raises.fileno(),
-            }
-            self._course = _memory_file("course") if course else None
+            orders = KeeperOrders(
+                version=VERSION,
+                path=str(path),
+                current_source=current_source,
+                follows=follows,
+                last_line=last_line,
+                keeper_fd=keepers.fileno(),
+                fd=roots.fileno(),
+                clock_fd=self.files.totals.fileno(),
+                clock_steps_fd=self.files.steps.fileno(),
+                output_fd=self.files.output.fileno(),
+                raises_fd=self.files.raises.fileno(),
+            )
             if self._course is not None:
                 orders["course_fd"] = self._course.fileno()
-            self._keeper: subprocess.Popen[bytes] | None = subprocess.Popen(
-                [sys.executable, "-P", "-c", _KEEPER, repr(orders)],
-                pass_fds=[value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)],
-                stdin=subprocess.DEVNULL,
-                # A Ctrl-C at the terminal is for the debugger alone.
-                start_new_session=True,
-            )
+            self._keeper: subprocess.Popen[bytes] | None = _start_keeper(orders)
         self.keeping = Keeping(own, self._keeper.pid)
         """The connection to the keeper."""
         self._own = own

@@ -17,9 +17,9 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
-from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
+from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, KeeperOrders, descriptors_of, is_own_child, was_own_child
 from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.proc import has_proc
@@ -34,10 +34,9 @@ _WRITTEN = ("fd", "output_fd", "raises_fd", "course_fd")
 
 def main() -> int:
     """Start the replay, report that, and stay until the debugger has gone."""
-    orders = ast.literal_eval(sys.argv[1])
-    for name, fd in orders.items():
-        if name.endswith("fd"):
-            os.set_inheritable(fd, False)  # or the program had them, and a process that ended would not seem to have
+    orders: KeeperOrders = ast.literal_eval(sys.argv[1])
+    for fd in descriptors_of(orders).values():
+        os.set_inheritable(fd, False)  # or the program had them, and a process that ended would not seem to have
     debugger = socket.socket(fileno=orders["keeper_fd"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # A process that ignores it never waits for children, and cannot know whether a process ID was reused.
@@ -62,10 +61,11 @@ def _tell(debugger: socket.socket, text: bytes) -> None:
         debugger.sendall(text)
 
 
-def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
+def _start(path: Path, orders: KeeperOrders, stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
-        fds = {name: inheritable(stack, orders[name]) for name in _WRITTEN if name in orders}
-        clock = {name: inheritable(stack, orders[f"clock_{name}"]) for name in ("fd", "steps_fd")}
+        given = descriptors_of(orders)
+        fds = {name: inheritable(stack, given[name]) for name in _WRITTEN if name in given}
+        clock = {name: inheritable(stack, given[f"clock_{name}"]) for name in ("fd", "steps_fd")}
         null = os.open(os.devnull, os.O_WRONLY)
         stack.callback(os.close, null)
         more = {
@@ -78,8 +78,8 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         is_whole = orders["follows"] or (not start.is_cut and ended_by_itself(recording))
         why = "" if is_whole else why_it_ends(recording, start.is_cut)
     for name in (*_WRITTEN, "clock_fd", "clock_steps_fd"):
-        if name in orders:
-            os.close(orders[name])
+        if name in given:
+            os.close(given[name])
     return pid, why
 
 

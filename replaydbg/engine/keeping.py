@@ -9,6 +9,7 @@ import struct
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 from replaydbg.errors import ForgedMessage
 from replaydbg.launch.proc import has_proc
@@ -25,6 +26,32 @@ ANSWER_SECONDS = 30.0
 
 ANY_KIND = 0x40000000
 """__WALL: children that send another signal at their end, too."""
+
+
+class KeeperOrders(TypedDict):
+    """The argument of the keeper, written with repr(); names that end in `fd` are descriptors that it inherits."""
+
+    version: int
+    path: str
+    """The recording."""
+    current_source: bool
+    follows: bool
+    """Whether it is a live directory whose program runs."""
+    last_line: int
+    keeper_fd: int
+    """The socket to the debugger."""
+    fd: int
+    """The first process's socket."""
+    clock_fd: int
+    clock_steps_fd: int
+    output_fd: int
+    raises_fd: int
+    course_fd: NotRequired[int]
+
+
+def descriptors_of(orders: KeeperOrders) -> dict[str, int]:
+    """Return the descriptors among the orders, by name."""
+    return {name: value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)}
 
 
 class Keeping:

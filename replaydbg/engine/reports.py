@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -287,7 +288,7 @@ def read_ended(payload: bytes) -> EndReport:
     return end_report(decoded(payload, _ENDED, "report of the end"))
 
 
-def end_report(read: dict[str, Any]) -> EndReport:
+def end_report(read: Mapping[str, Any]) -> EndReport:
     """Return a report of the end from its fields; those that are missing have their defaults. Raises ForgedMessage."""
     known = {name: read.get(name, default) for name, (_, default) in _OPTIONAL.items()}
     for name, (shape, _) in _OPTIONAL.items():

@@ -6,9 +6,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replaydbg.bisect.twins import Input, InputKind
 from replaydbg.errors import ReplaydbgError
@@ -17,6 +17,7 @@ from replaydbg.hunt.capture import captured
 from replaydbg.hunt.forked import in_processes
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
+from replaydbg.hunt.trial_end import TrialEnd, TrialOutcome
 from replaydbg.log.edit.mix import Mixer
 from replaydbg.log.edit.schedule import OtherTurns
 from replaydbg.replay import replay
@@ -31,9 +32,6 @@ PATIENCE = 8
 
 Clocks stand still where neither run has an answer: a program that waits for the time would wait for ever.
 """
-
-PASSES, FAILS, FAILS_DIFFERENTLY, INCONCLUSIVE = "passes", "fails", "fails differently", "inconclusive"
-"""The results of a trial: like the good run; like the bad run; a different failure; unknown."""
 
 STUCK = "stuck"
 """The kind of divergence of a replay in which every thread waits for another one."""
@@ -68,8 +66,8 @@ class Count:
     """An empty directory on the same file system: the files that all trials share are linked, not copied."""
     trials: int = 0
     undecided: int = 0
-    like: dict[str, Any] = field(default_factory=dict)
-    """The result of replaying the bad run unchanged."""
+    like: TrialEnd | None = None
+    """The end of the bad run, replayed unchanged; None: not yet replayed."""
 
     @property
     def is_over(self) -> bool:
@@ -97,7 +95,7 @@ class Bench:
         base, other = (twins.bad, twins.good) if is_bad_base else (twins.good, twins.bad)
         self.is_bad_base = is_bad_base
         self.mixer = Mixer(base, other, shared)
-        self.known: dict[tuple[frozenset[int], frozenset[int], frozenset[int]], dict[str, Any]] = {}
+        self.known: dict[tuple[frozenset[int], frozenset[int], frozenset[int]], TrialEnd] = {}
         end = twins.bad.end
         self.is_deadlock = end is not None and any(each.kind == "deadlock" for each in end.notes)
         """Whether the bad run was ended because every thread waited for another one: then that is its failure."""
@@ -110,23 +108,23 @@ class Bench:
 
     def makes_pass(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
         """Return for each set whether the run passes with it."""
-        return self.verdicts([self.with_inputs(each) for each in sets], PASSES, FAILS)
+        return self.verdicts([self.with_inputs(each) for each in sets], TrialOutcome.PASSES, TrialOutcome.FAILS)
 
     def makes_fail(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
         """Return for each set whether the run fails with it."""
-        return self.verdicts([self.with_inputs(each) for each in sets], FAILS, PASSES)
+        return self.verdicts([self.with_inputs(each) for each in sets], TrialOutcome.FAILS, TrialOutcome.PASSES)
 
     def fails_with_these_alone(self, sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
         """Return for each set of preemptions whether the run fails with no others."""
         trials = [Trial((), frozenset(self.preemptions) - set(each)) for each in sets]
-        return self.verdicts(trials, FAILS, PASSES)
+        return self.verdicts(trials, TrialOutcome.FAILS, TrialOutcome.PASSES)
 
-    def verdicts(self, trials: Sequence[Trial], bad: str, good: str) -> list[Verdict]:
+    def verdicts(self, trials: Sequence[Trial], bad: TrialOutcome, good: TrialOutcome) -> list[Verdict]:
         """Return BAD for each trial with a result in `bad`, GOOD for one in `good`."""
         verdicts = {bad: Verdict.BAD, good: Verdict.GOOD}
-        return [verdicts.get(each["how"], Verdict.UNDECIDED) for each in self.ended(trials)]
+        return [verdicts.get(each.outcome, Verdict.UNDECIDED) for each in self.ended(trials)]
 
-    def ended(self, trials: Sequence[Trial], *, is_again: bool = False) -> list[dict[str, Any]]:
+    def ended(self, trials: Sequence[Trial], *, is_again: bool = False) -> list[TrialEnd]:
         """Run trials, as many at once as allowed, and return their results; none is run twice, unless `is_again`."""
         keys = [(frozenset(map(id, each.inputs)), each.left_out, each.turns) for each in trials]
         pairs = dict(zip(keys, trials, strict=True)).items()
@@ -143,11 +141,11 @@ class Bench:
         keys, rank = self.twins.bad_side.lanes, self.twins.rank
         return OtherTurns(at, lambda lane, marks: rank(keys.get(lane, ()), marks))
 
-    def _at_once(self, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    def _at_once(self, trials: Sequence[Trial]) -> list[TrialEnd]:
         count = self.count
         if count.trials + len(trials) > count.how.most:
             count.trials = count.how.most
-            return [{"how": INCONCLUSIVE, "why": "there were too many trials"}] * len(trials)
+            return [TrialEnd(TrialOutcome.INCONCLUSIVE, "there were too many trials")] * len(trials)
         places = []
         for inputs, left_out, turns in trials:
             count.trials += 1
@@ -160,26 +158,16 @@ class Bench:
         ended = [self._judged(each) for each in in_processes(tasks, timeout=PATIENCE * (1 + seconds))]
         for place in places:
             shutil.rmtree(place)
-        count.undecided += sum(each["how"] in (INCONCLUSIVE, FAILS_DIFFERENTLY) for each in ended)
+        count.undecided += sum(each.outcome not in (TrialOutcome.PASSES, TrialOutcome.FAILS) for each in ended)
         return ended
 
-    def _judged(self, ended: dict[str, Any] | None) -> dict[str, Any]:
-        if ended is None:
-            return {"how": INCONCLUSIVE, "why": "it took too long"}
-        like = self.count.like
-        is_other = like and (ended.get("status"), ended.get("exception")) != (like.get("status"), like.get("exception"))
-        return {**ended, "how": FAILS_DIFFERENTLY} if ended["how"] == FAILS and is_other else ended
-
-
-def describe(ended: dict[str, Any]) -> str:
-    """Return the result of a trial as text."""
-    words = {
-        PASSES: "passes",
-        FAILS: "fails",
-        FAILS_DIFFERENTLY: "fails differently",
-        INCONCLUSIVE: "cannot be replayed",
-    }
-    return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")
+    def _judged(self, report: bytes) -> TrialEnd:
+        if not report:
+            return TrialEnd(TrialOutcome.INCONCLUSIVE, "it took too long")
+        ended, like = TrialEnd.decode(report), self.count.like
+        is_other = like is not None and (ended.status, ended.exception) != (like.status, like.exception)
+        is_failure = ended.outcome is TrialOutcome.FAILS
+        return replace(ended, outcome=TrialOutcome.FAILS_DIFFERENTLY) if is_failure and is_other else ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,25 +178,27 @@ class _Task:
     pattern: re.Pattern[bytes] | None
     is_deadlock: bool
 
-    def __call__(self) -> dict[str, Any]:
+    def __call__(self) -> bytes:
+        return self._end().encode()
+
+    def _end(self) -> TrialEnd:
         with captured() as capture:
             try:
                 result = replay(
                     self.place, lenient=Lenient(), stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno()
                 )
             except (ReplaydbgError, OSError) as error:
-                return {"how": INCONCLUSIVE, "why": str(error)}
+                return TrialEnd(TrialOutcome.INCONCLUSIVE, str(error))
             outside = capture.run(result.status)
         is_stuck = result.divergence is not None and result.divergence.kind == STUCK
         if is_stuck and self.is_deadlock:
-            return {"how": FAILS, "status": 0, "exception": "deadlock", "why": "deadlock"}
+            return TrialEnd(TrialOutcome.FAILS, "deadlock", 0, "deadlock")
         if result.outcome is None:
-            return {"how": INCONCLUSIVE, "why": why_inconclusive(result)}
+            return TrialEnd(TrialOutcome.INCONCLUSIVE, why_inconclusive(result))
         is_found = self.pattern is not None and self.pattern.search(outside.output + outside.errors) is not None
         exception = result.outcome.exception.type if result.outcome.exception is not None else None
-        how = FAILS if result.outcome.is_failure or is_found else PASSES
-        outcome = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
-        return outcome | {"liberties": result.liberty_counts}
+        outcome = TrialOutcome.FAILS if result.outcome.is_failure or is_found else TrialOutcome.PASSES
+        return TrialEnd(outcome, str(result.outcome), result.outcome.status, exception, result.liberty_counts)
 
 
 def why_inconclusive(result: ReplayResult) -> str:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, describe
+from replaydbg.hunt.bench import Bench, Trial
 from replaydbg.hunt.flip import Replayed
+from replaydbg.hunt.trial_end import TrialOutcome
 
 
-def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, str]]) -> tuple[Replayed, ...]:
+def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, TrialOutcome]]) -> tuple[Replayed, ...]:
     """Repeat each replay once; each is given as its description, the trial, and the expected result."""
     if bench.count.is_over:
-        return tuple(Replayed(what, "", "there were too many trials", False) for what, _, _ in replays)
+        return tuple(Replayed(what, None, "there were too many trials", False) for what, _, _ in replays)
     ended = bench.ended([trial for _, trial, _ in replays], is_again=True)
     return tuple(
-        Replayed(what, each["how"], describe(each), each["how"] == wanted)
+        Replayed(what, each.outcome, str(each), each.outcome is wanted)
         for (what, _, wanted), each in zip(replays, ended, strict=True)
     )
 
@@ -24,7 +25,7 @@ def confirmed_turns(bench: Bench, other: Trial) -> tuple[Replayed, ...]:
     return confirmed(
         bench,
         [
-            ("the bad run as recorded", Trial(()), FAILS),
-            ("with the other thread first", other, PASSES),
+            ("the bad run as recorded", Trial(()), TrialOutcome.FAILS),
+            ("with the other thread first", other, TrialOutcome.PASSES),
         ],
     )

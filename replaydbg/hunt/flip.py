@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from replaydbg.bisect.twins import Input, LaneKey, Preemption
+from replaydbg.bisect.lane_turns import LaneKey, Preemption
+from replaydbg.bisect.twins import Input
+from replaydbg.hunt.trial_end import TrialOutcome
 
 
 class OtherTurn(NamedTuple):
@@ -32,8 +34,8 @@ class Replayed(NamedTuple):
 
     what: str
     """What was replayed."""
-    how: str
-    """The result: PASSES, FAILS ... of `bench`; empty: the replay was not made."""
+    outcome: TrialOutcome | None
+    """None: the replay was not made."""
     said: str
     """The result as text, or why the replay was not made."""
     is_confirmed: bool

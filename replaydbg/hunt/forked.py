@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -10,16 +9,14 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from typing import Any
 
 from replaydbg.launch.interruption import end_with_parent, forked, postponed
 
-Task = Callable[[], dict[str, Any]]
-"""A function that returns a dictionary of JSON values."""
+Task = Callable[[], bytes]
 
 
-def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[dict[str, Any] | None]:
-    """Run all tasks at once, each in a fork of this process; None: it took longer than `timeout` seconds, or died."""
+def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[bytes]:
+    """Run all tasks at once, each in a fork of this process; empty: it took longer than `timeout` seconds, or died."""
     with ExitStack() as stack:
         running: list[_Forked] = []
         try:
@@ -45,7 +42,7 @@ class _Forked:
                 # Ctrl-C reaches only this process; the child and its processes form a group that can be ended together.
                 os.setsid()
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-                self.report.write(json.dumps(task()).encode())
+                self.report.write(task())
                 self.report.flush()
             except BaseException:  # noqa: BLE001 - whatever it is, nobody above us is there to show it
                 traceback.print_exc()
@@ -54,20 +51,18 @@ class _Forked:
                 os._exit(0)
         self.is_over = False
 
-    def result(self, until: float) -> dict[str, Any] | None:
+    def result(self, until: float) -> bytes:
         fd = os.pidfd_open(self.pid)
         try:
             poll = select.poll()
             poll.register(fd, select.POLLIN)
             if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
-                return None
+                return b""
         finally:
             os.close(fd)
         self._reap()
         self.report.seek(0)
-        data = self.report.read()
-        found: dict[str, Any] | None = json.loads(data) if data else None
-        return found
+        return self.report.read()
 
     def kill(self) -> None:
         if self.is_over:

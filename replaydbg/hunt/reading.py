@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from replaydbg.bisect.twins import LaneKey, ReadRecording, rank_of_turns, read_lanes
+from replaydbg.bisect.lane_turns import LaneKey, rank_of_turns, read_lanes
+from replaydbg.bisect.twins import ReadRecording
 from replaydbg.errors import Corrupt, NotComparable
 from replaydbg.events.records import Site
 from replaydbg.events.run_facts import Header
@@ -35,7 +36,7 @@ class Twins(AbstractContextManager["Twins"]):
     @cached_property
     def rank(self) -> Callable[[LaneKey, int], int]:
         """Maps a thread and its number of events to the place in the order of the good run."""
-        return rank_of_turns(self.good_side)
+        return rank_of_turns(self.good_side.turns)
 
     def text(self, site: Site) -> str:
         """Return the source line at a site of the bad run, stripped; empty if it is not available."""

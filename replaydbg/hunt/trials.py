@@ -7,16 +7,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
-from replaydbg.bisect.twins import Comparison, Input, InputKind, Preemption, compare, elapsed
+from replaydbg.bisect.lane_turns import Preemption
+from replaydbg.bisect.twins import Comparison, Input, InputKind, compare, elapsed
 from replaydbg.events.verdict import Verdict
-from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, describe
+from replaydbg.hunt.bench import MOST, Bench, Count, How, Trial
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
 from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
+from replaydbg.hunt.trial_end import TrialEnd, TrialOutcome
 from replaydbg.log.edit.mix import Mixer
 from replaydbg.log.edit.schedule import choices, possible_choices
 
@@ -64,8 +65,8 @@ class _CauseSearch:
         bench = Bench(self.count, self.twins, is_bad_base=True)
         base = bench.ended([Trial(())])[0]
         self.count.like = base
-        if base["how"] != FAILS:
-            return self._flip(reason=f"Replayed unchanged, the bad run {describe(base)}")
+        if base.outcome is not TrialOutcome.FAILS:
+            return self._flip(reason=f"Replayed unchanged, the bad run {base}")
         # If it passes with no thread preempted and its own inputs, that is the cause, even if other inputs make it pass
         # indirectly, by shifting the threads against each other.
         schedule = [each for each in self.comparison.inputs if each.kind is InputKind.SCHEDULE]
@@ -85,7 +86,7 @@ class _CauseSearch:
         if best is not None:
             return replace(best, trials=self.count.trials, undecided=self.count.undecided, is_cut=self.count.is_over)
         everything = bench.ended([bench.with_inputs(inputs)])[0]
-        if everything["how"] == PASSES:
+        if everything.outcome is TrialOutcome.PASSES:
             smallest = minimal_in_groups(groups, bench.makes_pass, at_once=self.count.how.jobs)
             return self._best(bench, [smallest])
         return self._other_way_round(groups, everything)
@@ -104,17 +105,17 @@ class _CauseSearch:
         """Return the preemptions that make it fail; None: it does not pass without them."""
         preemptions = self.twins.bad_side.preemptions
         without = bench.with_inputs(schedule)
-        if not preemptions or bench.ended([without])[0]["how"] != PASSES:
+        if not preemptions or bench.ended([without])[0].outcome is not TrialOutcome.PASSES:
             return None
-        self.liberties = bench.ended([without])[0].get("liberties", {})
+        self.liberties = bench.ended([without])[0].liberties
         kept = minimal(range(len(preemptions)), bench.fails_with_these_alone, at_once=self.count.how.jobs)
         only = Trial((), frozenset(bench.preemptions) - set(kept))
         replays = confirmed(
             bench,
             [
-                ("the bad run as recorded", Trial(()), FAILS),
-                ("with no thread preempted", without, PASSES),
-                *([("with these preemptions and no others", only, FAILS)] if kept else []),
+                ("the bad run as recorded", Trial(()), TrialOutcome.FAILS),
+                ("with no thread preempted", without, TrialOutcome.PASSES),
+                *([("with these preemptions and no others", only, TrialOutcome.FAILS)] if kept else []),
             ],
         )
         return self._flip(schedule, [preemptions[number] for number in kept], replays=replays, explained=self._races())
@@ -138,14 +139,18 @@ class _CauseSearch:
         for start in range(0, len(near), jobs):
             batch = near[start : start + jobs]
             trials = [Trial((), left_out, frozenset({each})) for each in batch]
-            for number, verdict in zip(batch, bench.verdicts(trials, PASSES, FAILS), strict=True):
+            for number, verdict in zip(
+                batch, bench.verdicts(trials, TrialOutcome.PASSES, TrialOutcome.FAILS), strict=True
+            ):
                 if verdict is Verdict.BAD:
                     return (number,)
         return None
 
     def _fewest_turns(self, bench: Bench, numbers: tuple[int, ...], left_out: frozenset[int]) -> tuple[int, ...] | None:
         def passes(sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
-            return bench.verdicts([Trial((), left_out, frozenset(each)) for each in sets], PASSES, FAILS)
+            return bench.verdicts(
+                [Trial((), left_out, frozenset(each)) for each in sets], TrialOutcome.PASSES, TrialOutcome.FAILS
+            )
 
         if passes([numbers])[0] is not Verdict.BAD:
             return None
@@ -169,7 +174,7 @@ class _CauseSearch:
             for each in chosen
         )
         other = Trial((), left_out, frozenset(found))
-        self.liberties = bench.ended([other])[0].get("liberties", {})
+        self.liberties = bench.ended([other])[0].liberties
         return self._flip(schedule, turns=turns, replays=confirmed_turns(bench, other), explained=self._races())
 
     def _races(self) -> Explained:
@@ -177,12 +182,12 @@ class _CauseSearch:
         explained = 0
         for each in self.others:
             bench = Bench(self.count, each, is_bad_base=True)
-            if bench.ended([Trial(())])[0]["how"] == PASSES:
+            if bench.ended([Trial(())])[0].outcome is TrialOutcome.PASSES:
                 continue
             without = Trial((), frozenset(bench.preemptions))
             possible = possible_choices(bench.mixer.records, (), bench.other_turns(frozenset()))
             turned = Trial((), frozenset(), frozenset(choice.switch for choice in possible))
-            explained += PASSES in [ended["how"] for ended in bench.ended([without, turned])]
+            explained += TrialOutcome.PASSES in [ended.outcome for ended in bench.ended([without, turned])]
         return Explained(explained + 1, len(self.others) + 1)
 
     # ---- inputs ----
@@ -207,7 +212,7 @@ class _CauseSearch:
 
     def _is_roundabout(self, bench: Bench, inputs: tuple[Input, ...]) -> bool:
         """Whether threads took turns in another order, too: then that may be what made the run pass."""
-        liberties = bench.ended([bench.with_inputs(inputs)])[0].get("liberties", {})
+        liberties = bench.ended([bench.with_inputs(inputs)])[0].liberties
         return "lane" in liberties and all(each.kind is not InputKind.SCHEDULE for each in inputs)
 
     def _best(self, bench: Bench, sets: Sequence[tuple[Input, ...]]) -> Flip:
@@ -220,7 +225,7 @@ class _CauseSearch:
             is_confirmed = all(replay.is_confirmed for replay in replays)
             known.append(((-explained.runs, not is_confirmed, number), each, replays, explained))
         _, best, replays, explained = min(known, key=lambda each: each[0])
-        self.liberties = bench.ended([bench.with_inputs(best)])[0].get("liberties", {})
+        self.liberties = bench.ended([bench.with_inputs(best)])[0].liberties
         others = [each for each in sets if each is not best]
         return self._flip(best, others=others, replays=replays, explained=explained)
 
@@ -230,15 +235,15 @@ class _CauseSearch:
         found = confirmed(
             bench,
             [
-                ("the bad run as recorded", Trial(()), FAILS),
-                (f"the bad run with {what} from the good run", bench.with_inputs(inputs), PASSES),
+                ("the bad run as recorded", Trial(()), TrialOutcome.FAILS),
+                (f"the bad run with {what} from the good run", bench.with_inputs(inputs), TrialOutcome.PASSES),
             ],
         )
         back = confirmed(
             reverse,
             [
-                ("the good run as recorded", Trial(()), PASSES),
-                (f"the good run with {what} from the bad run", Trial(inputs), FAILS),
+                ("the good run as recorded", Trial(()), TrialOutcome.PASSES),
+                (f"the good run with {what} from the bad run", Trial(inputs), TrialOutcome.FAILS),
             ],
         )
         if not back[-1].is_confirmed:
@@ -249,7 +254,7 @@ class _CauseSearch:
                 alike = elapsed(alike)
             gates = ", ".join(dict.fromkeys(each.gate or each.kind.value for each in inputs))
             if len(alike) > len(inputs):
-                whole = (f"the good run with all results of {gates} from the bad run", Trial(alike), FAILS)
+                whole = (f"the good run with all results of {gates} from the bad run", Trial(alike), TrialOutcome.FAILS)
                 again = confirmed(reverse, [whole])
                 back = (back[0], again[0]) if again[0].is_confirmed else back
         return (*found, *back)
@@ -272,28 +277,30 @@ class _CauseSearch:
         site = twins.bad_side.events[each.bad_event - 1].site
         return each.kind, each.gate, site.file, site.line
 
-    def _other_way_round(self, groups: list[list[Input]], everything: dict[str, Any]) -> Flip:
+    def _other_way_round(self, groups: list[list[Input]], everything: TrialEnd) -> Flip:
         """Search for inputs that make the good run fail: the bad run's answers may fit there where these did not."""
         groups = [group for group in groups if group and group[0].kind is not InputKind.SCHEDULE]
         bench = Bench(self.count, self.twins, is_bad_base=False)
         ended = bench.ended([Trial(()), Trial([each for group in groups for each in group])])
-        if ended[0]["how"] == PASSES and ended[1]["how"] == FAILS:
+        if ended[0].outcome is TrialOutcome.PASSES and ended[1].outcome is TrialOutcome.FAILS:
             found = minimal_in_groups(groups, bench.makes_fail, at_once=self.count.how.jobs)
             replays = confirmed(
                 bench,
                 [
-                    ("the good run as recorded", Trial(()), PASSES),
-                    ("the good run with these inputs from the bad run", Trial(found), FAILS),
+                    ("the good run as recorded", Trial(()), TrialOutcome.PASSES),
+                    ("the good run with these inputs from the bad run", Trial(found), TrialOutcome.FAILS),
                 ],
             )
             return self._flip(found, is_from_bad=True, replays=replays)
         schedule = [each for each in self.comparison.inputs if each.kind is InputKind.SCHEDULE]
-        if schedule and ended[0]["how"] == ended[1]["how"] == PASSES:
+        if schedule and ended[0].outcome is ended[1].outcome is TrialOutcome.PASSES:
             # If the good run passes with all inputs of the bad run, only the thread schedule is left.
-            replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
+            replays = confirmed(
+                bench, [("the good run with all other inputs of the bad run", Trial(()), TrialOutcome.PASSES)]
+            )
             why = "no other thread schedule that was tried made the bad run pass"
-            return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
-        return self._flip(reason=f"With every differing input of the good run, the bad run {describe(everything)}")
+            return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", None, why, False)))
+        return self._flip(reason=f"With every differing input of the good run, the bad run {everything}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.kind is not InputKind.SCHEDULE or bool(self.twins.bad_side.preemptions))

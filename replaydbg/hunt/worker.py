@@ -8,8 +8,9 @@ import signal
 import struct
 import time
 from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
@@ -66,9 +67,9 @@ class RecordingWorker:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             streams = self._capture.stdout.fileno(), self._capture.stderr.fileno()
-            facts = _recorded(argv, self.output, settings, streams, self._report.fileno())
+            report = _recorded(argv, self.output, settings, streams, self._report.fileno())
             self._report.seek(_PID.size)
-            self._report.write(json.dumps(facts).encode())
+            self._report.write(json.dumps(asdict(report)).encode())
             self._report.flush()
         finally:
             # Never return into the caller's code: the state belongs to another process.
@@ -108,11 +109,10 @@ class RecordingWorker:
         os.waitpid(self.pid, 0)
         self._report.seek(_PID.size)
         text = self._report.read()
-        facts: dict[str, Any] = json.loads(text) if text else {"error": "its recorder was killed"}
-        outside = self._capture.run(facts.get("status", 1))
+        report = _Report(**json.loads(text)) if text else _Report(error="its recorder was killed")
+        outside = self._capture.run(report.status)
         self._stack.close()
-        path = Path(facts.get("path", self.output))
-        return Finished(outside, path, facts.get("events", 0), facts.get("error", ""), self._is_overdue)
+        return Finished(outside, Path(report.path or self.output), report.events, report.error, self._is_overdue)
 
     def kill(self) -> None:
         """Kill it with its program, and delete the recording."""
@@ -124,17 +124,27 @@ class RecordingWorker:
         discard(self.output)
 
 
-def _recorded(
-    argv: list[str], output: Path, settings: Settings, streams: tuple[int, int], report: int
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What the recorder's process reports."""
+
+    status: int = 1
+    path: str = ""
+    """The recording; empty: it was not written."""
+    events: int = 0
+    error: str = ""
+    """The reason why it was not written."""
+
+
+def _recorded(argv: list[str], output: Path, settings: Settings, streams: tuple[int, int], report: int) -> _Report:
     def running(pid: int) -> None:
         os.pwrite(report, _PID.pack(pid), 0)
 
     try:
         result = record(argv, output=output, settings=settings, stdout=streams[0], stderr=streams[1], running=running)
     except (ReplaydbgError, OSError) as error:
-        return {"error": str(error)}
-    return {"status": result.status, "path": str(result.path), "events": result.events}
+        return _Report(error=str(error))
+    return _Report(result.status, str(result.path), result.events)
 
 
 def _children(pid: int) -> list[int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import allowance
@@ -113,7 +113,7 @@ def split(data: bytes) -> Iterable[bytes]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
 
-def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
+def seal(live: Path, target: Path, end: Mapping[str, object]) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
     `end` becomes `end.json`. If anything fails the directory stays unchanged, and still opens. Raises Corrupt if the
@@ -140,7 +140,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _write(writer: Writer, live: Path, end: dict[str, Any]) -> None:
+def _write(writer: Writer, live: Path, end: Mapping[str, object]) -> None:
     _copy(writer, live, "header", "header.json")
     _copy(writer, live, "world", "world", is_log=True)
     _copy(writer, live, "log", "log", is_log=True)

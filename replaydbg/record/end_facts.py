@@ -6,17 +6,17 @@ import hashlib
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
+from replaydbg.log.json_data import EndData, NoteData
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 
 _SOURCE_LIMIT = 8 << 20
 """Larger files are not source code."""
 
 
-def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
+def describe_end(live: Path, ended: Ended, seconds: float) -> EndData:
     """Return the content of `end.json`, without the sources (see `archive_sources`); includes the core's notes."""
     header = _log_header(live / "log")
     after = computed_after(header, ended.cpu_seconds, time.monotonic_ns())
@@ -67,14 +67,14 @@ def _log_header(path: Path) -> LogHeader:
     return header or LogHeader(0, StopReason.NOT_STOPPED, LOG_HEADER, 0, 0)
 
 
-def notes_of(live: Path) -> list[dict[str, Any]]:
+def notes_of(live: Path) -> list[NoteData]:
     """Return the notes so far on what cannot be recorded."""
     try:
         lines = (live / "notes").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []  # there are no notes
     pairs = [(kind, text) for kind, _, text in (line.partition("\t") for line in lines if line)]
-    notes = [
+    notes: list[NoteData] = [
         {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OF_CHILDREN
     ]
     return notes + _children(pairs)
@@ -86,7 +86,7 @@ _OF_CHILDREN = frozenset({"child", "silent"})
 _STREAMS = {1: "standard output", 2: "standard error", 3: "standard output and standard error"}
 
 
-def _children(pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def _children(pairs: list[tuple[str, str]]) -> list[NoteData]:
     """Return the note on the child processes that could write to the program's streams, if there were any."""
     silent = max((int(text) for kind, text in pairs if kind == "silent" and text.isdigit()), default=0)
     had = [int(text) & 3 & ~silent for kind, text in pairs if kind == "child" and text.isdigit()]

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import replaydbg
 from replaydbg.config import Settings, load_settings, orders_of_tests
@@ -28,6 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from replaydbg.log.json_data import HeaderData
     from replaydbg.trace.trace_orders import TraceOrders
 
 
@@ -57,23 +58,15 @@ def record(
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
-    own, words = interpreter.leading_options(argv)
-    given = [*interpreter.leading_options(sys.orig_argv[1:])[0], *own]
-    environment = interpreter.own_environment()
-    interpreter.check_recordable(given, environment)
-    target = find_target(words)
+    wanted = _wanted(argv)
     core = core_file(interpreter.soabi())
     live = make_live_directory(output, settings.store)
     with removed_unless_begun(live):
-        options = interpreter.split_options(given)
+        options, environment = wanted.options, wanted.environment
         seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
         table = gate_table(sys.path)
         fds = (None, stdout, stderr)
-        header = _header(target, options, environment, seed, table, live) | {
-            "real_ids": settings.real_ids,
-            "chaos": settings.chaos,
-            "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
-        }
+        header = _header(wanted, seed, table, live, settings, fds)
         env = interpreter.start_environment(environment, options, seed)
         boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
         boot_file = write_start(live, header, boot)
@@ -81,10 +74,9 @@ def record(
         if boot["warnings"]:
             kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
             passed = interpreter.passed_words(kept)
-        command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
         began = time.monotonic()
         ended = run_process(
-            command,
+            interpreter.command_line(sys.executable, passed, core, str(boot_file)),
             env,
             fds=fds,
             ignored=[int(number) for number in header["signals"]],
@@ -101,14 +93,26 @@ def record(
         return seal_recording(live, ended, seconds)
 
 
+class _Wanted(NamedTuple):
+    """The program to record, and the interpreter for it."""
+
+    target: Target
+    options: interpreter.Options
+    environment: dict[str, str]
+
+
+def _wanted(argv: list[str]) -> _Wanted:
+    own, words = interpreter.leading_options(argv)
+    given = [*interpreter.leading_options(sys.orig_argv[1:])[0], *own]
+    environment = interpreter.own_environment()
+    interpreter.check_recordable(given, environment)
+    return _Wanted(find_target(words), interpreter.split_options(given), environment)
+
+
 def _header(
-    target: Target,
-    options: interpreter.Options,
-    environment: dict[str, str],
-    seed: int,
-    table: list[Row],
-    live: Path,
-) -> dict[str, Any]:
+    wanted: _Wanted, seed: int, table: list[Row], live: Path, settings: Settings, fds: tuple[int | None, ...]
+) -> HeaderData:
+    target, options, environment = wanted
     return {
         "format": FORMAT,
         "tool": replaydbg.__version__,
@@ -128,10 +132,13 @@ def _header(
         "fds": interpreter.inherited_fds(),
         "gates": [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table],
         "gates_digest": table_digest(table),
+        "real_ids": settings.real_ids,
+        "chaos": settings.chaos,
+        "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
 
 
-def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: SnapshotOrders) -> dict[str, Any]:
+def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: SnapshotOrders) -> dict[str, object]:
     return {
         "mode": "record",
         "live_dir": os.fsencode(live),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from replaydbg.errors import CannotRecord
 from replaydbg.log.codec import encode_value
 from replaydbg.log.origin import mark_live
 from replaydbg.store.directory import LIVE, SEALED, Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import HeaderData
 
 _FIRST_SIZE = 1 << 20
 """Initial size of each log (FIRST_SIZE in log.c)."""
@@ -54,7 +57,7 @@ def removed_unless_begun(live: Path) -> Iterator[None]:
         raise
 
 
-def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Path:
+def write_start(live: Path, header: HeaderData, boot: Mapping[str, object]) -> Path:
     """Write the header and the core's orders; return the path of the latter.
 
     Raises CannotRecord.

@@ -3,43 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple
 
-
-class CheckedInvariant(TypedDict):
-    """The result of an invariant at one snapshot."""
-
-    name: str
-    holds: bool | None
-    """None: it could not be evaluated."""
-    text: str
-    """Why it does not hold, or why it could not be evaluated; empty if that is not known."""
-
-
-class ListedSnapshot(TypedDict):
-    """One snapshot in `end.json`."""
-
-    number: int
-    event: int
-    name: str
-    reason: str
-    time_ns: int
-    objects: int
-    bytes: int
-    is_cut: bool
-    checks: list[CheckedInvariant]
-
-
-class SnapshotsEntry(TypedDict):
-    """The entry of `end.json` on the snapshots that were taken."""
-
-    listed: list[ListedSnapshot]
-    failed: int
-    left_out: int
-    """Number of snapshots that were skipped, because they would have slowed the run too much."""
-    pause_ns: int
-    longest_pause_ns: int
-    copies_ns: int
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import NoteData, SnapshotsData
 
 
 class RecordResult(NamedTuple):
@@ -53,11 +21,11 @@ class RecordResult(NamedTuple):
     """Number of recorded crossings."""
     size: int
     """Size of the recording in bytes."""
-    notes: list[dict[str, Any]]
-    """Notes on what cannot be recorded: `kind`, `text`, `count`."""
+    notes: list[NoteData]
+    """Notes on what cannot be recorded."""
     reason: str | None
     """Why logging stopped before the program ended, if it did."""
     problem: str | None
     """Why the recording could not be sealed, if it could not."""
-    snapshots: SnapshotsEntry | None = None
-    """The snapshots that were taken; None: there were none."""
+    snapshots: SnapshotsData | None = None
+    """The entry of `end.json` on the snapshots that were taken; None: there were none."""

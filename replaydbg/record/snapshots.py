@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from replaydbg.heap.snapshot import Snapshot
     from replaydbg.heap.storage.snapshot_series import SnapshotPacker
-    from replaydbg.record.result import CheckedInvariant, ListedSnapshot, SnapshotsEntry
+    from replaydbg.log.json_data import InvariantData, SnapshotData, SnapshotsData
 
 _STATE = struct.Struct("<7Q")
 """As in heap_record.c: taken, done, failed, left out, total of the pauses and the longest, CPU time of the copies;
@@ -31,7 +31,7 @@ _SHORT = 5.0
 """Time limit in seconds for a snapshot that is requested while the program goes on."""
 
 
-def finish_snapshots(live: Path) -> SnapshotsEntry | None:
+def finish_snapshots(live: Path) -> SnapshotsData | None:
     """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None."""
     folder = live / "heap"
     if not (folder / "state").is_file():
@@ -70,7 +70,7 @@ def snapshots_taken(live: Path) -> int:
         return 0
 
 
-def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[ListedSnapshot, bytes]]:
+def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[SnapshotData, bytes]]:
     """Yield the entries for `end.json` of snapshots while the program goes on, and their bytes; without failed ones.
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
@@ -130,7 +130,7 @@ def _has_not_ended(pid: int) -> bool:
         os.close(process)
 
 
-def _compress(path: Path, run: str, series: SnapshotPacker) -> ListedSnapshot | None:
+def _compress(path: Path, run: str, series: SnapshotPacker) -> SnapshotData | None:
     from replaydbg.heap.storage.raw_snapshot import read_raw
 
     try:
@@ -145,7 +145,7 @@ def _compress(path: Path, run: str, series: SnapshotPacker) -> ListedSnapshot | 
     return _facts(snapshot, path)
 
 
-def _facts(snapshot: Snapshot, path: Path) -> ListedSnapshot:
+def _facts(snapshot: Snapshot, path: Path) -> SnapshotData:
     taken = snapshot.taken
     return {
         "number": taken.number,
@@ -160,7 +160,7 @@ def _facts(snapshot: Snapshot, path: Path) -> ListedSnapshot:
     }
 
 
-def _checks(path: Path) -> list[CheckedInvariant]:
+def _checks(path: Path) -> list[InvariantData]:
     """Return the results of the invariants at a snapshot: whether each held, None if it could not be evaluated."""
     # Imported here: few programs have invariants, and all wait for the sealing.
     import ast

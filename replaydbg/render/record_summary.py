@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replaydbg.errors import quoted
-from replaydbg.record.result import ListedSnapshot, RecordResult, SnapshotsEntry
+from replaydbg.log.json_data import SnapshotData, SnapshotsData
+from replaydbg.record.result import RecordResult
 from replaydbg.render.measures import show_size
 
 
@@ -29,7 +30,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
     return lines
 
 
-def _about_snapshots(snapshots: SnapshotsEntry | None) -> list[str]:
+def _about_snapshots(snapshots: SnapshotsData | None) -> list[str]:
     if snapshots is None:
         return []
     count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
@@ -40,7 +41,7 @@ def _about_snapshots(snapshots: SnapshotsEntry | None) -> list[str]:
     return [line + ".", *failed, *_about_checks(snapshots["listed"])]
 
 
-def _about_checks(listed: Sequence[ListedSnapshot]) -> list[str]:
+def _about_checks(listed: Sequence[SnapshotData]) -> list[str]:
     """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
     found: dict[tuple[str, bool], str] = {}
     for each in listed:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind, LaneKey, Preemption
+from replaydbg.bisect.lane_turns import LaneKey, Preemption
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
 from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
 from replaydbg.errors import quoted
@@ -187,12 +188,12 @@ def _confirmation(flip: Flip) -> Iterator[str]:
     good = [each for each in flip.replays if each.is_confirmed]
     if good:
         done = "; ".join(
-            f"{each.what}, it {each.how}" if _is_way(each.what) else f"{each.what} {each.how}" for each in good
+            f"{each.what}{', it' if _is_way(each.what) else ''} {each.outcome.value}" for each in good if each.outcome
         )
         yield f"Confirmed by {len(good)} more replay{'s' if len(good) != 1 else ''}: {done}."
     for each in flip.replays:
         if not each.is_confirmed:
-            reason = f"not replayed: {each.said}" if not each.how else each.said
+            reason = f"not replayed: {each.said}" if each.outcome is None else each.said
             yield f"Not confirmed: {each.what} {reason}."
     if not flip.replays:
         yield "Not confirmed: not replayed with and without it."

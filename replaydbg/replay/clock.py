@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.shapes import COUNT, ListOf, decoded, one_of
@@ -48,6 +48,20 @@ class Moment:
     """A point inside that line, after this number of events and writes to standard streams; 0: before it."""
 
 
+class ClockBoot(TypedDict):
+    """The fields for the core."""
+
+    fd: int
+    steps_fd: int
+    start_event: int
+    stop_event: int
+    stop_step: int
+    hits: bool
+    activations: bool
+    breakpoints: list[tuple[str, int, int]]
+    """File, line, and the passage at which to stop."""
+
+
 @dataclass(frozen=True, slots=True)
 class Orders:
     """Orders to the clock."""
@@ -65,7 +79,7 @@ class Orders:
     stops.
     """
 
-    def as_boot(self, fd: int, steps_fd: int) -> dict[str, Any]:
+    def as_boot(self, fd: int, steps_fd: int) -> ClockBoot:
         """Return the fields for the core."""
         return {
             "fd": fd,

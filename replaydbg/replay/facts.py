@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from replaydbg.events.records import Event
 from replaydbg.events.values import ExceptionValue, StatResult
@@ -39,15 +39,24 @@ _STARTS = frozenset(
 )
 """Other programs may make and remove any file."""
 
-_known: dict[tuple[str, int, int], dict[str, Any]] = {}
+
+class KnownPaths(TypedDict):
+    """The fields for the core."""
+
+    cwd: str
+    """The working directory."""
+    paths: dict[bytes, int]
+    """The kinds of paths."""
+    all: bool
+    """Whether they are complete: if installed C code or `ctypes` ran in the program, it may have made files unseen."""
+
+
+_known: dict[tuple[str, int, int], KnownPaths] = {}
 """A cache for the last recording: one is replayed many times."""
 
 
-def known_paths(recording: Recording) -> dict[str, Any]:
-    """Return the fields for the core: the working directory, the paths with their kinds, and whether they are complete.
-
-    They are incomplete if installed C code, or `ctypes`, ran in the program: it may make files unseen.
-    """
+def known_paths(recording: Recording) -> KnownPaths:
+    """Return the paths that were known when the program began, with their kinds."""
     about = recording.path.stat()
     key = (str(recording.path), about.st_mtime_ns, about.st_size)
     if key not in _known:
@@ -56,7 +65,7 @@ def known_paths(recording: Recording) -> dict[str, Any]:
     return _known[key]
 
 
-def _find_paths(recording: Recording) -> dict[str, Any]:
+def _find_paths(recording: Recording) -> KnownPaths:
     first: dict[str, int] = {}
     now: dict[str, int] = {}
     unsure: set[str] = set()

@@ -31,7 +31,7 @@ from replaydbg.replay.time_limits import CpuLimits, cpu_limits
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from replaydbg.replay.clock import ClockReport, Orders
+    from replaydbg.replay.clock import ClockBoot, ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.trace_orders import TraceOrders
 
@@ -73,7 +73,7 @@ def replay(
     if lenient is not None:
         lenient.must_be_sound()
     with open_recording(path) as recording, ExitStack() as stack:
-        more: dict[str, Any] = {"current_source": current_source, "stop_at": stop_at}
+        more: dict[str, object] = {"current_source": current_source, "stop_at": stop_at}
         if lenient is not None:
             more |= lenient.as_boot(recording, current_source=current_source)
         ending_file = _memory_file("ending") if lenient is not None or with_outcome else None
@@ -86,19 +86,25 @@ def replay(
         variables = {VARIABLE: lenient.asked} if lenient is not None and lenient.asked else {}
         start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
         ended = run_replay(start.command, start.env, fds=start.streams, ignored=start.ignored)
-        report = _whole(start.report)
         read_result = strict_result if lenient is None else lenient_result
-        result = read_result(recording, ended.status, report, start.is_cut, name or str(path))
-        if ending_file is not None:
-            result = with_ending(result, _whole(ending_file), recording)
-        if counting is not None and result.divergence is None:
-            result = replace(result, clock=counting.report())
-        return replace(
-            result,
-            python=recording.header.python.version,
-            missing=missing(recording),
-            uncovered=uncovered(recording),
-        )
+        result = read_result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
+        return _complete(result, recording, ending_file, counting)
+
+
+def _complete(
+    result: ReplayResult, recording: Recording, ending_file: BinaryIO | None, counting: _Counting | None
+) -> ReplayResult:
+    """Return the result with what the program's process has written besides its report, and with the recording's."""
+    if ending_file is not None:
+        result = with_ending(result, _whole(ending_file), recording)
+    if counting is not None and result.divergence is None:
+        result = replace(result, clock=counting.report())
+    return replace(
+        result,
+        python=recording.header.python.version,
+        missing=missing(recording),
+        uncovered=uncovered(recording),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ class Start:
 def prepare(
     recording: Recording,
     stack: ExitStack,
-    more: dict[str, Any],
+    more: Mapping[str, object],
     *,
     stdout: int | None = None,
     stderr: int | None = None,
@@ -138,14 +144,7 @@ def prepare(
     header = recording.header
     executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
-    if follows:
-        files, is_cut = _followed(recording.path, stack), False
-    else:
-        files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
-        unpacked = recording.unpack(files)
-        is_cut = unpacked.is_cut
-        if unpacked.is_world_cut:
-            raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
+    files, is_cut = (_followed(recording.path, stack), False) if follows else _unpacked(recording, stack)
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in files.items()}
@@ -156,9 +155,15 @@ def prepare(
     given = {**header.env, **variables}
     recorded_start = interpreter.start_environment(given, options, header.hash_seed)
     state = start_state(header, str(recording.path), executable, recorded_start)
-    boot = boot_values(_boot_fields(header, given), _recorded_table(header), state.env) | fds | orders_of_tests()
-    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()}
-    boot |= state.boot | more | {"parent": os.getpid()}
+    boot: dict[str, object] = {
+        **boot_values(_boot_fields(header, given), _recorded_table(header), state.env),
+        **fds,
+        **orders_of_tests(),
+        **{"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()},
+        **state.boot,
+        **more,
+        "parent": os.getpid(),
+    }
     if not follows:  # a program that still runs has no peak yet
         boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
         boot |= _cpu_limits(recording, more, is_cut=is_cut).as_boot()
@@ -175,11 +180,21 @@ def prepare(
     )
 
 
-def _cpu_limits(recording: Recording, more: dict[str, Any], *, is_cut: bool) -> CpuLimits:
+def _unpacked(recording: Recording, stack: ExitStack) -> tuple[dict[str, BinaryIO], bool]:
+    """Return the recording's logs and copies of large files, and whether a part of the log is missing."""
+    files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
+    unpacked = recording.unpack(files)
+    if unpacked.is_world_cut:
+        raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
+    return files, unpacked.is_cut
+
+
+def _cpu_limits(recording: Recording, more: Mapping[str, object], *, is_cut: bool) -> CpuLimits:
     by_lines = any(more.get(name) is not None for name in ("clock", "engine", "trace"))
     limits = cpu_limits(recording, is_cut=is_cut, by_lines=by_lines)
     # After the debugger's first replay, the end of the replay is known.
-    return limits._replace(after=0.0) if more.get("engine", {}).get("last_line") else limits
+    session = more.get("engine")
+    return limits._replace(after=0.0) if isinstance(session, dict) and session.get("last_line") else limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +211,7 @@ class _Counting:
     def begin(cls, stack: ExitStack, orders: Orders) -> _Counting:
         return cls(orders, stack.enter_context(_memory_file("clock")), stack.enter_context(_memory_file("steps")))
 
-    def as_boot(self, stack: ExitStack) -> dict[str, Any]:
+    def as_boot(self, stack: ExitStack) -> ClockBoot:
         return self.orders.as_boot(inheritable(stack, self.totals.fileno()), inheritable(stack, self.steps.fileno()))
 
     def report(self) -> ClockReport:

@@ -5,12 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
+    from replaydbg.replay.facts import KnownPaths
+
+
+class LenientBoot(TypedDict):
+    """The fields for the core."""
+
+    lenient: bool
+    check: str | None
+    cpu_seconds: int | None
+    answers_to: int
+    reseed: int
+    facts: KnownPaths | None
+    """None: unedited code makes no other requests."""
+    data: list[bytes]
+    sources: list[tuple[bytes, bytes]]
+    edited: bool
+    """Whether other code runs than was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +61,7 @@ class Lenient:
         if self.check is not None:
             check_expression(self.check)
 
-    def as_boot(self, recording: Recording, *, current_source: bool) -> dict[str, Any]:
+    def as_boot(self, recording: Recording, *, current_source: bool) -> LenientBoot:
         """Return the fields for the core; `current_source`: today's source files run."""
         return {
             "lenient": True,
@@ -52,10 +69,9 @@ class Lenient:
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
             "reseed": self.reseed,
-            # Unedited code makes no other requests.
             "facts": _facts(recording) if current_source or self.sources else None,
             "data": sorted(os.fsencode(path) for path in self.data),
-            "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
+            "sources": [(os.fsencode(_plain(then)), os.fsencode(_plain(now))) for then, now in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
         }
 
@@ -69,7 +85,7 @@ class Lenient:
         return bool(changed_sources(recording, self.sources, only_moved=not current_source))
 
 
-def _facts(recording: Recording) -> dict[str, Any]:
+def _facts(recording: Recording) -> KnownPaths:
     # Imported here: only edited code needs it.
     from replaydbg.replay.facts import known_paths
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from replaydbg.errors import CannotStart
 from replaydbg.launch import interpreter
@@ -96,6 +96,14 @@ _OWN_PYTHON = ("PYTHONHOME", "PYTHONPLATLIBDIR")
 """The same, if the interpreter is the one that runs this."""
 
 
+class StartBoot(TypedDict):
+    """Start parameters that the core restores."""
+
+    xoptions: list[tuple[str, str | bool]]
+    """The -X options: names with values; True: without a value."""
+    pycache_prefix: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class StartState:
     """The start parameters of a replay's interpreter, and those that the core adds behind the fence."""
@@ -104,7 +112,7 @@ class StartState:
     """Its options."""
     env: dict[str, str]
     """Its whole environment."""
-    boot: dict[str, Any]
+    boot: StartBoot
     """The fields that the core restores."""
 
 
@@ -122,7 +130,7 @@ def start_state(header: Header, path: str, executable: str, recorded_start: Mapp
     env["PYTHONHASHSEED"] = str(header.hash_seed)
     prefix = "" if options.ignore_environment else header.env.get("PYTHONPYCACHEPREFIX", "")
     prefix = next((value or "" for name, value in _x_options(given) if name == "pycache_prefix"), prefix)
-    boot = {
+    boot: StartBoot = {
         "xoptions": [(name, True if value is None else value) for name, value in _x_options(given)],
         "pycache_prefix": prefix or None,
     }

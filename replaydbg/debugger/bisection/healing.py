@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from replaydbg.bisect.search import Answer
 from replaydbg.debugger.bisection.bisect_results import Bisected
@@ -120,8 +119,8 @@ class Healing(Culprits):
         result = replace(self._nothing(), is_exact=True)
         if not number:
             return replace(result, answer=Answer.ALWAYS)
-        passing = self._passing(number, first)
-        return replace(result, answer=Answer.FOUND, culprit=self._culprit(last), **passing)
+        found = replace(result, answer=Answer.FOUND, culprit=self._culprit(last))
+        return self._with_passing(found, number, first)
 
     def _for_good_in_order(self) -> Bisected:
         """Do the same in one process: at the end there is nothing to ask, and the last answer there was holds."""
@@ -152,7 +151,7 @@ class Healing(Culprits):
         if not self._is_confirmed(changes.last_seen):
             raise Disturbed
         if changes.count > 2 or (changes.count > 1 and was_bad):
-            result = replace(result, **self._passing(changes.count + was_bad, changes.first_written))
+            result = self._with_passing(result, changes.count + was_bad, changes.first_written)
         return self._with_culprit(result, changes.last_seen, since=self._first)
 
     def _last_lasting(self, violations: Sequence[Violation]) -> Bisected:
@@ -174,16 +173,15 @@ class Healing(Culprits):
             result = replace(result, passing=at, first_passing=first_passing, first_healed=healed)
         return self._with_culprit(result, seen, since=violations[at - 1].healed if at else self._first)
 
-    def _passing(self, changes: int, first: int) -> dict[str, Any]:
-        """Return how often it was bad for a while, given the number of changes from good, and since which line."""
+    def _with_passing(self, result: Bisected, changes: int, first: int) -> Bisected:
+        """Add how often it was bad for a while, given the number of changes from good, and since which line."""
         passing = (changes - 1) // 2
         if not passing:
-            return {"passing": 0, "first_passing": None}
-        found = {"passing": passing, "first_passing": self._view.index.moment(first)}
+            return replace(result, passing=0, first_passing=None)
         try:
             # From the line that broke it on: it is good before that.
             violation = Violations(self._view, self._predicate, first, self._last).first()
         except Disturbed:
             violation = None
-        is_healed = violation is not None and violation.is_healed
-        return found | {"first_healed": self._healed_at(violation.healed) if is_healed and violation else None}
+        healed = self._healed_at(violation.healed) if violation is not None and violation.is_healed else None
+        return replace(result, passing=passing, first_passing=self._view.index.moment(first), first_healed=healed)

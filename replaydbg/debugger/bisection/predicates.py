@@ -90,19 +90,20 @@ class Predicate:
             return ()
         return tuple(_parts(ast.parse(self.source, mode="eval").body))[:MOST_SHOWN]
 
-    def query(self, query: type[Q], **more: str) -> Q:
-        """Return a query of that type about the predicate; `more` replaces its fields, or adds some."""
-        facts: dict[str, Any] = {
-            "kind": self.kind,
-            "source": self.source,
-            "module": self.module,
-            "function": self.frame,
-            "started": self.started,
-            "file": self.file,
-            "name": self.name,
-            "only_at": tuple(self.only_at) if self.only_at is not None else (),
-        }
-        return query(**facts | more)
+    def query(self, query: type[Q], *, source: str | None = None, **more: str) -> Q:
+        """Return a query of that type about the predicate, or about another `source`; `more` are its own fields."""
+        at = self.only_at
+        return query(
+            kind=self.kind,
+            source=self.source if source is None else source,
+            module=self.module,
+            function=self.frame,
+            started=self.started,
+            file=self.file,
+            name=self.name,
+            only_at=(at.file, at.line, at.function) if at is not None else (),
+            **more,
+        )
 
 
 def bad_if(expression: str, *, module: str = "__main__", frame: str = "") -> Predicate:

@@ -207,8 +207,8 @@ class Bisection(Healing):
         """Find the line between a moment that is not bad and one that is."""
         changes, note = self._scanned(low, high)
         if changes is not None and changes.count and self._is_confirmed(changes.last_seen, high):
-            passing = self._passing(changes.count, changes.first_written)
-            return replace(result, culprit=self._culprit(changes.last_seen), is_exact=True, **passing)
+            found = replace(result, culprit=self._culprit(changes.last_seen), is_exact=True)
+            return self._with_passing(found, changes.count, changes.first_written)
         return self._by_copies(replace(result, note=note if changes is None else CHANGES), low, high)
 
     def _by_copies(self, result: Bisected, low: int, high: int) -> Bisected:

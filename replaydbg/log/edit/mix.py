@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from replaydbg.events.records import Control, ControlKind, Event, WorldAnswer
 from replaydbg.events.stops import StopReason
@@ -156,15 +155,16 @@ class Mixer:
         assert isinstance(by, Event), "only they were read"
         return replace(by, outcome=mixture.outcomes[here]) if here in mixture.outcomes else by
 
-    def _header(self, mixture: Mixture) -> dict[str, Any]:
-        header = {**self.base.header.raw, "env": dict(self.base.header.raw["env"])}
+    def _header(self, mixture: Mixture) -> dict[str, object]:
         other = self.other.header.raw
+        environment = dict(self.base.header.env)
         for name in mixture.environment:
-            header["env"].pop(name, None)
-            if name in other["env"]:
-                header["env"][name] = other["env"][name]
+            environment.pop(name, None)
+            if name in self.other.header.env:
+                environment[name] = self.other.header.env[name]
         taken = {"hash_seed": mixture.hash_seed, "argv": mixture.arguments, "cwd": mixture.directory}
-        return header | {key: other[key] for key, is_taken in taken.items() if is_taken}
+        changed = {key: other[key] for key, is_taken in taken.items() if is_taken}
+        return {**self.base.header.raw, "env": environment} | changed
 
 
 def _log(data: bytes, crossings: int, start_ns: int) -> bytes:

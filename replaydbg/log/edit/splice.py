@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from replaydbg.events.values import Value
 from replaydbg.log.container import Writer, split
@@ -44,7 +43,7 @@ def _pieces(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> Iterator[b
     yield data[at:]
 
 
-def write_with_log(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) -> int:
+def write_with_log(recording: Recording, target: Path, log: bytes, end: Mapping[str, object]) -> int:
     """Write to `target` the recording with another event log and another end. Returns its size in bytes.
 
     Unchanged sections share their blocks with the recording, whose store is that of `target`. Raises OSError.

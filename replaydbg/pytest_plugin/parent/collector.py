@@ -14,6 +14,7 @@ from typing import Any
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.edit.cut import LiveRecording, LogPosition
+from replaydbg.log.json_data import SnapshotData
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.shared import BlockStore
 from replaydbg.pytest_plugin.parent.examiner import Examiner
@@ -22,7 +23,6 @@ from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
-from replaydbg.record.result import ListedSnapshot
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
@@ -185,11 +185,11 @@ class Collector(threading.Thread):
                 make_empty(folder)
             report_text.write_about(Path(folder), result)
 
-    def _snapshots(self, place: LogPosition, of_failure: int) -> list[tuple[ListedSnapshot, bytes]]:
+    def _snapshots(self, place: LogPosition, of_failure: int) -> list[tuple[SnapshotData, bytes]]:
         """Return those that were taken while the test ran; `of_failure` is the number of one, or 0."""
         numbers = list(range(self._snapshots_before + 1, place.snapshots + 1))
         wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
-        found: list[tuple[ListedSnapshot, bytes]] = []
+        found: list[tuple[SnapshotData, bytes]] = []
         with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
             found.extend(packed_snapshots(self._live, sorted(wanted)))
         return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
-from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind, LaneKey, Preemption
+from replaydbg.bisect.lane_turns import LaneKey, Preemption
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
 from replaydbg.debugger.compare.thread_switches import Interruption, TurnOrder
 from replaydbg.errors import quoted
@@ -135,7 +136,12 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> JsonObject | None
         "turns": [_other_turn_facts(*pair) for pair in zip_longest(flip.turns, found.travelled.took_turns)],
         "is_confirmed": flip.is_confirmed,
         "replays": [
-            {"what": each.what, "ended": each.how or None, "said": each.said, "is_confirmed": each.is_confirmed}
+            {
+                "what": each.what,
+                "ended": each.outcome.value if each.outcome else None,
+                "said": each.said,
+                "is_confirmed": each.is_confirmed,
+            }
             for each in flip.replays
         ],
         "explained": flip.explained._asdict(),

@@ -1,0 +1,98 @@
+"""The JSON of a recording as it is written: its header and its end. `header_and_end` reads and checks it."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+
+class NoteData(TypedDict):
+    """A note on something that cannot be recorded."""
+
+    kind: str
+    text: str
+    count: int
+
+
+class InvariantData(TypedDict):
+    """The result of an invariant at a snapshot."""
+
+    name: str
+    holds: bool | None
+    """None: it could not be evaluated."""
+    text: str
+
+
+class SnapshotData(TypedDict):
+    """A snapshot of the heap that was taken while recording."""
+
+    number: int
+    event: int
+    name: str
+    reason: str
+    time_ns: int
+    objects: int
+    bytes: int
+    is_cut: bool
+    checks: list[InvariantData]
+
+
+class SnapshotsData(TypedDict):
+    """All snapshots of a run."""
+
+    listed: list[SnapshotData]
+    failed: int
+    left_out: int
+    pause_ns: int
+    longest_pause_ns: int
+    copies_ns: int
+
+
+class EndData(TypedDict):
+    """How a recorded program ended: `end.json`."""
+
+    status: int
+    seconds: float
+    cpu_seconds: float
+    cpu_after: float
+    cpu_between: float
+    reason: str | None
+    events: int
+    notes: list[NoteData]
+    packages: dict[str, str]
+    sources: dict[str, str]
+    ok: bool
+    snapshots: NotRequired[SnapshotsData | None]
+
+
+class GateData(TypedDict):
+    """A row of the gate table."""
+
+    name: str
+    shape: int
+    kind: str
+
+
+class HeaderData(TypedDict):
+    """What is known when a recorded program starts: `header.json`."""
+
+    format: int
+    tool: str
+    created: str
+    name: str
+    kind: str
+    target: str
+    argv: list[str]
+    orig_argv: list[str]
+    cwd: str
+    path0: str | None
+    env: dict[str, str]
+    hash_seed: int
+    python: dict[str, object]
+    platform: str
+    signals: dict[str, str]
+    fds: list[int]
+    gates: list[GateData]
+    gates_digest: str
+    real_ids: bool
+    chaos: int | None
+    stdio: list[str]
