@@ -65,7 +65,7 @@ def peak_of(argv: Sequence[str], *, env: dict[str, str], cwd: Path) -> int:
     peak = 0
     while process.poll() is None:
         peak = max(peak, _figure(process.pid, "status", "VmHWM"))
-        time.sleep(0.01)
+        time.sleep(0.01)  # the interval of the samples
     return peak
 
 

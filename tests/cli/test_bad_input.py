@@ -52,6 +52,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory left behind when the launcher is killed; its header is plain JSON."""
     folder = tmp_path_factory.mktemp("live")
+    # It sleeps to be there when it is killed.
     (folder / "program.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(50)\n")
     command = tool.record(sys.executable, folder / "r.rdbg", ["program.py"])
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, env=_env(), start_new_session=True) as process:

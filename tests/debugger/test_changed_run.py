@@ -38,6 +38,7 @@ with open(name) as file:
 print(text, len(os.urandom(3)))
 sys.exit(len(text))
 """
+# The sleep is a crossing, at which another thread goes on.
 _THREADS = """import threading, time
 word = "recorded"
 def work(number):

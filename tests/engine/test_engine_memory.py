@@ -1,6 +1,6 @@
 """The memory of all processes of a session together."""
 
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.engine import process_memory
 from tests.harness.recording import record_file
+from tests.harness.waiting import process_fields, wait_until
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "writes_all_over_its_heap.py"
 
@@ -51,13 +52,29 @@ def test_how_much_can_be_said(recording: Path) -> None:
 def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_memory, "ALWAYS", 1 << 20)
     monkeypatch.setattr(process_memory, "TIMES", 0.0)
-    monkeypatch.setattr(process_memory, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
+    runners = []
+    is_short = process_memory.MemoryLimit.is_short
+
+    def note(limit: process_memory.MemoryLimit, runner: int, checkpoints: Sequence[int]) -> bool:
+        runners.append(runner)
+        return is_short(limit, runner, checkpoints)
+
+    monkeypatch.setattr(process_memory.MemoryLimit, "is_short", note)
+    monkeypatch.setattr(process_memory, "await_end", lambda processes: wait_until(lambda: has_ended(runners[-1])))
     # Long enough that a checkpoint is made on the way, even on a fast machine.
     (tmp_path / "program.py").write_text("for number in range(200_000):\n    number += 1\n")
     recording = record_file(tmp_path / "program.py", tmp_path)
     with Session(recording, spacing=0.01) as session:
         assert session.here.count == session.index.end
         assert session.travel.is_limited_by == "memory"
+    assert has_ended(runners[-1])
+
+
+def has_ended(pid: int) -> bool:
+    try:
+        return process_fields(pid)[0] in "ZX"
+    except OSError:
+        return True
 
 
 def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "waits_for_a_lock.
 SPACING = 0.004
 MARK = "REPLAYDBG_TEST_ENGINE_MARK"
 
+# It sleeps at its end to be there when it is killed.
 DEBUGGER = """
 import os, sys, time
 from pathlib import Path

@@ -116,6 +116,7 @@ def test_a_deadlock_that_was_interrupted(tmp_path: Path) -> None:
 
 
 def test_a_killed_recording_opens_at_its_last_moment(tmp_path: Path) -> None:
+    # It goes on until it is killed; the sleeps keep the recording short.
     (tmp_path / "program.py").write_text(
         "import time\nn = 0\nprint('ready', flush=True)\nwhile True:\n    n += 1\n    time.sleep(0.001)\n"
     )

@@ -111,6 +111,7 @@ def test_a_replay_that_waits_for_what_never_comes_is_ended_with_the_place(tmp_pa
     assert 'program.py", line 5, in wait' in replayed.stderr
 
 
+# The sleep lets the parent compute before the child writes: from outside, nothing shows that it does.
 _SPINS = """import mmap, os, time
 shared = mmap.mmap(-1, 100)
 reading, writing = os.pipe()

@@ -82,7 +82,8 @@ def test_program_replays(case: Case) -> None:
     ids=lambda path: path.stem,
 )
 def test_hits_are_those_that_python_counts(recorded: Recorder, tmp_path: Path, program: Path) -> None:
-    pytest.importorskip("greenlet")
+    if program.stem == "greenlets":
+        pytest.importorskip("greenlet")
     out = tmp_path / "oracle.json"
     command = [sys.executable, str(HERE / "step_oracle.py"), str(out), str(program)]
 

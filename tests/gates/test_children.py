@@ -12,7 +12,8 @@ from tests.harness.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-# The child waits until the recording has been sealed, then does what crosses gates, and ends like any program.
+# The child waits until the recording has been sealed, then does what crosses gates, and ends like any program. Its
+# sleep takes its time, although a signal interrupts it.
 _OUTLIVING = """import atexit, os, random, signal, sys, threading, time
 reading, writing = os.pipe()
 if os.fork() == 0:

@@ -9,6 +9,7 @@ import pytest
 from tests.harness import tool
 from tests.harness.replays import Outcome, passed_on, run
 
+# The sleeps are what the program is in when C code ends it, or crossings that follow.
 _AS_RECORDED = {
     "libc.syscall(231, 3)": 3,
     "libc._exit(5)": 5,

@@ -12,7 +12,7 @@ from tests.harness.replays import Outcome, passed_on, run
 pytestmark = pytest.mark.slow
 
 # The parent reads again and again while it computes, until the child has written: no gate sees anything between. In a
-# replay it reads until it gives up.
+# replay it reads until it gives up. The sleep lets it compute first: from outside, nothing shows that it does.
 _RACE = """import mmap, os, time
 shared = mmap.mmap(-1, 100)
 reading, writing = os.pipe()

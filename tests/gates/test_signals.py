@@ -24,6 +24,7 @@ from tests.harness.waiting import cpu_ticks, process_fields, wait_until
 
 pytestmark = pytest.mark.slow
 
+# The sleeps are what the signal interrupts.
 _SLEEPS = """import os, time
 print("ready", os.getpid(), flush=True)
 try:

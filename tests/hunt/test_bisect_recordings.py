@@ -421,6 +421,7 @@ def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(setting
         "with these preemptions and no others",
     ]
     assert flip["is_confirmed"]
+    assert flip["preemptions"]
     for each in flip["preemptions"]:
         assert each["resumed"] is not None
         assert each["lane"] not in {ran["lane"] for ran in each["meanwhile"]}

@@ -153,6 +153,7 @@ def test_chaos_finds_a_race(settings: Settings) -> None:
 @pytest.mark.slow
 def test_interrupted_it_keeps_what_it_has(tmp_path: Path) -> None:
     program = tmp_path / "slow.py"
+    # Its second run would go on for a minute: it is interrupted in it.
     program.write_text("import os, sys, time\nif os.path.exists(sys.argv[1]): time.sleep(60)\nopen(sys.argv[1], 'w')\n")
     store = tmp_path / "store"
     command = [sys.executable, "-m", "replaydbg", "hunt", "--jobs", "1", "--json", str(program), str(tmp_path / "mark")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.native import constants as native_constants
@@ -95,3 +97,12 @@ def test_c_and_python_have_the_same_numbers() -> None:
     assert native_constants.HEADER.read_text(encoding="utf-8") == native_constants.header(), (
         "run: python -m tests.native.constants"
     )
+
+
+def test_every_control_record_has_a_row() -> None:
+    """Named on the Python side alone, it would be an unknown record in a replay."""
+    parts = (native_layers.NATIVE / "boot" / "parts.c").read_text(encoding="utf-8")
+
+    rows = re.findall(r"\[CONTROL_(\w+)\] = ", parts)
+
+    assert sorted([*rows, "WORLD"]) == sorted(native_constants.controls()), "WORLD is one of the world log's alone"

@@ -37,6 +37,7 @@ def test_a_command_gives_its_output_and_its_status(tmp_path: Path) -> None:
 
 
 def test_a_command_is_killed_when_its_time_is_over(tmp_path: Path) -> None:
+    # It sleeps longer than the limit.
     code = "import time; print('begun', flush=True); time.sleep(60)"
 
     finished = run([sys.executable, "-c", code], cwd=tmp_path, env={}, timeout=0.2)

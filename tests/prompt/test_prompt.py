@@ -48,7 +48,7 @@ def test_it_opens_at_the_failure_and_says_where_that_is(typed: Typed) -> None:
 def test_every_name_for_going_back(typed: Typed, names: str, line: int) -> None:
     for name in names.split():
         typed("seek @exc", name)
-        assert line_of(typed) == line or name in ("rc", "reverse-continue", "C")
+        assert line_of(typed) == line, name
 
 
 @pytest.mark.parametrize("name", ["n", "next", "s", "step"])
@@ -101,7 +101,7 @@ def test_out_of_a_function(typed: Typed, name: str) -> None:
 def test_on_to_a_breakpoint(typed: Typed, name: str) -> None:
     shown = typed("start", "break twice if n > 2", name)
 
-    assert "breakpoint 1" in shown or "breakpoint" in shown
+    assert re.search(r"^breakpoint \d+$", shown, re.M), shown
     assert line_of(typed) == 12
     assert typed("p n") == "3\n"
 
@@ -279,7 +279,7 @@ def test_source_is_shown_with_hits_and_an_arrow(typed: Typed) -> None:
     assert typed("ll").splitlines()[0].endswith("def twice(n):")
     assert "def twice(n):" in typed("source twice")
     assert "class Account" in typed("source Account")
-    assert "def __init__" in typed("source account.__init__") or True
+    assert "def __init__" in typed("seek @exc", "source account.__init__")
     assert "has 30 lines" in typed("l 500")
     assert "got 'x,y'" in typed("l x,y")
 
@@ -425,7 +425,7 @@ def test_lanes_can_be_looked_at(lanes: Typed) -> None:
 def test_what_another_lane_holds_can_be_followed_and_changed(lanes: Typed) -> None:
     lanes("start", "b work", "c", "thread 0")
 
-    assert "thread = " in lanes("why thread") or "threading" in lanes("why self")
+    assert "self was passed as an argument at" in lanes("why self")
     assert "differs from the recording" in lanes("set var self = 5")
     assert lanes("p self") == "5\n"
 
@@ -499,15 +499,14 @@ def test_a_statement_that_raises_tells_what(typed: Typed) -> None:
 
 
 def test_abbreviations_count_when_nothing_else_begins_like_that(typed: Typed) -> None:
-    assert "results" in typed("pri results") or "[0" in typed("pri results")
+    assert typed("pri results[:2]") == "[0, 2]\n"
     assert "is ambiguous" in typed("reverse")
     assert "-> #0" in typed("backt")
 
 
 def test_python_that_begins_like_a_command(typed: Typed) -> None:
-    assert typed("n = 3\n") != ""
     assert "throw-away copy" in typed("n = 3")
-    assert "<built-in" in typed("print") or "usage:" in typed("print")
+    assert "usage: print EXPRESSION" in typed("print")
     assert typed("list(results)[:1]") == "[0]\n"
     assert typed("max(1, 2)") == "2\n"
 

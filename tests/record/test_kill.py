@@ -100,7 +100,7 @@ def _record_and_kill(folder: Path, victim: str, *, after: float) -> _Killed:
         )
     try:
         pid = 0 if victim == "start" else _pid_from(output)
-        time.sleep(after)  # the kill comes at any moment, and there is no condition for that
+        time.sleep(after)  # any moment is wanted, not one that a condition describes
         if victim == "program":
             os.kill(pid, signal.SIGKILL)
             launcher.wait(TIMEOUT)

@@ -174,6 +174,7 @@ def test_an_expression_is_evaluated_after_the_exception(failed: Path, check: str
 
 # ---- threads, signals, descriptors ----
 
+# The sleep is a crossing, at which another thread goes on; tests remove it.
 WORKERS = """\
 import queue, threading, time
 
@@ -234,6 +235,7 @@ def test_threads_that_wait_for_each_other_cannot_be_tested(workers: Path) -> Non
     assert "no thread can continue: MainThread waits for a lock at " in result.cannot_test
 
 
+# The sleep is what the first alarm interrupts, and what a test shortens.
 ALARMS = """\
 import signal, time
 

@@ -51,7 +51,7 @@ def test_blocks_of_replaced_recordings_go(tmp_path: Path) -> None:
     recording = ran.recording("test_it.py-test_bad")
     with open_recording(recording) as opened:
         assert opened.shared_names() <= {path.name for path in blocks(tmp_path)}
-        assert opened.end is not None
+        assert opened.end is not None and opened.end.sources
         for name in opened.end.sources.values():
             assert opened.section(f"source/{name}")
     assert replay(recording, stdout=2, stderr=2).divergence is None

@@ -39,6 +39,7 @@ threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
+# The sleeps are timers of different length, which order the tasks.
 TWO_LOOPS = """
 import asyncio, threading, time
 order = []

@@ -51,7 +51,8 @@ threads += [threading.Thread(target=raise_count) for _ in range(3)]
 for thread in threads:
     thread.start()
 subscribed.wait()
-time.sleep(0.05)
+while not client.pubsub_numsub("news")[0][1] or client.info("clients")["blocked_clients"] < 3:
+    time.sleep(0.001)
 for number in range(30):
     client.rpush("jobs", number)
     client.publish("news", f"{number}: {time.time()}")
@@ -68,7 +69,8 @@ async def main():
     async with redis.asyncio.Redis(port=port, decode_responses=True) as own:
         got = await asyncio.gather(*(own.incrby("sum", number) for number in range(50)))
         waiter = asyncio.create_task(own.brpop("later", timeout=5))
-        await asyncio.sleep(0.01)
+        while not (await own.info("clients"))["blocked_clients"]:
+            await asyncio.sleep(0.001)
         await own.lpush("later", "now")
         return got, await waiter
 
