@@ -7,7 +7,7 @@ import select
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from replaydbg.errors import Corrupt
 from replaydbg.launch.proc import has_proc
@@ -22,6 +22,31 @@ _STATE = struct.Struct("<7Q")
 """As in heap_record.c: taken, done, failed, left out, total of the pauses and the longest, CPU time of the copies;
 then process ids.
 """
+
+
+class CheckFacts(TypedDict):
+    """The result of an invariant at a snapshot."""
+
+    name: str
+    holds: bool | None
+    """None: it could not be evaluated."""
+    text: str
+
+
+class SnapshotFacts(TypedDict):
+    """The entry of a snapshot in `end.json`."""
+
+    number: int
+    event: int
+    """Number of events when it was taken."""
+    name: str
+    reason: str
+    time_ns: int
+    objects: int
+    bytes: int
+    is_cut: bool
+    checks: list[CheckFacts]
+
 
 _LONGEST = 130.0
 """Seconds: a copy of the program ends itself before that."""
@@ -69,7 +94,7 @@ def snapshots_taken(live: Path) -> int:
         return 0
 
 
-def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], bytes]]:
+def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[SnapshotFacts, bytes]]:
     """Yield the entries for `end.json` of snapshots while the program goes on, and their bytes; without failed ones.
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
@@ -129,7 +154,7 @@ def _has_not_ended(pid: int) -> bool:
         os.close(process)
 
 
-def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | None:
+def _compress(path: Path, run: str, series: SnapshotPacker) -> SnapshotFacts | None:
     from replaydbg.heap.raw_snapshot import read_raw
 
     try:
@@ -144,7 +169,7 @@ def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | 
     return _facts(snapshot, path)
 
 
-def _facts(snapshot: Snapshot, path: Path) -> dict[str, Any]:
+def _facts(snapshot: Snapshot, path: Path) -> SnapshotFacts:
     taken = snapshot.taken
     return {
         "number": taken.number,
@@ -159,7 +184,7 @@ def _facts(snapshot: Snapshot, path: Path) -> dict[str, Any]:
     }
 
 
-def _checks(path: Path) -> list[dict[str, Any]]:
+def _checks(path: Path) -> list[CheckFacts]:
     """Return the results of the invariants at a snapshot: whether each held, None if it could not be evaluated."""
     # Imported here: few programs have invariants, and all wait for the sealing.
     import ast

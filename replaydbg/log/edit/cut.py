@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Beginning, Writer, split
@@ -114,7 +114,7 @@ class LiveRecording:
         """The length of the import world, and the sections written for it."""
         self._start_ns: dict[str, int] = {}
 
-    def cut(self, place: LogPosition, target: str, end: dict[str, Any], heap: dict[int, bytes]) -> int:
+    def cut(self, place: LogPosition, target: str, end: Mapping[str, object], heap: dict[int, bytes]) -> int:
         """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
 
         `heap` are its snapshots, by number. Returns its size. Raises OSError.
@@ -134,7 +134,7 @@ class LiveRecording:
             raise
         return len(data)
 
-    def _sealed(self, place: LogPosition, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
+    def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: dict[int, bytes]) -> bytes:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
         writer = Writer(file, self._begun(place), key=own_key())
