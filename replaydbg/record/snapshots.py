@@ -24,6 +24,7 @@ _STATE = struct.Struct("<7Q")
 then process ids.
 """
 
+
 _LONGEST = 130.0
 """Seconds: a copy of the program ends itself before that."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.events.records import ControlKind, Event
+from replaydbg.launch.asked import TestQuestion, read_answer
 from replaydbg.log.reader import Recording
 from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
 from replaydbg.replay.result import ReplayResult
@@ -46,7 +47,7 @@ class Tested:
 
     def asked(self, check: str | None) -> str:
         """Return the question to the plugin, as the variable's value."""
-        return json.dumps({"tests": self.ran, "attempt": self.attempt, "phase": self.phase, "check": check or ""})
+        return TestQuestion(self.ran, self.attempt, self.phase, check or "").as_text()
 
 
 def tested(recording: Recording) -> Tested | None:
@@ -56,7 +57,7 @@ def tested(recording: Recording) -> Tested | None:
         return None
     try:
         node, attempt, failure = str(raw["nodeid"]), int(raw["attempt"]), raw.get("failure")
-        outcome = _failed(failure, "own_file", "own_line") if failure else _ended_well(str(raw["outcome"]))
+        outcome = _recorded_failure(failure) if failure else _ended_well(str(raw["outcome"]))
         phase, failed_at = (str(failure["phase"]), int(failure["event"])) if failure else ("", 0)
     except (KeyError, TypeError, ValueError):
         return None  # the recording may contain anything
@@ -86,10 +87,16 @@ def _begun(recording: Recording) -> dict[tuple[str, int], int]:
         elif entry.kind is ControlKind.MARK:
             mark = _read(entry.name or "")
             if mark.get("do") == "item":
-                before = int(mark.get("before", 0))
+                before = _count(mark, "before")
             elif mark.get("do") == "begin" and not is_left_out:
-                found.setdefault((str(mark.get("node")), before), int(mark.get("attempt", 0)))
+                found.setdefault((str(mark.get("node")), before), _count(mark, "attempt"))
     return found
+
+
+def _count(mark: dict[str, Any], name: str) -> int:
+    """Return a number in a mark, which the program may have made itself."""
+    value = mark.get(name, 0)
+    return value if type(value) is int else 0
 
 
 def _answer(outcome: object) -> dict[str, Any]:
@@ -98,13 +105,15 @@ def _answer(outcome: object) -> dict[str, Any]:
 
 def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, str]:
     """Return how the test ends with edited code, the result of the check, and why neither is known."""
-    answer = _read(result.answer)
-    what = answer.get("outcome")
-    check = CheckResult(*answer["check"]) if answer.get("check") else None
+    answer = read_answer(result.answer)
+    if answer is None:
+        return None, None, result.cannot_test or result.ended_early or "the test did not finish"
+    what = answer.outcome
+    check = CheckResult(*answer.check) if answer.check is not None else None
     if what == "passed":
         return _ended_well("passed"), check, ""
     if what == "failed":
-        return _failed(answer, "own_file", "own_line"), check, ""
+        return _failed(answer.type, answer.message, answer.own_file, answer.own_line), check, ""
     reasons = {
         "skipped": "the test is skipped",
         "missing": "no such test",
@@ -112,7 +121,7 @@ def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, st
     }
     if what not in reasons:
         return None, None, result.cannot_test or result.ended_early or "the test did not finish"
-    more = str(answer.get("message", "")).strip()
+    more = answer.message.strip()
     return None, None, f"{reasons[what]}: {more}" if more else reasons[what]
 
 
@@ -127,10 +136,14 @@ def _is_of_pytest(file: str) -> bool:
     return not file or file.startswith(("<frozen ", _OURS)) or any(part in file for part in _INSTALLED)
 
 
-def _failed(failure: dict[str, Any], file: str, line: str) -> Outcome:
-    text = str(failure["message"]).partition("\n")[0]
-    frame = ExceptionFrame(str(failure[file]), int(failure[line]), "", is_library=False)
-    return Outcome(1, Uncaught(str(failure["type"]), text, (frame,)))
+def _recorded_failure(raw: dict[str, Any]) -> Outcome:
+    """Return how a test failed, from the end of its recording. Raises KeyError, TypeError, ValueError."""
+    return _failed(str(raw["type"]), str(raw["message"]), str(raw["own_file"]), int(raw["own_line"]))
+
+
+def _failed(kind: str, message: str, file: str, line: int) -> Outcome:
+    frame = ExceptionFrame(file, line, "", is_library=False)
+    return Outcome(1, Uncaught(kind, message.partition("\n")[0], (frame,)))
 
 
 def _ended_well(outcome: str) -> Outcome | None:
@@ -138,7 +151,7 @@ def _ended_well(outcome: str) -> Outcome | None:
 
 
 def _read(text: str) -> dict[str, Any]:
-    with suppress(ValueError):  # a mark made by the program itself
+    with suppress(ValueError, RecursionError):  # a mark made by the program itself
         content = json.loads(text)
         if isinstance(content, dict):
             return content

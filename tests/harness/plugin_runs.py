@@ -15,6 +15,14 @@ from tests.harness.surroundings import is_steering
 
 TIMEOUT = 100.0
 
+ORDERED_AND_APART = [
+    option for name in ("randomly", "random_order", "asyncio", "faker") for option in ("-p", f"no:{name}")
+]
+"""Options without the plugins, where they are installed, that shuffle tests or give each one a session-wide fixture.
+
+Such a fixture is set up in the first test, which then cannot be left out of the recordings of later ones.
+"""
+
 RANDOM = """
     import random
     def test_good():

@@ -16,7 +16,7 @@ from replaydbg.heap.storage.recorded_snapshots import snapshots_of
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.replay.launcher import replay
-from tests.harness.plugin_runs import RANDOM, line_of_failure, rerun_pytest, run_pytest
+from tests.harness.plugin_runs import ORDERED_AND_APART, RANDOM, line_of_failure, rerun_pytest, run_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +198,7 @@ class TestModes:
                 assert counted == [1]
         """
 
-        ran = run_pytest(tmp_path, source, mode=mode)
+        ran = run_pytest(tmp_path, source, *ORDERED_AND_APART, mode=mode)
 
         assert ran.meta("test_it.py-test_it")["left_out"] == 1
         with Session(ran.recording("test_it.py-test_it")) as session:

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from replaydbg.launch.asked import TestAnswer
 from replaydbg.pytest_plugin.child.recorded import Recorded, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from replaydbg.launch.asked import TestQuestion
     from replaydbg.pytest_plugin.shared import shared_names
+    from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised
 
 _SHOWN = 400
 
@@ -27,13 +30,13 @@ _SHOWN = 400
 class Asked(Recorded):
     """The plugin's hooks in such a replay."""
 
-    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken, question: dict[str, Any]) -> None:
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken, question: TestQuestion) -> None:
         super().__init__(config, token)
-        self._tests: list[tuple[str, int, int]] = question["tests"]
-        self._last: str = self._tests[-1][0]
-        self._attempt: int = question["attempt"]
-        self._phase: str = question["phase"]
-        self._check: str = question["check"]
+        self._tests = question.tests
+        self._last = self._tests[-1][0]
+        self._attempt = question.attempt
+        self._phase = question.phase
+        self._check = question.check
         self._parts.is_asked_again = True
         self._hear_of_imports()
 
@@ -114,21 +117,22 @@ class Asked(Recorded):
         raised: pytest.ExceptionInfo[BaseException] | None,
         report: pytest.TestReport | None = None,
     ) -> None:
-        failure: dict[str, Any] = {
-            "type": "",
-            "message": str(report and report.longrepr),
-            "own_file": str(item.path),
-            "own_line": 0,
-        }
-        if raised is not None:
-            failure = failure_of(raised, item, "")
-        self._report_end("failed", str(failure["message"]), item, failure)
+        failure = failure_of(raised, item, "") if raised is not None else None
+        message = failure.message if failure is not None else str(report and report.longrepr)
+        self._report_end("failed", message, item, failure)
 
     def _report_end(
-        self, outcome: str, message: str, item: pytest.Item | None = None, more: dict[str, Any] | None = None
+        self, outcome: str, message: str, item: pytest.Item | None = None, failure: PhaseRaised | None = None
     ) -> None:
-        check = _checked(self._check, item) if self._check and item is not None else None
-        self._parts.over({**(more or {}), "outcome": outcome, "message": message[:_SHOWN], "check": check})
+        answer = TestAnswer(
+            outcome=outcome,
+            message=message[:_SHOWN],
+            check=_checked(self._check, item) if self._check and item is not None else None,
+            type=failure.type if failure is not None else "",
+            own_file=failure.own_file if failure is not None else str(item.path) if item is not None else "",
+            own_line=failure.own_line if failure is not None else 0,
+        )
+        self._parts.over(answer)
 
 
 def _file_of(nodeid: str) -> str:

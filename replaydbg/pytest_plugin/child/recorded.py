@@ -11,13 +11,15 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from replaydbg.pytest_plugin.child import session_marks
 from replaydbg.pytest_plugin.child.session_marks import Parts, mark
 from replaydbg.pytest_plugin.settings import MODES, mode_of
 from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -56,7 +58,7 @@ class TestRecording:
 
 def mark_called(name: str) -> None:
     """Name this moment. From the calls of this function a debugger finds the line at which each was named."""
-    mark(name=name)
+    session_marks.mark_name(name)
 
 
 @dataclass(slots=True)
@@ -101,19 +103,19 @@ class Recorded:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Mark that the state shared by all tests is complete."""
-        mark(do="collected", name="collected")
+        mark("collected", "collected")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Ask whether this test is left out: only a replay of a single test has its reports in place of it."""
         answer = self._parts.begin(item)
-        reports = answer.get("reports")
-        if reports is None:
-            if answer:
-                self._parts.take_over(item, answer)
+        if answer is None:
+            return None
+        if answer.reports is None:
+            self._parts.take_over(item, answer)
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for each in reports:
+        for each in answer.reports:
             report = self._parts.report_of(item, each)
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -164,15 +166,14 @@ class Recorded:
             # Other plugins tear down what they set up: they must run first.
             yield
             raise
-        mark(
-            do="begin",
-            name="test",
+        begun = AttemptBegun(
             node=running.nodeid,
             slug=running.slug,
             attempt=running.attempt,
             seed=self._token.seed,
             crash=running.mode != "off",
         )
+        mark("begin", "test", begun)
         return (yield)
 
     def _begin(self, item: pytest.Item) -> Running:
@@ -206,7 +207,7 @@ class Recorded:
         if report.failed:
             # pytest's unittest plugin stores it there only now.
             if not was_seen and not self._see(running, item, call):
-                mark(do="raised", name="failure", **_place(report))
+                mark("raised", "failure", _place(report))
                 running.raised += 1
             running.outcome = "failed"
             if running.failure < 0:
@@ -240,7 +241,7 @@ class Recorded:
         if running.outcome != "failed":  # else the user left `--pdb`
             running.outcome, running.failure = "interrupted", running.raised
             _audit("replaydbg.snapshot", "failure", excinfo.value)
-            mark(do="raised", name="failure", **failure_of(excinfo, item, _phase()))
+            mark("raised", "failure", failure_of(excinfo, item, _phase()))
         self._end(running)
         shown = self._config.pluginmanager.get_plugin("replaydbg-shown")
         if shown is not None:
@@ -251,7 +252,7 @@ class Recorded:
         if call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception):
             return False
         _audit("replaydbg.snapshot", "failure", call.excinfo.value)
-        mark(do="raised", name="failure", **failure_of(call.excinfo, item, call.when))
+        mark("raised", "failure", failure_of(call.excinfo, item, call.when))
         running.raised += 1
         return True
 
@@ -271,7 +272,7 @@ class Recorded:
             keep = keep or running.outcome in ("failed", "interrupted")
         if running.mode == "retry":
             keep = keep or running.attempt > 0
-        mark(do="end", keep=keep, outcome=running.outcome, failure=running.failure)
+        mark("end", "", AttemptEnded(keep, running.outcome, running.failure))
         return keep
 
 
@@ -282,7 +283,7 @@ def shown_path(path: Path | None) -> str:
     return text[len(here) + 1 :] if text.startswith(here + "/") else text
 
 
-def failure_of(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item, phase: str) -> dict[str, Any]:
+def failure_of(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item, phase: str) -> PhaseRaised:
     """Return the facts about an exception that made a test fail."""
     value = excinfo.value
     while isinstance(value, BaseExceptionGroup) and value.exceptions:
@@ -292,15 +293,15 @@ def failure_of(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item, 
     last = entries[-1] if entries else ("", 0)
     own_file = str(item.path)
     own = next((each for each in reversed(entries) if each[0] == own_file), last)
-    return {
-        "type": type(value).__qualname__,
-        "message": _text(value),
-        "file": last[0],
-        "line": last[1] or 0,
-        "own_file": own[0],
-        "own_line": own[1] or 0,
-        "phase": phase,
-    }
+    return PhaseRaised(
+        type=type(value).__qualname__,
+        message=_text(value),
+        file=last[0],
+        line=last[1] or 0,
+        own_file=own[0],
+        own_line=own[1] or 0,
+        phase=phase,
+    )
 
 
 def _phase() -> str:
@@ -309,17 +310,13 @@ def _phase() -> str:
     return phase if phase in ("setup", "teardown") else "call"
 
 
-def _place(report: pytest.TestReport) -> dict[str, Any]:
-    file, line, _ = report.location
-    where = {"file": file, "line": (line or 0) + 1}
-    return {
-        "type": "",
-        "message": str(report.longrepr)[:_LONGEST],
-        "own_file": file,
-        "own_line": where["line"],
-        **where,
-        "phase": report.when,
-    }
+def _place(report: pytest.TestReport) -> PhaseRaised:
+    file, before, _ = report.location
+    line = (before or 0) + 1
+    message = str(report.longrepr)[:_LONGEST]
+    return PhaseRaised(
+        type="", message=message, file=file, line=line, own_file=file, own_line=line, phase=str(report.when)
+    )
 
 
 def _text(value: BaseException) -> str:

@@ -10,12 +10,23 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from replaydbg.pytest_plugin.settings import is_worker
 from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.marks_of_tests import (
+    AttemptBegun,
+    AttemptEnded,
+    PhaseRaised,
+    RandomState,
+    mark_fields,
+)
+
+if TYPE_CHECKING:
+    from replaydbg.launch.asked import TestAnswer
 
 # Bound now: tests replace functions of modules.
 _audit = sys.audit
@@ -36,8 +47,30 @@ _PLAIN = {*_ATTRIBUTES.split(), shared_names.KEPT}
 """The attributes of a report without additions."""
 
 
-def mark(**fields: Any) -> None:
-    """Mark the program's present position, and notify the process that waits for the program."""
+@dataclass(frozen=True, slots=True)
+class TestReports:
+    """The answer to the question before a test."""
+
+    __test__ = False
+
+    reports: list[object] | None
+    """The reports of a test that is left out; None: it runs, after tests that were left out."""
+    random: RandomState | None
+    """The state of the module `random` that these would have left behind; None: unknown."""
+
+
+def mark_name(name: str) -> None:
+    """Mark the program's present position with a name, and notify the process that waits for the program."""
+    _audit("replaydbg.mark", _dumps({"name": name}))
+
+
+def mark(do: str, name: str, content: AttemptBegun | PhaseRaised | AttemptEnded | None = None) -> None:
+    """Mark progress of the session, as `mark_reader` reads it. `name` is that of the moment; empty: it has none."""
+    fields: dict[str, object] = {"do": do}
+    if name:
+        fields["name"] = name
+    if content is not None:
+        fields |= mark_fields(content)
     _audit("replaydbg.mark", _dumps(fields))
 
 
@@ -46,15 +79,22 @@ def note(text: str) -> None:
     _audit("replaydbg.mark", text, False)
 
 
-def _answer() -> dict[str, Any]:
+def _answer() -> TestReports | None:
+    """Ask, and return the answer; None: the test is to run as always."""
     try:
         answer = _ask(PLACE)
     except OSError:
-        return {}  # a file system without such attributes
+        return None  # a file system without such attributes
     if len(answer) != 1 or not answer[0].startswith("{"):
-        return {}
-    found: dict[str, Any] = _loads(answer[0])
-    return found
+        return None
+    try:
+        found = _loads(answer[0])
+    except ValueError:
+        return None  # a real attribute
+    reports, state = found.get("reports"), found.get("random")
+    if not ({"reports", "random"} & found.keys()) or not isinstance(reports, list | None):
+        return None
+    return TestReports(reports, (state[0], tuple(state[1]), state[2]) if state is not None else None)
 
 
 class Parts:
@@ -71,13 +111,13 @@ class Parts:
         self.is_asked_again = False
         """Whether answers for tests that were left out are ignored: in edited code others may run."""
 
-    def begin(self, item: pytest.Item) -> dict[str, Any]:
-        """Begin the next test; return the answer to the question, empty if the test is to run as always."""
+    def begin(self, item: pytest.Item) -> TestReports | None:
+        """Begin the next test; return the answer to the question, None if the test is to run as always."""
         self._number += 1
         self._nodeid = item.nodeid
         _ = item.location  # queries the file's state, the first time
         needs = {number for _, number in self._alive} | self._packages(item)
-        question: dict[str, Any] = {"do": "item", "needs": sorted(needs)}
+        question: dict[str, object] = {"do": "item", "needs": sorted(needs)}  # as in `TestAsked`
         before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
         if before:
             question["before"] = before
@@ -91,7 +131,7 @@ class Parts:
                 question["random"] = state
         note(_dumps(question))
         found = _answer()
-        while self.is_asked_again and "reports" in found:
+        while self.is_asked_again and found is not None and found.reports is not None:
             found = _answer()
         return found
 
@@ -107,15 +147,14 @@ class Parts:
                     found.add(self._set_up[node])
         return found
 
-    def over(self, outcome: dict[str, Any]) -> None:
+    def over(self, answer: TestAnswer) -> None:
         """Report the outcome of the replay; it ends here."""
-        _audit("replaydbg.over", _dumps(outcome))
+        _audit("replaydbg.over", answer.as_text())
 
-    def take_over(self, item: pytest.Item, answer: dict[str, Any]) -> None:
+    def take_over(self, item: pytest.Item, answer: TestReports) -> None:
         """Restore the state that the omitted tests would have left behind."""
-        state = answer.get("random")
-        if state is not None:
-            sys.modules["random"].setstate((state[0], tuple(state[1]), state[2]))
+        if answer.random is not None:
+            sys.modules["random"].setstate(answer.random)
         # Fixtures of an earlier test that the next omitted one would have torn down.
         item.session._setupstate.teardown_exact(item)
 
@@ -150,7 +189,7 @@ class Parts:
             and report.__dict__.keys() <= _PLAIN
         )
 
-    def report_of(self, item: pytest.Item, data: Any) -> pytest.TestReport:
+    def report_of(self, item: pytest.Item, data: object) -> pytest.TestReport:
         """Return the report from its mark. JSON has no tuples, and pytest checks for them."""
         if isinstance(data, list):
             when, duration, start, stop = data
@@ -160,7 +199,7 @@ class Parts:
             )
         config = item.config
         report: pytest.TestReport = config.hook.pytest_report_from_serializable(config=config, data=data)
-        longrepr: Any = report.longrepr
+        longrepr: object = report.longrepr
         if isinstance(longrepr, list):
             path, line, reason = longrepr
             report.longrepr = (path, line, reason)

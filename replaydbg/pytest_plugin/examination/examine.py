@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, frame_of_test, was_true
@@ -21,7 +19,7 @@ from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.examination.hidden_dependencies import other_values
 from replaydbg.pytest_plugin.examination.minimize import Smaller, make_smaller
-from replaydbg.pytest_plugin.shared.results import Written, Wrong
+from replaydbg.pytest_plugin.shared.results import Examination, Written, Wrong
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 
@@ -36,16 +34,16 @@ def main(path: str, bisects: str = "") -> None:
     """Print a JSON object for each line, each with further results."""
     os.nice(5)  # the tests are still running
     for report in examined(Path(path), bisects=bool(bisects)):
-        sys.stdout.write(json.dumps(report) + "\n")
+        sys.stdout.write(report.as_text() + "\n")
         sys.stdout.flush()
 
 
-def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, Any]]:
+def examined(recording: Path, *, bisects: bool = False) -> Iterator[Examination]:
     """Yield the results, one after the other."""
     smaller = recording.with_name(f"alone-{recording.name}")
     try:
         alone = without_others(recording, smaller)
-        if alone.get("verified"):
+        if alone.verified:
             with Session(smaller) as session:
                 other = _other_values(session)
                 if other is None:
@@ -53,18 +51,18 @@ def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, An
                     yield alone
                     yield from _explained(session, bisects=bisects)
                     return
-            alone = {"leftovers": other}
+            alone = Examination(leftovers=other)
     except (ReplaydbgError, OSError) as error:
-        alone = {"leftovers": str(error)}
+        alone = Examination(leftovers=str(error))
     finally:
         for each in (smaller, index_path(smaller)):
             each.unlink(missing_ok=True)
-    yield alone | verified(recording)
+    yield alone.with_later(verified(recording))
     try:
         with Session(recording) as session:
             yield from _explained(session, bisects=bisects)
     except ReplaydbgError as error:
-        yield {"problem": str(error)}
+        yield Examination(problem=str(error))
 
 
 def _other_values(session: Session) -> str | None:
@@ -88,44 +86,44 @@ def _take_place(smaller: Path, recording: Path) -> None:
             link.replace(target)
 
 
-def _explained(session: Session, *, bisects: bool) -> Iterator[dict[str, Any]]:
+def _explained(session: Session, *, bisects: bool) -> Iterator[Examination]:
     """Yield the answers of a session whose position is the failure."""
     try:
         number = frame_of_test(session)
         if number is None:
             return
-        yield {"writes": [asdict(each) for each in writes(session, number)]}
+        yield Examination(writes=tuple(writes(session, number)))
         wrong = bisected(session) if bisects else None
         if wrong is not None:
-            yield {"wrong": asdict(wrong)}
+            yield Examination(wrong=wrong)
     except ReplaydbgError as error:
-        yield {"problem": str(error)}
+        yield Examination(problem=str(error))
 
 
-def without_others(recording: Path, smaller: Path) -> dict[str, Any]:
+def without_others(recording: Path, smaller: Path) -> Examination:
     """Write `smaller` without earlier tests that the last one does not need; return whether a replay agrees then.
 
-    Returns an empty dictionary if it needs all of them. Raises OSError, ReplaydbgError.
+    Returns an empty one if it needs all of them. Raises OSError, ReplaydbgError.
     """
     made, report, agreed = _made(recording, smaller, until_failure=False)
     if made is None:
-        return {}
-    if not report["verified"] and 0 < made.failed <= agreed:
+        return Examination()
+    if not report.verified and 0 < made.failed <= agreed:
         # What pytest does to report a failure depends on its memory of earlier ones.
         before = report
         made, report, _ = _made(recording, smaller, until_failure=True)
-        if made is None or not report["verified"] or not _fails(smaller):
+        if made is None or not report.verified or not _fails(smaller):
             report = before
-    if made is None or not report["verified"]:
-        return {"leftovers": report["verification"]}
-    return report | {"left_out": made.left_out, "events": made.events, "size": made.size}
+    if made is None or not report.verified:
+        return Examination(leftovers=report.verification)
+    return replace(report, left_out=made.left_out, events=made.events, size=made.size)
 
 
-def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, dict[str, Any], int]:
+def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, Examination, int]:
     """Make the smaller recording; return the result of its replay, and the number of events at the end of that."""
     with open_recording(recording) as opened:
         made = make_smaller(opened, target, until_failure=until_failure)
-    return (None, {"verified": False, "verification": ""}, 0) if made is None else (made, *_replayed(target))
+    return (None, Examination(verified=False, verification=""), 0) if made is None else (made, *_replayed(target))
 
 
 def _fails(recording: Path) -> bool:
@@ -135,29 +133,28 @@ def _fails(recording: Path) -> bool:
         return session.failure is not None and session.failure in session.index.raised
 
 
-def verified(recording: Path) -> dict[str, Any]:
+def verified(recording: Path) -> Examination:
     """Replay it, and return whether the replay reached the end of the recording."""
     return _replayed(recording)[0]
 
 
-def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
+def _replayed(recording: Path) -> tuple[Examination, int]:
     with open_recording(recording) as opened:
         events = opened.end.events if opened.end is not None else 0
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         result = replay(recording, stdout=null, stderr=null)
     except ReplaydbgError as error:
-        return {"verified": False, "verification": str(error)}, 0
+        return Examination(verified=False, verification=str(error)), 0
     finally:
         os.close(null)
     if result.divergence is not None:
-        return {"verified": False, "verification": str(result.divergence).partition("\n")[0]}, result.events
+        reason = str(result.divergence).partition("\n")[0]
+        return Examination(verified=False, verification=reason), result.events
     if result.events < events:
-        return {
-            "verified": False,
-            "verification": f"it ended after {result.events:,} of {events:,} events",
-        }, result.events
-    return {"verified": True, "verification": ""}, result.events
+        reason = f"it ended after {result.events:,} of {events:,} events"
+        return Examination(verified=False, verification=reason), result.events
+    return Examination(verified=True, verification=""), result.events
 
 
 def writes(session: Session, number: int) -> Iterator[Written]:

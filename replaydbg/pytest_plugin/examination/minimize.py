@@ -6,10 +6,8 @@ The records of those tests are removed from the log. Only a replay shows whether
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.stops import StopReason
@@ -18,6 +16,9 @@ from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording
+from replaydbg.pytest_plugin.shared.mark_reader import Reports, ReportsEnded, read_mark
+from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
+from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised, RandomState, TestAsked
 from replaydbg.replay.tested import QUESTION
 
 _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
@@ -30,13 +31,13 @@ class MarkedTest:
 
     needs: tuple[int, ...]
     """The tests, numbered from 1, that set up fixtures which exist when it begins."""
-    random: Any
+    random: RandomState | None
     """The state of the module's generator when it begins; None: unchanged since the previous test began."""
     question: tuple[int, int] = (0, 0)
     """The range of the question's event in the log."""
     has_arguments: bool = False
     """Whether that event has arguments."""
-    reports: list[Any] = field(default_factory=list)
+    reports: list[object] = field(default_factory=list)
     """Its reports, as pytest serializes them; None for one that is too long."""
     own: list[tuple[int, int, bool]] = field(default_factory=list)
     """The ranges of its records, and whether they are definitions."""
@@ -71,8 +72,8 @@ def make_smaller(recording: Recording, target: Path, *, until_failure: bool = Fa
     """
     data = b"".join(recording.pieces("log"))
     assert recording.log_header is not None and recording.end is not None, recording.path
-    test = recording.end.raw.get("test") or {}
-    failed = test["failure"]["event"] if test.get("failure") else 0
+    recorded = RecordedEnd(recording.end.raw, str(recording.path))
+    failed = recorded.failed
     items = _items(recording, data, failed)
     needed = _needed(items) if items else set()
     left_out = [item for number, item in enumerate(items, 1) if number not in needed]
@@ -86,7 +87,7 @@ def make_smaller(recording: Recording, target: Path, *, until_failure: bool = Fa
         events = failed
     log = spliced(data, {place: it for place, it in changes.items() if _is_kept(place, items, until_failure)})
     head = LogHeader(FORMAT, StopReason.NOT_STOPPED, len(log), events - dropped, recording.log_header.start_ns)
-    end = _moved(dict(recording.end.raw), events - dropped, dropped, items[-1].began) | {"events": events - dropped}
+    end = recorded.without(dropped, events=events - dropped, began=items[-1].began)
     if until_failure:
         end["reason"] = "the test had failed there"
     size = write_with_log(recording, target, pack_log_header(head) + log[LOG_HEADER:], end)
@@ -95,23 +96,6 @@ def make_smaller(recording: Recording, target: Path, *, until_failure: bool = Fa
 
 def _is_kept(place: tuple[int, int], items: list[MarkedTest], until_failure: bool) -> bool:
     return not until_failure or place[0] <= items[-1].failed_at
-
-
-def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[str, Any]:
-    """Return the content of `end.json` with the new event numbers of the last test; it ends after `events`."""
-
-    def moved(entry: dict[str, Any]) -> dict[str, Any]:
-        return entry | {"event": entry["event"] - dropped}
-
-    test = end["test"]
-    if test.get("failure"):
-        end["test"] = test | {"failure": moved(test["failure"])}
-    # Names from tests before the last one, left out or not, are not needed.
-    marks = [moved(each) for each in end.get("marks", ()) if each["event"] >= began]
-    end["marks"] = [each for each in marks if each["event"] <= events]
-    if end.get("snapshots"):
-        end["snapshots"] = end["snapshots"] | {"listed": [moved(each) for each in end["snapshots"]["listed"]]}
-    return end
 
 
 def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
@@ -124,20 +108,19 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
     for raw, record in stream.records():
         begin, at = at, at + len(raw)
         if isinstance(record, Control) and record.kind is ControlKind.MARK:
-            mark = _mark(record.name)
-            do = mark.get("do")
-            if do == "item":
-                if mark.get("is_worker"):
+            mark = read_mark(record.name or "").content
+            if isinstance(mark, TestAsked):
+                if mark.is_worker:
                     return []  # a thread receives its next order in the middle of the tests
-                items.append(MarkedTest(tuple(mark["needs"]), mark.get("random"), began=stream.crossings))
+                items.append(MarkedTest(mark.needs, mark.random, began=stream.crossings))
                 is_asking, is_doing = True, False
-            elif do == "say":
+            elif isinstance(mark, Reports):
                 is_doing = False
-                if "report" in mark and items:
-                    items[-1].reports.append(mark["report"])
-            elif do == "said":
-                is_doing = not mark.get("last", False)
-            elif do == "raised" and items and stream.crossings == failed and not items[-1].failed_at:
+                if mark.has_report and items:
+                    items[-1].reports.append(mark.report)
+            elif isinstance(mark, ReportsEnded):
+                is_doing = not mark.is_last
+            elif isinstance(mark, PhaseRaised) and items and stream.crossings == failed and not items[-1].failed_at:
                 items[-1].failed_at = at
             continue
         if not items:
@@ -154,14 +137,6 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
             if isinstance(record, Control) and record.kind in _NEVER:
                 item.can_be_left_out = False
     return items
-
-
-def _mark(text: str | None) -> dict[str, Any]:
-    with suppress(ValueError):  # a mark made by the program itself
-        mark = json.loads(text or "")
-        if isinstance(mark, dict):
-            return mark
-    return {}
 
 
 def _needed(items: list[MarkedTest]) -> set[int]:
@@ -181,7 +156,7 @@ def _changes(data: bytes, items: list[MarkedTest], left_out: list[MarkedTest]) -
     """Return the changes in the log that leave some tests out: their records go, and their questions are answered."""
     changes: dict[tuple[int, int], bytes] = {}
     skipped = {id(item) for item in left_out}
-    state: Any = None
+    state: RandomState | None = None
     is_behind = False
     for item in items:
         state = item.random if item.random is not None else state
@@ -195,7 +170,7 @@ def _changes(data: bytes, items: list[MarkedTest], left_out: list[MarkedTest]) -
     return changes
 
 
-def _answer(data: bytes, item: MarkedTest, answer: dict[str, Any]) -> bytes:
+def _answer(data: bytes, item: MarkedTest, answer: dict[str, object]) -> bytes:
     """Return the event of the question with another answer."""
     begin, end = item.question
     return with_outcome(data[begin:end], [json.dumps(answer)], has_arguments=item.has_arguments)

@@ -7,9 +7,8 @@ import os
 import threading
 import time
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
@@ -21,7 +20,10 @@ from replaydbg.pytest_plugin.parent.examiner import Examiner
 from replaydbg.pytest_plugin.parent.run_sources import RunSources
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.mark_reader import Progress, read_mark
 from replaydbg.pytest_plugin.shared.results import Failure, Result
+from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, TestEntry, failure_entry, snapshots_entry
+from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
 from replaydbg.record.end_facts import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
@@ -41,8 +43,6 @@ _NOT_EXAMINED = "the process ended during the test, and such recordings are not 
 _MOST_SNAPSHOTS = 20
 """Number of a test's snapshots in its recording: the last ones, and that of its failure."""
 
-_NO_COUNTS = {"failed": 0, "left_out": 0, "pause_ns": 0, "longest_pause_ns": 0, "copies_ns": 0}
-
 
 class Collector(threading.Thread):
     """A thread that runs while the launcher waits for the program. It writes nothing to any stream."""
@@ -57,11 +57,11 @@ class Collector(threading.Thread):
         self._examiner = Examiner(bisects=bisects)
         self._began = time.monotonic()
         self._read = 0
-        self._marks: list[dict[str, Any]] = []
-        self._open: dict[str, Any] | None = None
+        self._marks: list[MomentEntry] = []
+        self._open: AttemptBegun | None = None
         self._snapshots_before = 0
         """Number of snapshots when the last test began."""
-        self._failures: list[tuple[LogPosition, dict[str, Any]]] = []
+        self._failures: list[tuple[LogPosition, PhaseRaised]] = []
         self._is_over = threading.Event()
         self._unwritten: dict[str, Result] = {}
         """Results of tests that could not be written, by their directories."""
@@ -76,10 +76,10 @@ class Collector(threading.Thread):
         self._is_over.set()
         self.join()
         self._look()
-        if self._open is not None and self._open.get("crash"):
+        if self._open is not None and self._open.crash:
             log, world = (_header_of(self._live / name) for name in ("log", "world"))
             place = LogPosition(log[0], world[0], log[1], snapshots_taken(self._live))
-            self._keep(place, {**self._open, "outcome": "crashed", "status": ended.status})
+            self._keep(place, self._open, outcome="crashed", status=ended.status)
         self._examiner.close()
 
     def _look(self) -> None:
@@ -101,55 +101,44 @@ class Collector(threading.Thread):
     def _take(self, line: str) -> None:
         *numbers, text = line.split(" ", 4)
         place = LogPosition(*(int(each) for each in numbers))
-        try:
-            content = json.loads(text)
-        except ValueError:
-            content = {
-                "name": "" if shared_names.why_no_name(text) else text,
-                "is_own": True,
-            }
-        if not isinstance(content, dict):
-            return
-        do = content.get("do")
-        if name := content.get("name"):
-            is_called = not do and not content.get("is_own")  # by `mark_called`
-            self._marks.append({"name": str(name), "event": place.events, "is_called": is_called})
-        if do == "collected":
+        mark = read_mark(text)
+        content = mark.content
+        if mark.name:
+            self._marks.append({"name": mark.name, "event": place.events, "is_called": mark.is_called})
+        if content is Progress.COLLECTED:
             with suppress(OSError):  # reported with a recording that is kept
                 self._cutter.sources.update(place.world)
-        elif do == "begin":
+        elif isinstance(content, AttemptBegun):
             self._open, self._failures, self._snapshots_before = content, [], place.snapshots
             # The names of earlier tests are not needed.
             self._marks = [each for each in self._marks if each["name"] == "collected"] + self._marks[-1:]
-        elif do == "raised":
+        elif isinstance(content, PhaseRaised):
             self._failures.append((place, content))
-        elif do == "end":
-            begun, self._open = self._open or {}, None
-            if content["keep"]:
-                self._keep(place, {**begun, **content})
+        elif isinstance(content, AttemptEnded):
+            begun, self._open = self._open, None
+            if begun is not None and content.keep:
+                status = 1 if content.outcome in _BAD else 0
+                self._keep(place, begun, outcome=content.outcome, status=status, failure=content.failure)
 
-    def _keep(self, place: LogPosition, content: dict[str, Any]) -> None:
+    def _keep(self, place: LogPosition, begun: AttemptBegun, *, outcome: str, status: int, failure: int = -1) -> None:
+        """Cut the recording of an attempt, and have it examined; `failure` is the index of what made it fail, or -1."""
         began = time.monotonic()
-        folder = os.path.join(self._directory, content["slug"])  # noqa: PTH118 - there may be thousands
-        is_bad = content["outcome"] in _BAD
-        failed = self._failures[content["failure"]] if 0 <= content.get("failure", -1) < len(self._failures) else None
-        failure = _failure_of(failed) if failed is not None else None
+        folder = os.path.join(self._directory, begun.slug)  # noqa: PTH118 - there may be thousands
+        failed = self._failures[failure] if 0 <= failure < len(self._failures) else None
         snapshots = self._snapshots(place, failed[0].snapshots if failed is not None else 0)
         heap = {facts["number"]: data for facts, data in snapshots}
-        end = self._end(place, content, failure)
-        if snapshots:
-            end["snapshots"] = _NO_COUNTS | {"listed": [facts for facts, _ in snapshots]}
         result = Result(
-            nodeid=content["node"],
-            attempt=content["attempt"],
-            outcome=content["outcome"],
-            failure=failure,
+            nodeid=begun.node,
+            attempt=begun.attempt,
+            outcome=outcome,
+            failure=Failure.at(failed[0].events, failed[1]) if failed is not None else None,
             size=0,
             events=place.events,
             sealing=0.0,
-            hash_seed=content.get("seed", 0),
+            hash_seed=begun.seed,
             kept=time.time(),
         )
+        end = self._end(result, status, [facts for facts, _ in snapshots])
         try:
             make_empty(folder)
             size = self._cutter.cut(place, f"{folder}/{shared_names.RECORDING}", end, heap)
@@ -162,7 +151,7 @@ class Collector(threading.Thread):
             )
             return
         # For other tests the list of all has everything.
-        if is_bad:
+        if outcome in _BAD:
             result = replace(result, size=size, sealing=round(time.monotonic() - began, 4))
             if result.outcome == "crashed":
                 # Whoever waits for the process must learn of its end now.
@@ -194,26 +183,27 @@ class Collector(threading.Thread):
             found.extend(packed_snapshots(self._live, sorted(wanted)))
         return found
 
-    def _end(self, place: LogPosition, content: dict[str, Any], failure: Failure | None) -> dict[str, Any]:
-        """Return the content of the recording's `end.json`."""
-        is_bad = content["outcome"] in _BAD
+    def _end(self, result: Result, status: int, snapshots: list[SnapshotData]) -> TestEnd:
+        """Return the content of the recording's `end.json`; `snapshots` are the facts about those that it holds."""
+        test: TestEntry = {
+            "nodeid": result.nodeid,
+            "outcome": result.outcome,
+            "attempt": result.attempt,
+            "began": 0,
+            "failure": failure_entry(result.failure) if result.failure is not None else None,
+        }
+        is_crash = result.outcome == "crashed"
         return {
-            "status": content.get("status", 1 if is_bad else 0),
+            "status": status,
             "seconds": round(time.monotonic() - self._began, 3),
             "cpu_seconds": 0.0,
-            "reason": "the process ended during the test" if content["outcome"] == "crashed" else "the test ended",
-            "events": place.events,
+            "reason": "the process ended during the test" if is_crash else "the test ended",
+            "events": result.events,
             "notes": notes_of(self._live),
             "ok": True,
-            "marks": [each for each in self._marks[-_MOST_MARKS:] if each["event"] <= place.events],
-            "test": {
-                "nodeid": content["node"],
-                "outcome": content["outcome"],
-                "attempt": content["attempt"],
-                "began": content.get("began", 0),
-                "failure": asdict(failure) if failure is not None else None,
-            },
-            "snapshots": None,
+            "marks": [each for each in self._marks[-_MOST_MARKS:] if each["event"] <= result.events],
+            "test": test,
+            "snapshots": snapshots_entry(snapshots) if snapshots else None,
         }
 
 
@@ -226,20 +216,6 @@ def make_empty(folder: str) -> None:
             Path(folder, name).unlink(missing_ok=True)
     except FileNotFoundError:
         make_directory(Path(folder))
-
-
-def _failure_of(failed: tuple[LogPosition, dict[str, Any]]) -> Failure:
-    place, content = failed
-    return Failure(
-        type=content["type"],
-        message=content["message"],
-        file=content["file"],
-        line=content["line"],
-        own_file=content["own_file"],
-        own_line=content["own_line"],
-        phase=content["phase"],
-        event=place.events,
-    )
 
 
 def _header_of(path: Path) -> tuple[int, int]:

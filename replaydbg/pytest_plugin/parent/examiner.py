@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import subprocess
@@ -10,12 +9,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.pytest_plugin.shared.results import Result
+from replaydbg.pytest_plugin.shared.results import Examination, Result, read_examination
 
 SECONDS = 60
 """Time limit of an examination in seconds: the replay, and the answers."""
@@ -51,14 +50,15 @@ class Examiner:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             folder, result = item
-            report: dict[str, Any] = {}
+            found = Examination()
             for each in self._examine(folder):
-                report |= each
-                report_text.write_about(folder, result.with_examination(report))
-            report = {"is_examined": True, **(report or {"verification": "its analysis took too long"})}
-            report_text.write_about(folder, result.with_examination(report))
+                found = found.with_later(each)
+                report_text.write_about(folder, result.with_examination(found))
+            if not found.known():
+                found = Examination(verification="its analysis took too long")
+            report_text.write_about(folder, result.with_examination(replace(found, is_examined=True)))
 
-    def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:
+    def _examine(self, folder: Path) -> Iterator[Examination]:
         """Yield the results, each as soon as it is known."""
         environment = {name: value for name, value in os.environ.items() if name != shared_names.VARIABLE}
         with self._lock:
@@ -77,7 +77,7 @@ class Examiner:
         try:
             for line in process.stdout or ():
                 with suppress(ValueError):  # the last line may be truncated
-                    yield json.loads(line)
+                    yield read_examination(line.decode("utf-8", "replace"))
         finally:
             limit.cancel()
             process.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import sys
@@ -26,11 +25,14 @@ if TYPE_CHECKING:
 def main(asked: str, words: list[str]) -> None:
     """Record the program in `words`, and end as it ends. `asked` are our orders, as JSON. Does not return."""
     gc.freeze()
-    orders = json.loads(asked)
-    directory = Path(orders["directory"])
+    try:
+        orders = shared_names.read_launcher_orders(asked)
+    except ValueError as error:
+        sys.exit(f"replaydbg: The launcher's orders cannot be read: {error}.")
+    directory = Path(orders.directory)
     status = 2
     try:
-        status = _record_in(directory, words, bisects=orders["bisects"])
+        status = _record_in(directory, words, bisects=orders.bisects)
     except CannotRecord as error:
         _run_unrecorded(words, f"Nothing can be recorded in {str(directory)!r}: {error.reason}")
     except ReplaydbgError as error:

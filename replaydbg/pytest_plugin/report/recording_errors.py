@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.pytest_plugin.shared.json_reader import read_json
 from replaydbg.pytest_plugin.shared.shared_names import LaunchToken
 from replaydbg.store.directory import LIVE, SEALED
 from replaydbg.store.sessions import SESSION, messages, session_directory
@@ -29,9 +29,9 @@ def why_unwritten(token: LaunchToken, slug: str) -> str:
     """Return why the launcher could not write a test's files; empty if it has reported no reason."""
     for line in messages(_session(token)):
         with suppress(ValueError):  # it is being written
-            name, reason = json.loads(line)
-            if name == slug:
-                return str(reason)
+            match read_json(line):
+                case [str(name), str(reason)] if name == slug:
+                    return reason
     return ""
 
 

@@ -98,6 +98,11 @@ def nothing_text(folder: str, seconds: float, reason: str) -> str:
     return f"{folder}: its recording was not finished within {seconds:g} s (--replaydbg-wait)"
 
 
+def unreadable_text(folder: str, reason: str) -> str:
+    """Return the text for a test whose result cannot be read."""
+    return f"{folder}: its {shared_names.META} cannot be read: {reason}"
+
+
 def written_text(written: Written) -> str:
     """Return a last write as a line."""
     return f"{written.name} = {written.value}  written at {written.moment}  {written.where}  {written.source}"

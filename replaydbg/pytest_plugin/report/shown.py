@@ -43,7 +43,7 @@ class Shown:
         """The directories of kept tests, with the reports of their failures."""
         self._results: dict[str, Result] = {}
         self._missing: dict[str, str] = {}
-        """Directories of kept tests without a result, with the reason if it is known."""
+        """Directories of kept tests without a result, with a line about each."""
         self._recorded = {"": token} if token is not None else {}
         """The tokens of the recorded processes, by the name of the worker; empty: this process."""
         self._gives_up = 0.0
@@ -106,7 +106,7 @@ class Shown:
             worker = str(getattr(reports[0], "worker_id", "")) if reports else ""
             result = self._result(folder, until, self._recorded.get(worker))
             if result is None:
-                text = report_text.nothing_text(folder, self._wait, self._missing[folder])
+                text = self._missing[folder]
             else:
                 result = self._results[folder] = (
                     result if result.is_examined else report_text.unfinished(result, self._wait)
@@ -132,7 +132,7 @@ class Shown:
     def _result(self, folder: str, until: float, token: shared_names.LaunchToken | None) -> Result | None:
         reason = ""
         while True:
-            result = _read(Path(folder) / shared_names.META)
+            result, damage = _read(Path(folder) / shared_names.META)
             if result is not None and result.kept < self._began:
                 result = None  # it belongs to an earlier session
             if (result is not None and result.is_examined) or _now() >= until:
@@ -148,7 +148,13 @@ class Shown:
                     break
             _sleep(_LOOK_EVERY)
         if result is None:
-            self._missing[folder] = reason
+            from replaydbg.pytest_plugin.report import report_text
+
+            self._missing[folder] = (
+                report_text.unreadable_text(folder, damage)
+                if damage and not reason
+                else report_text.nothing_text(folder, self._wait, reason)
+            )
         return result
 
     def _write_lists(self) -> None:
@@ -159,7 +165,7 @@ class Shown:
         passed = [report_text.Passed(*each) for each in sorted(self._passed.values())]
         directory = Path(self._directory)
         text = report_text.index(failed, passed, _shown(self._directory))
-        data: dict[str, Any] = {
+        data = {
             "schema_version": SCHEMA_VERSION,
             "results": [{"directory": os.path.basename(folder), **asdict(each)} for folder, each in failed],  # noqa: PTH119
             "passed": [each._asdict() for each in passed],
@@ -178,8 +184,8 @@ class Shown:
         from replaydbg.pytest_plugin.report import report_text
 
         terminalreporter.section("replaydbg")
-        for folder, reason in self._missing.items():
-            terminalreporter.write_line(report_text.nothing_text(folder, self._wait, reason))
+        for line in self._missing.values():
+            terminalreporter.write_line(line)
         for folder, each in self._results.items():
             # For those that were not examined the report has given the reason.
             is_known = each.is_examined or each.verified is not None
@@ -191,13 +197,16 @@ class Shown:
             terminalreporter.write_line(f"The index of the recordings could not be written: {self._unlisted}")
 
 
-def _read(path: Path) -> Result | None:
+def _read(path: Path) -> tuple[Result | None, str]:
+    """Return the result in a file, or None and why it cannot be read; that is empty if there is no file yet."""
     from replaydbg.pytest_plugin.shared.results import parse_result
 
     try:
-        return parse_result(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None  # not written yet
+        return parse_result(path.read_text(encoding="utf-8")), ""
+    except OSError:
+        return None, ""  # not written yet
+    except ValueError as error:
+        return None, str(error)
 
 
 def _shown(path: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.json_reader import read_as
+from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised
 from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2
@@ -34,6 +36,20 @@ class Failure:
     """`setup`, `call` or `teardown`."""
     event: int
     """Number of events when it was caught."""
+
+    @classmethod
+    def at(cls, event: int, raised: PhaseRaised) -> Failure:
+        """Return the failure that was marked after so many events."""
+        return cls(
+            type=raised.type,
+            message=raised.message,
+            file=raised.file,
+            line=raised.line,
+            own_file=raised.own_file,
+            own_line=raised.own_line,
+            phase=raised.phase,
+            event=event,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,50 @@ class Wrong:
     """Its moment, in the form that every command accepts."""
     values: tuple[str, ...]
     """The parts of the assertion, before and after the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Results of an examination, for the fields of `Result` with these names; None: not known yet."""
+
+    is_examined: bool | None = None
+    """True: no more results follow."""
+    verified: bool | None = None
+    """Whether a replay agreed to the end."""
+    verification: str | None = None
+    """Why it did not agree."""
+    left_out: int | None = None
+    """Number of earlier tests that are not in the recording."""
+    leftovers: str | None = None
+    """Where it differed without them; empty: this cannot be determined."""
+    events: int | None = None
+    """Number of events, if tests were left out."""
+    size: int | None = None
+    """Size of the recording, if tests were left out."""
+    writes: tuple[Written, ...] | None = None
+    """The last write of each name in the failing line."""
+    wrong: Wrong | None = None
+    """The result of a bisection."""
+    problem: str | None = None
+    """Why these could not be found."""
+
+    def known(self) -> dict[str, Any]:
+        """Return the fields that are known, to replace those of another one or of a `Result`."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def with_later(self, later: Examination) -> Examination:
+        """Return both; of what both know, the later one."""
+        return replace(self, **later.known())
+
+    def as_text(self) -> str:
+        """Return it as JSON, in one line."""
+        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+
+
+def read_examination(line: str) -> Examination:
+    """Return what the examining process has written in a line. Raises ValueError."""
+    return read_as(Examination, line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +171,9 @@ class Result:
     schema_version: int = field(default=SCHEMA_VERSION)
     """Grows when a field changes its meaning or is removed."""
 
-    def with_examination(self, examination: dict[str, Any]) -> Result:
+    def with_examination(self, examination: Examination) -> Result:
         """Return the same with the results of an examination."""
-        writes = tuple(Written(**each) for each in examination.get("writes", ()))
-        return replace(self, **examination | {"writes": writes, "wrong": _wrong(examination.get("wrong"))})
+        return replace(self, **examination.known())
 
 
 def write_result(directory: Path, result: Result) -> None:
@@ -127,16 +186,5 @@ def write_result(directory: Path, result: Result) -> None:
 
 
 def parse_result(text: str) -> Result:
-    """Return the result in `meta.json`. Raises ValueError."""
-    try:
-        data = json.loads(text)
-        failure = Failure(**data.pop("failure")) if data.get("failure") else None
-        data.pop("failure", None)
-        writes = tuple(Written(**each) for each in data.pop("writes"))
-        return Result(**data | {"wrong": _wrong(data["wrong"])}, failure=failure, writes=writes)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"no description of a kept test: {error}") from error
-
-
-def _wrong(data: dict[str, Any] | None) -> Wrong | None:
-    return Wrong(**data | {"values": tuple(data["values"])}) if data else None
+    """Return the result in `meta.json`. Raises ValueError, with the reason."""
+    return read_as(Result, text)

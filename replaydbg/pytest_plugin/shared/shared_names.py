@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from typing import NamedTuple
@@ -54,6 +55,31 @@ def read_launch_token(text: str) -> LaunchToken | None:
     if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or int(parts[0]) != os.getppid():
         return None
     return LaunchToken(int(parts[0]), int(parts[1]), parts[2])
+
+
+class LauncherOrders(NamedTuple):
+    """What the launcher does besides recording the program."""
+
+    directory: str
+    """The directory of the results, as an absolute path."""
+    bisects: bool
+    """Whether each failing assertion is bisected."""
+
+    def as_text(self) -> str:
+        """Return them as an argument of the launcher."""
+        return json.dumps(self._asdict())
+
+
+def read_launcher_orders(text: str) -> LauncherOrders:
+    """Return the orders in an argument of the launcher. Raises ValueError."""
+    # Not by `json_reader`: the user waits for the launcher's start.
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError("they are not an object")
+    directory, is_bisected = data.get("directory"), data.get("bisects")
+    if not isinstance(directory, str) or "\0" in directory or not isinstance(is_bisected, bool):
+        raise ValueError("they have no directory, or do not state whether to bisect")
+    return LauncherOrders(directory, is_bisected)
 
 
 def unrecorded(process: int) -> str:

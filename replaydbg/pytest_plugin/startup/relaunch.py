@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from typing import Any
 
 import pytest
 
 from replaydbg.launch import interpreter
-from replaydbg.launch.asked import VARIABLE
+from replaydbg.launch.asked import VARIABLE, TestQuestion, read_question
 from replaydbg.pytest_plugin.settings import bisects, directory_of, is_worker
 from replaydbg.pytest_plugin.shared import shared_names
 
@@ -41,11 +39,10 @@ def launch_token() -> shared_names.LaunchToken | None:
     return _token[0]
 
 
-def asked() -> dict[str, Any] | None:
+def asked() -> TestQuestion | None:
     """Return the question in a replay of edited code; None: the process is recorded, or is another replay."""
     text = os.environ.pop(VARIABLE, "")
-    found: dict[str, Any] | None = json.loads(text) if text else None
-    return found
+    return read_question(text) if text else None
 
 
 def ensure_recorded(config: pytest.Config) -> None:
@@ -66,8 +63,7 @@ def ensure_recorded(config: pytest.Config) -> None:
 
 def orders(config: pytest.Config) -> str:
     """Return the orders of the launcher."""
-    asked: dict[str, Any] = {"directory": directory_of(config), "bisects": bisects(config)}
-    return json.dumps(asked)
+    return shared_names.LauncherOrders(directory_of(config), bisects(config)).as_text()
 
 
 def why_not(words: list[str]) -> str:
