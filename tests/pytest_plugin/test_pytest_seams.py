@@ -12,8 +12,16 @@ from replaydbg.errors import Corrupt
 from replaydbg.launch.asked import TestAnswer, TestQuestion, read_answer, read_question
 from replaydbg.pytest_plugin.report.recording_errors import why_unwritten
 from replaydbg.pytest_plugin.report.report_text import unreadable_text
+from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
 from replaydbg.pytest_plugin.shared.json_reader import read_as
 from replaydbg.pytest_plugin.shared.mark_reader import Mark, Progress, Reports, ReportsEnded, read_mark
+from replaydbg.pytest_plugin.shared.marks_of_tests import (
+    AttemptBegun,
+    AttemptEnded,
+    PhaseRaised,
+    TestAsked,
+    mark_fields,
+)
 from replaydbg.pytest_plugin.shared.results import (
     Examination,
     Failure,
@@ -25,8 +33,6 @@ from replaydbg.pytest_plugin.shared.results import (
     write_result,
 )
 from replaydbg.pytest_plugin.shared.shared_names import LauncherOrders, LaunchToken, read_launcher_orders
-from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
-from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised, TestAsked, mark_fields
 from replaydbg.store.sessions import begin_session, session_directory, write_messages
 from tests.harness.plugin_runs import run_pytest
 

@@ -16,8 +16,8 @@ from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording
-from replaydbg.pytest_plugin.shared.mark_reader import Reports, ReportsEnded, read_mark
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
+from replaydbg.pytest_plugin.shared.mark_reader import Reports, ReportsEnded, read_mark
 from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised, RandomState, TestAsked
 from replaydbg.replay.tested import QUESTION
 

@@ -20,10 +20,10 @@ from replaydbg.pytest_plugin.parent.examiner import Examiner
 from replaydbg.pytest_plugin.parent.run_sources import RunSources
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.pytest_plugin.shared.mark_reader import Progress, read_mark
-from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, TestEntry, failure_entry, snapshots_entry
+from replaydbg.pytest_plugin.shared.mark_reader import Progress, read_mark
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
+from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory

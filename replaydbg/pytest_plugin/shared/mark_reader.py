@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from replaydbg.pytest_plugin.shared.json_reader import fields_as, read_json
-from replaydbg.pytest_plugin.shared.shared_names import why_no_name
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised, TestAsked
+from replaydbg.pytest_plugin.shared.shared_names import why_no_name
 
 _OUTCOMES = ("passed", "skipped", "failed", "interrupted")
 
