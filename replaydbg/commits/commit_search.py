@@ -2,48 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
+from replaydbg.commits.progress import SearchProgress, Watcher
 from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
 from replaydbg.commits.recorded_paths import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
+from replaydbg.commits.settle import settle
 from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees, remove_all
 from replaydbg.errors import Inconclusive
 from replaydbg.events.verdict import Verdict
-from replaydbg.store.directory import SEALED, Store
-
-
-@dataclass(frozen=True, slots=True)
-class SearchProgress:
-    """The progress of a search."""
-
-    suspects: int
-    """Number of commits that may still be the first bad one."""
-    looked: tuple[CommitLook, ...]
-    """The completed looks."""
-    running: tuple[str, ...]
-    """The full names of the commits that are being looked at."""
-
-
-class Watcher(Protocol):
-    """Receives the progress of a search."""
-
-    def __call__(self, progress: SearchProgress) -> None:
-        """Show it; called in the searching thread."""
+from replaydbg.store.directory import Store
 
 
 def find_commit(
@@ -89,7 +70,7 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
         looker = looker_of(setting.question, setting.around)
         real = RealRuns(setting.question, setting.around.files, looker_of) if setting.question.confirming else None
         found = _CommitSearch(setting, kept, looker, watch, real).run()
-        return _settle(found, setting.history, kept, store)
+        return settle(found, setting.history, kept, store)
 
 
 def _forget_worktrees(state: State) -> None:
@@ -409,38 +390,3 @@ def _passes_needed(bad: CommitLook, question: Question) -> int:
             f"with a confidence of {reached:.0%}, not {question.confidence:.0%}. Use about --runs {needed}."
         )
     return needed
-
-
-def _settle(found: CommitSearchResult, history: CommitGraph, state: State, store: Store) -> CommitSearchResult:
-    """Move the recordings that are worth keeping to the store, and delete the others."""
-    ends = {Verdict.BAD: found.suspects[-1].name, Verdict.GOOD: _last_good(found, history)}
-    names = dict.fromkeys(ends, "")
-    for look in found.looks:
-        kept = ""
-        if look.recording and look.commit == ends.get(look.verdict):
-            name = f"bisect-{look.commit[:10]}-{look.verdict.value}"
-            target = store.directory / f"{name}{SEALED}"
-            if Path(look.recording) != target and Path(look.recording).exists():
-                store.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-                # The store may be on another file system.
-                shutil.move(look.recording, target)
-            if target.exists():
-                names[look.verdict], kept = name, str(target)
-        state.looks[look.commit] = replace(look, recording=kept)
-    state.write()
-    shutil.rmtree(state.recordings, ignore_errors=True)
-    looks = tuple(state.looks.values())
-    return replace(found, looks=looks, bad_recording=names[Verdict.BAD], good_recording=names[Verdict.GOOD])
-
-
-def _last_good(found: CommitSearchResult, history: CommitGraph) -> str:
-    """Return the nearest commit before the suspects that a look found good."""
-    good = {look.commit for look in found.looks if look.verdict is Verdict.GOOD}
-    waiting, seen = [found.suspects[0].name], set()
-    for name in waiting:
-        if name in good:
-            return name
-        if name not in seen:
-            seen.add(name)
-            waiting += history.parents.get(name, ())
-    return found.good

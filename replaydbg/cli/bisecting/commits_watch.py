@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from replaydbg.commits.commit_search import SearchProgress, Watcher
+from replaydbg.commits.progress import SearchProgress, Watcher
 
 
 @contextmanager
