@@ -61,7 +61,10 @@ def test_there_is_room_for_them_near_the_recursion_limit(tmp_path: Path) -> None
     )
     deep = "(lambda f: f(f, 60))(lambda f, n: n == 0 or f(f, n - 1))"
 
-    assert holding(record(tmp_path, "--check", deep, program=program), deep) == [True]
+    held = holding(record(tmp_path, "--check", deep, program=program), deep)
+
+    # A slow machine takes another one, when the interval is over.
+    assert held and all(each is True for each in held)
 
 
 @pytest.mark.parametrize("what", ["lock", "crash"])
