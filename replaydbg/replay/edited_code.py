@@ -15,7 +15,7 @@ from replaydbg.replay.ending import Outcome
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.lenient import Lenient, check_expression
 from replaydbg.replay.result import ReplayResult
-from replaydbg.replay.tested import Tested, judged, of_test, plugin_today, tested
+from replaydbg.replay.tested import Tested, check_plugin, judged, of_test, tested
 
 _CANNOT_TEST = "cannot test: "
 """The beginning of the sentence of an undecided verdict."""
@@ -76,10 +76,10 @@ class Judge:
             test = tested(recording)
             if test is not None and self.check is not None:
                 check_expression(self.check)
-            plugin_of_test = plugin_today(recording) if test is not None else {}
-            sources = {**plugin_of_test, **(self.sources or {})} if test is not None else self.sources
             # For a test that failed elsewhere: other imports need not exist here, and come from the recording.
             moved_only = test is not None and bool(self.sources)
+            if test is not None and moved_only:
+                check_plugin(recording, test)
             changed = changed_sources(recording, self.sources, only_moved=moved_only)
         recorded = None
         if self.check is None:
@@ -94,7 +94,7 @@ class Judge:
                 return CodeVerdict(verdict, sentence, recorded, recorded, changed, before)
         elif self.is_replayed_unchanged:
             before = self._as_recorded(is_shown=False)
-        now = self._now(test, sources or {}, is_current=not moved_only)
+        now = self._now(test, self.sources or {}, is_current=not moved_only)
         verdict, sentence = self._of(now, recorded)
         found = CodeVerdict(verdict, sentence, recorded, now.outcome, changed, now)
         if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
@@ -102,7 +102,7 @@ class Judge:
         recorded_draws = before.draws
         if test is not None and (has_own_draws(before.draws) or has_own_draws(now.draws)):
             # The recording continues after the test's end; the recorded code is replayed to there, too.
-            recorded_draws = self._now(test, plugin_of_test, is_current=False, is_edited=False).draws or recorded_draws
+            recorded_draws = self._now(test, {}, is_current=False, is_edited=False).draws or recorded_draws
         elif test is not None:
             return found
         shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
@@ -115,12 +115,11 @@ class Judge:
         """
         with open_recording(self.path) as recording:
             test = tested(recording)
-            plugin = plugin_today(recording) if test is not None else {}
         if is_edited:
             moved_only = test is not None and bool(self.sources)
-            now = self._now(test, {**plugin, **(self.sources or {})}, is_current=not moved_only, reseed=seed)
+            now = self._now(test, self.sources or {}, is_current=not moved_only, reseed=seed)
         else:
-            now = self._now(test, plugin, is_current=False, reseed=seed, is_edited=False)
+            now = self._now(test, {}, is_current=False, reseed=seed, is_edited=False)
         return self._of(now, judged_before.recorded)[0]
 
     def _now(

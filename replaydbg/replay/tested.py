@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from replaydbg.errors import UsageError
 from replaydbg.events.records import ControlKind, Event
 from replaydbg.launch.asked import TestQuestion, read_answer
 from replaydbg.log.reader import Recording
@@ -21,7 +22,8 @@ from replaydbg.replay.result import ReplayResult
 QUESTION = "posix.listxattr"
 """The event with which the plugin asks before each test whether that is left out."""
 _OURS = str(Path(__file__).parents[1]) + "/"
-_PLUGIN = "/pytest_plugin/startup/relaunch.py"
+_PLUGIN = "/pytest_plugin/child/lenient_replay.py"
+"""The part of the plugin that runs a test with edited code."""
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 
 
@@ -66,14 +68,11 @@ def tested(recording: Recording) -> Tested | None:
     return Tested(node, ran, attempt, phase, outcome, failed_at) if is_there else None
 
 
-def plugin_today(recording: Recording) -> dict[str, str]:
-    """Return our own package's directory at the time of the recording, and today; empty if it is the same directory.
-
-    The question in a replay of edited code goes to a part of the plugin that no recording has loaded.
-    """
+def check_plugin(recording: Recording, test: Tested) -> None:
+    """Raise UsageError if the plugin in the recording cannot run edited code: older ones lack the part that does."""
     sources = recording.end.sources if recording.end is not None else {}
-    recorded = next((path.removesuffix(_PLUGIN) for path in sources if path.endswith(_PLUGIN)), "")
-    return {recorded: _OURS.rstrip("/")} if recorded and recorded + "/" != _OURS else {}
+    if not any(path.endswith(_PLUGIN) for path in sources):
+        raise UsageError(f"An older version of replaydbg recorded {test.node}: record it again to test other sources.")
 
 
 def _begun(recording: Recording) -> dict[tuple[str, int], int]:

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from replaydbg.errors import UsageError
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
-from replaydbg.replay import ReplayResult, replay
+from replaydbg.replay import ReplayResult, replay, tested
 from replaydbg.replay.lenient import Lenient
 from tests.harness.recording import record_file
 from tests.harness.replay_cases import Case, cases
@@ -457,3 +458,11 @@ def test_events_behind_the_end_answer_what_nothing_else_does(tmp_path: Path) -> 
     assert "urandom" in unanswered.cannot_test
     assert result.liberty_counts == {"spare": 1}
     assert result.check is not None and result.check.verdict == "holds"
+
+
+def test_a_recording_without_the_part_that_runs_edited_tests_says_so(failed: Path) -> None:
+    """As those of older versions, in which the plugin read that part from the machine."""
+    test = tested.Tested("test_calc.py::test_half", (("test_calc.py::test_half", 0, 0),), 0, "", None, 0)
+
+    with open_recording(failed) as recording, pytest.raises(UsageError, match=r"older version .*test_half: record"):
+        tested.check_plugin(recording, test)

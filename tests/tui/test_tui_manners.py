@@ -193,7 +193,7 @@ def test_other_keys_are_heeded_and_shown(fails: Path) -> None:
         assert seen.scene.count < before
         await seen.press("question_mark")
         rows = [row.text.split() for row in seen.app.screen.query_one(Rows).rows]
-        assert ["Z", "back", "to", "the", "previous", "line", "of", "this", "function"] in rows
+        assert ["Z", "go", "back", "to", "the", "previous", "line", "of", "this", "function"] in rows
 
     see(fails, look, make=partial(ReplayApp, keys=keymap("default", {"reverse-next": "Z", "next": ""})))
 
