@@ -96,7 +96,8 @@ void
 report_deadlock(void)
 {
     Buf b = {0};
-    append(&b, lanes.alive == 1 ? "the only thread waits for something that no other thread can provide" : "every thread waits for another one");
+    append(&b, lanes.alive == 1 ? "the only thread waits for something that no other thread can provide"
+                                : "every thread waits for another one");
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i] && !lanes.at[i]->ended)
             append_lane(&b, lanes.at[i]);
