@@ -16,7 +16,7 @@ from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
 from replaydbg.heap.comparison.diff_results import REORDERED, Change
 from replaydbg.heap.retention.holding import MINE
-from replaydbg.hunt.codes import CodeDifference
+from replaydbg.hunt.codes import CodeDifference, SourceChange
 from replaydbg.hunt.flip import Flip, OtherTurn
 from replaydbg.hunt.reading import Twins
 from replaydbg.render.tables import Table, markdown
@@ -78,7 +78,7 @@ def text(found: RecordingsReport) -> str:
 
 def _row_text(section: Table, row: tuple[str, ...]) -> str:
     """Return a row as a sentence: a continuation has no first cell."""
-    if section.columns[1:] == _RUNS and row[0] and row[2] and not row[2].startswith("("):
+    if section.columns[1:] == _RUNS and row[0] and row[2]:
         return f"{row[0]}: {row[1]} in the good run, {row[2]} in the bad run"
     return " ".join(filter(None, (f"{row[0]}:" if row[0] and len(row) > 1 else row[0], *row[1:])))
 
@@ -119,10 +119,7 @@ def _code_section(code: CodeDifference) -> Table:
     rows = []
     for change in code.changes[:MOST]:
         place = f"{change.path}:{change.line}" if change.line else change.path
-        good, bad = (text if change.line else "" for text in (change.good or "", change.bad or ""))
-        rows.append((place, "(not imported)" if change.good is None else good, bad))
-        if change.bad is None:
-            rows[-1] = (place, good, "(not imported)")
+        rows.append((place, _line_text(change, change.good), _line_text(change, change.bad)))
     notes = [f"and {len(code.changes) - MOST} more files"] if len(code.changes) > MOST else []
     if code.bad_passes:
         notes.append("With the sources of the good run, the bad run passes.")
@@ -136,6 +133,12 @@ def _code_section(code: CodeDifference) -> Table:
         notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
     title = f"Cause of the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
     return Table(title, ("first different line", *_RUNS), tuple(rows), notes=tuple(notes))
+
+
+def _line_text(change: SourceChange, line: str | None) -> str:
+    if line is None:
+        return "(not imported)"
+    return (line or "(no text)") if change.line else "(imported)"
 
 
 def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
@@ -212,7 +215,7 @@ def _preemption_rows(
         return
     before = f" before {at.resumed.file}:{at.resumed.line}" if at.resumed is not None else ""
     place = f"{at.place.file}:{at.place.line} in {at.place.function}"
-    yield f"{name} at {place}", f"{at.source}", f"({moment_text(at.moment)})"
+    yield f"{name} at {place}", f"{at.source} ({moment_text(at.moment)})", ""
     called = f", called from {at.called_from.file}:{at.called_from.line}" if at.called_from is not None else ""
     yield "", f"  was interrupted{before}{called}", ""
     # Lines of libraries alone are of little interest: the first ones are enough.
@@ -227,7 +230,7 @@ def _turn_rows(found: RecordingsReport, each: OtherTurn, took: TurnOrder | None)
         return
     lanes = [ran.lane for ran in took.first]
     names = [_lane_text(found.twins.bad_side.lanes.get(lane, ())) for lane in lanes if lane or not any(lanes)]
-    yield f"{', '.join(dict.fromkeys(names))} continued before {late}", "", f"({moment_text(took.moment)})"
+    yield f"{', '.join(dict.fromkeys(names))} continued before {late}", f"({moment_text(took.moment)})", ""
     for ran in took.first[:MOST]:
         yield "", f"  {_ran_text(found, ran)}", ""
     for ran in took.then[:MOST]:

@@ -143,7 +143,7 @@ def test_a_killed_command_leaves_no_replay(name: str, long: Long) -> None:
 def _wait_until_replaying(running: Command, name: str) -> None:
     if name == "doctor":
         # Before that it records, and signals that end the program do not end the command.
-        running.wait_until_printed("now it is replayed")
+        running.wait_until_printed("; replaying")
     running.wait_until_busy()
 
 
@@ -152,5 +152,5 @@ def _has_ended_by(seen: Seen, number: int) -> None:
     assert "Traceback" not in seen.text
     assert "diverged" not in seen.text
     assert seen.status == 128 + number, seen.text
-    assert seen.text.rpartition("now it is replayed")[2].count("replaydbg:") <= 1
+    assert seen.text.rpartition("; replaying")[2].count("replaydbg:") <= 1
     assert seen.seconds < PROMPTLY

@@ -173,7 +173,7 @@ def test_a_variable_of_the_environment_is_told(tmp_path: Path) -> None:
     done = _run(good, bad)
 
     assert "environment variable WORKERS: '3' in the good run, not set in the bad run" in done.stdout
-    assert "workers: 3 in the good run, nothing in the bad run" in done.stdout
+    assert "workers: 3 in the good run, (not set) in the bad run" in done.stdout
     assert f"replaydbg debug {bad} --at " in done.stdout
 
 
@@ -313,8 +313,22 @@ def test_where_no_answer_decides_it_is_the_program(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "Cause of the difference: the code" in done.stdout
-    assert "program.py:3:  in the good run, raise SystemExit(3) in the bad run" in done.stdout
+    assert "program.py:3: (no text) in the good run, raise SystemExit(3) in the bad run" in done.stdout
     assert "With the sources of the good run, the bad run passes." in done.stdout
+
+
+@pytest.mark.slow
+def test_a_file_that_one_run_imported(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import time\ntime.time()\n")
+    good = _recorded(tmp_path / "good.rdbg", str(program))
+    (tmp_path / "extra.py").write_text("")
+    program.write_text("import extra, time\ntime.time()\nraise SystemExit(3)\n")
+    bad = _recorded(tmp_path / "bad.rdbg", str(program))
+
+    done = _run("--no-state", good, bad)
+
+    assert "extra.py: (not imported) in the good run, (imported) in the bad run" in done.stdout
 
 
 @pytest.mark.slow
