@@ -155,7 +155,7 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
     if args.runs < 1 or args.jobs < 1:
         raise UsageError("--runs and --jobs must be at least 1.")
     if args.confirm < 0:
-        raise UsageError(f"--confirm must be at least 1 (got {args.confirm}).")
+        raise UsageError(f"--confirm must be at least 0 (got {args.confirm}).")
     if not 0 < args.confidence < 1:
         raise UsageError(f"--confidence must be between 0 and 1 (got {args.confidence:g}).")
     if args.timeout < 0:

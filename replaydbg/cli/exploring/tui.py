@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import the_store
+from replaydbg.cli.common.streams import is_interactive
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the terminal UI until the user leaves."""
-    if not can_show():
+    if not is_interactive():
         raise UsageError("The terminal UI needs a terminal: `replaydbg debug` works without one.")
     flags = {"session_memory": args.memory, "theme": args.theme, "ascii": True if args.ascii else None}
     settings = load_settings(flags)
@@ -57,12 +58,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     warn_if_foreign(path, args.recording or path.name)
     return show(path, settings, moment=args.at)
-
-
-def can_show() -> bool:
-    """Whether there is a terminal."""
-    streams = (sys.stdin, sys.stdout)
-    return all(each is not None and each.isatty() for each in streams)
 
 
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:

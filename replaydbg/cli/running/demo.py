@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from replaydbg.cli.exploring.tui import can_show, show
+from replaydbg.cli.common.streams import is_interactive
+from replaydbg.cli.exploring.tui import show
 from replaydbg.config import load_settings
 from replaydbg.errors import Divergence
 from replaydbg.events.records import Event
@@ -199,7 +200,7 @@ def _show_next(console: Console, path: Path) -> None:
 
 def _offer(console: Console, path: Path) -> int:
     """At a terminal, offer to open the failure at once."""
-    if not (console.is_terminal and can_show()):
+    if not (console.is_terminal and is_interactive()):
         return FOUND
     console.print("\nOpen it in the terminal UI now? Press Enter to open it, any other key to quit: ", end="")
     try:

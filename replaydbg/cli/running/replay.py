@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", help="a path, a name such as run-12, or latest")
     parser.add_argument(
         "--to",
-        metavar="MOMENT",
-        help="stop before this event (or EVENT:LINES, that many lines after it) and show the position",
+        metavar="EVENT[:LINES]",
+        help="stop before this event, or that many lines after it, and show the position",
     )
     parser.add_argument(
         "--current-source", action="store_true", help="run today's source files instead of the recorded ones"
