@@ -151,9 +151,10 @@ class Session:
         return [(each.file, each.line) for each in self.look_at(count).stack]
 
     def close(self) -> None:
-        """End all its processes; again is harmless."""
+        """End all its processes, and close the recording; again is harmless."""
         self._cursor.close()
         self.travel.close()
+        self.sources.close()
 
     def __enter__(self) -> Session:
         return self

@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
 from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
-from replaydbg.log.reader import open_recording
+from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import what_was_read
 
 LARGEST_SOURCE = 16 << 20
@@ -33,9 +33,16 @@ class SourceFiles:
         self._path = path
         self._files = tuple(files)
         self._is_current = current
+        self._recording: Recording | None = None
         self._read: dict[str, bytes] | None = None
         self._lines: dict[str, tuple[str, ...]] = {}
         self._stores: dict[str, tuple[StoreTarget, ...]] = {}
+
+    def close(self) -> None:
+        """Close the recording; what was read stays."""
+        if self._recording is not None:
+            self._recording.close()
+            self._recording = None
 
     def file_named(self, name: str) -> str:
         """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
@@ -80,18 +87,19 @@ class SourceFiles:
         return recorded if recorded is not None else self._frozen(file)
 
     def _recorded(self, file: str) -> bytes | None:
-        with open_recording(self._path) as recording:
-            if self._read is None:
-                self._read = what_was_read(recording)
-            if file in self._read:
-                return self._read[file]
-            if recording.header.kind == "command" and file == "<string>":
-                return recording.header.target.encode("utf-8", "surrogatepass")
-            name = recording.end.sources.get(file) if recording.end is not None else None
-            try:
-                return recording.section(f"source/{name}") if name is not None else None
-            except Corrupt:
-                return None  # damaged: then the file on disk has to do
+        # Opened once: its header has a row for each gate, which takes 30 ms to read.
+        recording = self._recording = self._recording or open_recording(self._path)
+        if self._read is None:
+            self._read = what_was_read(recording)
+        if file in self._read:
+            return self._read[file]
+        if recording.header.kind == "command" and file == "<string>":
+            return recording.header.target.encode("utf-8", "surrogatepass")
+        name = recording.end.sources.get(file) if recording.end is not None else None
+        try:
+            return recording.section(f"source/{name}") if name is not None else None
+        except Corrupt:
+            return None  # damaged: then the file on disk has to do
 
     def _frozen(self, file: str) -> bytes | None:
         """Modules that are built into the interpreter lie in its library too: `<frozen runpy>` is `runpy.py`."""
