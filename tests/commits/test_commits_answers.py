@@ -22,9 +22,13 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 @pytest.fixture
 def home(tmp_path: Path) -> dict[str, str]:
     """The environment of the command: a store and a cache of its own."""
-    (tmp_path / "tmp").mkdir()
+    return home_in(tmp_path)
+
+
+def home_in(folder: Path) -> dict[str, str]:
+    (folder / "tmp").mkdir()
     places = {"XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"}
-    return ENVIRONMENT | {name: str(tmp_path / place) for name, place in places.items()}
+    return ENVIRONMENT | {name: str(folder / place) for name, place in places.items()}
 
 
 def replaydbg_at(directory: Path, home: dict[str, str], *words: str, python: str = sys.executable) -> Any:
@@ -130,15 +134,20 @@ CHANGES: dict[str, Callable[[Asked], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_no_verdict_is_used_after_what_it_depends_on_has_changed(
-    tmp_path: Path, home: dict[str, str], change: str
-) -> None:
-    asked = Asked(tmp_path, home)
-
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    """A question that was answered; each test adds a change and leaves it answered again."""
+    folder = tmp_path_factory.mktemp("asked")
+    asked = Asked(folder, home_in(folder))
     assert asked.reused() == [False, False]
     assert asked.reused() == [True, True]
+    return asked
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_verdict_is_used_after_what_it_depends_on_has_changed(asked: Asked, change: str) -> None:
     CHANGES[change](asked)
+
     assert asked.reused() == [False, False]
     assert asked.reused() == [True, True]
 

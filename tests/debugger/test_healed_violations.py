@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Callable
@@ -162,7 +163,11 @@ EVERYWHERE: dict[str, Callable[[Seen], bool]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(4))
+SEEDS = 8 if "TEST_HISTORIES" in os.environ else 2
+"""Number of programs; `tox -e bisect` takes more."""
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_every_form_agrees_with_a_plain_trace(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     recorded = opened(tmp_path, chance)

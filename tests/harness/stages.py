@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 LIST = Path(__file__).with_name("long.txt")
-SINGLE = 2.2
+SINGLE = 1.5
 """A test is long if it takes more than this, in means of all tests: machines differ in speed."""
-REPEATED = 0.8
+REPEATED = 0.6
 """The same for a further case of a parametrized test."""
 
 

@@ -119,7 +119,7 @@ class TestAlone:
                 assert (drawn, store["opened"], len(order)) == 0
     """
 
-    @pytest.mark.parametrize("options", [[], ["-v"], ["-q", "-s"]])
+    @pytest.mark.parametrize("options", [["-v"], ["-q", "-s"]])
     def test_others_are_left_out(self, tmp_path: Path, options: list[str]) -> None:
         ran = run_pytest(tmp_path, self.SOURCE, *options)
 
