@@ -1,4 +1,4 @@
-"""What a recording reveals about the repository: its directory, and its files that are in no commit."""
+"""Facts of a recording about the repository: its directory, and its files that are in no commit."""
 
 from __future__ import annotations
 

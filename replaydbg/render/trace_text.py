@@ -25,7 +25,7 @@ MEANINGS = {
     UNEQUAL: _ALONE,
     BOTH: "both runs did this work. Its own calls to the outside are not recorded",
 }
-"""What Python code inside a crossing means for a user."""
+"""The explanation of Python code inside a crossing, for a user."""
 
 
 @dataclass(frozen=True, slots=True)

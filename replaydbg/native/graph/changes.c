@@ -1,4 +1,4 @@
-/* What the columns of one snapshot say of a later one: replaydbg/heap/walks/column_prediction.py. */
+/* The columns of a later snapshot, predicted from those of one before: replaydbg/heap/walks/column_prediction.py. */
 #include "graph.h"
 
 PyObject *

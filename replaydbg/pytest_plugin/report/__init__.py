@@ -1,1 +1,1 @@
-"""What people read about kept tests: the sections of reports, summaries, and the lists of all."""
+"""Texts about kept tests: the sections of reports, summaries, and the lists of all."""

@@ -1,1 +1,1 @@
-"""What the processes of a session send each other and leave in files, each with its reader."""
+"""Messages and files of the processes of a session, each with its reader."""

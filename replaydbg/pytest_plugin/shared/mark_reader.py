@@ -39,7 +39,7 @@ class ReportsEnded:
 
 
 Content = Progress | AttemptBegun | PhaseRaised | AttemptEnded | TestAsked | Reports | ReportsEnded
-"""What a mark is about."""
+"""The facts in a mark of the plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Mark:
     is_called: bool
     """Whether the test itself named it."""
     content: Content | None
-    """What it marks besides."""
+    """Its facts; None: it only names a moment, or nothing."""
 
 
 def read_mark(text: str) -> Mark:

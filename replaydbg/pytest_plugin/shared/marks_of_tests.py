@@ -1,4 +1,4 @@
-"""What the recorded process marks about its tests: JSON in the log, and in a file that the launcher reads meanwhile.
+"""Marks of the recorded process about its tests: JSON in the log, and in a file that the launcher reads meanwhile.
 
 The recorded process imports it, so it imports next to nothing; `mark_reader` reads such marks.
 """

@@ -58,7 +58,7 @@ def read_launch_token(text: str) -> LaunchToken | None:
 
 
 class LauncherOrders(NamedTuple):
-    """What the launcher does besides recording the program."""
+    """The launcher's tasks besides recording the program."""
 
     directory: str
     """The directory of the results, as an absolute path."""

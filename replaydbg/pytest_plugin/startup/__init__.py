@@ -1,1 +1,1 @@
-"""What a pytest process does in a recorded session, decided before it loads the user's code: restart, record, show."""
+"""The role of a pytest process in a recorded session, chosen before the user's code loads: restart, record, show."""

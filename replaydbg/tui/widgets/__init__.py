@@ -1,1 +1,1 @@
-"""What panels and dialogs are made of: rows with a cursor, plain text, and the symbols of the terminal."""
+"""Parts of panels and dialogs: rows with a cursor, plain text, and the symbols of the terminal."""

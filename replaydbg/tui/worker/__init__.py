@@ -1,1 +1,1 @@
-"""What asks the debugger while the panels are drawn: the session's thread, and the data that it makes for them."""
+"""The thread that asks the debugger while the panels are drawn, and the data that it makes for them."""
