@@ -5,7 +5,7 @@ from __future__ import annotations
 from replaydbg.events.records import Control, Entry
 from replaydbg.events.show import printable, show_call, show_outcome
 
-COLUMNS = ("event", "time", "lane", "what", "outcome", "where")
+COLUMNS = ("event", "time", "thread", "what", "outcome", "where")
 
 
 def entry_row(entry: Entry) -> tuple[str, ...]:

@@ -142,7 +142,7 @@ class BasicActions(ActionBase):
         """Choose a mark to go to."""
         marks = self.scene.marks if self.scene is not None else ()
         known = [
-            ("@start", "the program's first line"),
+            ("@start", "the first line of the run"),
             ("@end", "the program's last line"),
             ("@last", "the interpreter's last line"),
         ]

@@ -143,7 +143,7 @@ class QueryActions(BasicActions):
             for each in marks
         ]
         rows += [PanelRow(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
-        rows.append(PanelRow((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
+        rows.append(PanelRow((("@start", "bold"), ("  the first line of the run", "dim")), "@start"))
         rows.append(PanelRow((("another moment, or two ...", "accent"),), ""))
         hint = "Enter: show what changed between that moment and this one"
         self.push_screen(Dialog("Compare memory with", rows, hint=hint), self._compare_chosen)
