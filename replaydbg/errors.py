@@ -212,7 +212,18 @@ class Divergence(ReplaydbgError):
 
     slug = "divergence"
     exit_code = 4
-    fields = ("kind", "recording", "lane", "event", "recorded", "observed", "where", "stack", "last_agreeing", "cause")
+    fields = (
+        "kind",
+        "recording",
+        "thread",
+        "event",
+        "recorded",
+        "observed",
+        "where",
+        "stack",
+        "last_agreeing",
+        "cause",
+    )
 
     LIKELY_CAUSE = (
         "The program made a different call than in the recording. Often: an input that replaydbg does not record."
@@ -225,7 +236,7 @@ class Divergence(ReplaydbgError):
         event: int,
         recorded: str,
         observed: str,
-        lane: str = "main",
+        thread: str = "main",
         where: str = "",
         stack: tuple[str, ...] = (),
         last_agreeing: str = "",
@@ -236,7 +247,7 @@ class Divergence(ReplaydbgError):
         if kind:
             self.slug = f"divergence-{kind}"
         self.recording = recording
-        self.lane = lane
+        self.thread = thread
         self.event = event
         self.recorded = recorded
         self.observed = observed
@@ -248,7 +259,7 @@ class Divergence(ReplaydbgError):
 
     def _message(self) -> str:
         lines = [
-            f"Replay diverged in thread {self.lane}, event {self.event}.",
+            f"Replay diverged in thread {self.thread}, event {self.event}.",
             f"  recorded: {self.recorded}",
             f"  observed: {self.observed}",
         ]

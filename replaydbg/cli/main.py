@@ -124,14 +124,18 @@ def _run(name: str, words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {row.text}.",
-        epilog="--no-fence: replay without the fence, with all your rights (see security.md)." if row.replays else None,
     )
     command.add_arguments(parser)
+    if row.replays:
+        # Imported here: `record` does not need it.
+        from replaydbg.cli.common.no_fence import add_no_fence, without_fence
+
+        add_no_fence(parser)
     # `record` takes a command line that has options of its own: argparse must not see those.
     split_words = getattr(command, "split_words", None)
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if row.replays:
-        own = _without_fence(own)
+        own = without_fence(own)
     args = parser.parse_args(own, argparse.Namespace(program=program))
     try:
         code = command.run(args)
@@ -162,22 +166,6 @@ def command_module(name: str) -> CommandModule:
 
     module: CommandModule = importlib.import_module(f"replaydbg.cli.{COMMANDS[name].folder}.{name}")
     return module
-
-
-def _without_fence(words: list[str]) -> list[str]:
-    """Remove `--no-fence` from the words and apply it; print a warning if the fence is off."""
-    # Imported here: only commands that replay need it.
-    from replaydbg.config import is_fence_wanted, leave_fence_out
-
-    rest = [word for word in words if word != "--no-fence"]
-    if len(rest) < len(words):
-        leave_fence_out()
-    if not is_fence_wanted():
-        print(
-            "replaydbg: replaying without the fence (--no-fence): the recorded program runs with all your rights.",
-            file=sys.stderr,
-        )
-    return rest
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:

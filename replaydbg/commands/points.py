@@ -200,7 +200,13 @@ COMMANDS = (
         completes="places",
     ),
     PromptCommand(("condition",), "NUMBER [COND]", "stop at a breakpoint only if COND is true", _condition),
-    PromptCommand(("ignore",), "NUMBER COUNT", "ignore the first COUNT stops of a breakpoint in each motion", _ignore, completes=""),
+    PromptCommand(
+        ("ignore",),
+        "NUMBER COUNT",
+        "ignore the first COUNT stops of a breakpoint in each motion",
+        _ignore,
+        completes="",
+    ),
     PromptCommand(
         ("commands",), "[NUMBER]", "run the lines up to `end` at each stop of a breakpoint", _commands, completes=""
     ),

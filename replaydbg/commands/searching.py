@@ -17,14 +17,14 @@ KINDS = ("bad", "check", "raises", "function", "invariant", "output")
 """Kinds of predicates (default: --bad)."""
 
 BEHIND = (
-    "--frame FUNC or --in MODULE, --only-at PLACE, --from MOMENT, --to MOMENT, one of --linear, --for-good and --all"
+    "--frame FUNC or --in MODULE, --only-at PLACE, --from MOMENT, --to MOMENT, one of --linear, --permanent and --all"
 )
 """Options that may precede or follow it."""
 
 USAGE = f"bisect [--check | --raises | --function | --invariant | --output] WHAT [{BEHIND}]"
 
 _OPTION = (
-    rf"--(?:(?P<flag>linear|for-good|all|{'|'.join(KINDS)})|(?P<name>in|frame|only-at|from|to)(?:=|\s+)(?P<value>\S+))"
+    rf"--(?:(?P<flag>linear|permanent|all|{'|'.join(KINDS)})|(?P<name>in|frame|only-at|from|to)(?:=|\s+)(?P<value>\S+))"
 )
 _BEFORE = re.compile(rf"\s*{_OPTION}(?=\s|\Z)")
 _AFTER = re.compile(rf"(?:\A|\s){_OPTION}\s*\Z")
@@ -51,7 +51,7 @@ class SearchRequest:
     """The one place at which it is evaluated; empty: every line."""
     is_linear: bool
     """Whether to check every line."""
-    is_for_good: bool
+    is_permanent: bool
     """Whether what is looked for lasts to the end of the search."""
     is_all: bool
     """Whether to list every change, to bad and back to good."""
@@ -62,7 +62,7 @@ class SearchRequest:
 
     def found(self, search: Bisection) -> Bisected:
         """Return what it finds."""
-        return search.scan() if self.is_linear else search.for_good() if self.is_for_good else search.run()
+        return search.scan() if self.is_linear else search.permanent() if self.is_permanent else search.run()
 
 
 def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> Predicate:
@@ -97,14 +97,14 @@ def parse_search(text: str, kind: str = "bad") -> SearchRequest:
         raise UsageError(f"{word} needs a value: {BEHIND}." if lacks else f"Unknown option {word}: {BEHIND}.")
     if not text.strip():
         raise UsageError(f"usage: {USAGE}")
-    if len(given.keys() & {"linear", "for-good", "all"}) > 1:
-        raise UsageError("--linear, --for-good and --all cannot be combined.")
+    if len(given.keys() & {"linear", "permanent", "all"}) > 1:
+        raise UsageError("--linear, --permanent and --all cannot be combined.")
     return SearchRequest(
         predicate_of(given.get("kind", kind), text.strip(), module=given.get("in", ""), frame=given.get("frame", "")),
         given.get("from"),
         given.get("to"),
         given.get("only-at", ""),
         "linear" in given,
-        "for-good" in given,
+        "permanent" in given,
         "all" in given,
     )

@@ -89,7 +89,7 @@ def bisect_assertion(session: Session, claim: Assertion) -> Bisected | None:
     """
     found = None
     if claim.started < claim.failed:
-        found = begin_bisection(session, claim.in_its_call, claim.started, claim.failed).for_good()
+        found = begin_bisection(session, claim.in_its_call, claim.started, claim.failed).permanent()
     if not was_true(found) and claim.module:
         before = begin_bisection(session, predicates.check(claim.source, module=claim.module), None, claim.failed).run()
         found = before if found is None or was_true(before) else found

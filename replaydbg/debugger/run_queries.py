@@ -66,17 +66,17 @@ class RunQueries:
         first: str | int | Moment | None = None,
         last: str | int | Moment | None = None,
         linear: bool = False,
-        for_good: bool = False,
+        permanent: bool = False,
         only_at: str = "",
         report: Callable[[Probe], None] | None = None,
     ) -> Bisected:
         """Return the line after which `predicate` was first bad, between two moments (default: from start to failure).
 
-        `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
+        `linear` checks every line in order; `permanent` finds what stayed so to the end; `only_at` is the one place at
         which it is evaluated. `report` receives each probe. Raises UsageError, NoSuchMoment.
         """
         bisection = begin_bisection(self._view, predicate, first, last, report, only_at)
-        return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
+        return bisection.scan() if linear else bisection.permanent() if permanent else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""

@@ -95,7 +95,7 @@ class _CauseSearch:
         """Whether an input explains both runs, each in its own thread order; a clock only reflects that order."""
         return (
             flip.is_confirmed
-            and "lane" not in dict(flip.liberties)
+            and "thread" not in dict(flip.liberties)
             and not any(each.gate.startswith("time.") for each in flip.inputs)
         )
 
@@ -213,7 +213,7 @@ class _CauseSearch:
     def _is_roundabout(self, bench: Bench, inputs: tuple[Input, ...]) -> bool:
         """Whether threads took turns in another order, too: then that may be what made the run pass."""
         liberties = bench.ended([bench.with_inputs(inputs)])[0].liberties
-        return "lane" in liberties and all(each.kind is not InputKind.SCHEDULE for each in inputs)
+        return "thread" in liberties and all(each.kind is not InputKind.SCHEDULE for each in inputs)
 
     def _best(self, bench: Bench, sets: Sequence[tuple[Input, ...]]) -> Flip:
         """Return the set that explains most of the bad runs, and of these the first that makes the good run fail."""

@@ -82,7 +82,9 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         place = place_text(session, culprit.file, culprit.line, culprit.function)
         share = percent_text(culprit.count, session.index.total)
         is_one_of_some = found.unfit or found.has_unseen
-        since = "first true after" if found.is_monotone else "true after" if is_one_of_some else "true for good after"
+        since = (
+            "first true after" if found.is_monotone else "true after" if is_one_of_some else "permanently true after"
+        )
         since = "true for a while after" if found.healed is not None else since
         yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  thread {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:

@@ -174,7 +174,7 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
         yield f"With {these} from the bad run, the good run fails in the same way."
     else:
         yield f"With {these} from the good run, the bad run passes."
-    if "lane" in dict(flip.liberties) and not is_schedule:
+    if "thread" in dict(flip.liberties) and not is_schedule:
         yield "The thread schedule differed there as well: that may be the cause."
     if flip.explained.of > 1:
         yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
@@ -251,7 +251,7 @@ def _inputs_section(found: RecordingsReport) -> Table:
     answers = f"{sum(gates.values()):,} results of calls ({common})" if gates else ""
     if found.flip is not None and not found.flip.reason:
         others = [f"{each.kind.value} {each.name}".strip() for each in inputs if each.kind is not InputKind.ANSWER]
-        return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
+        return Table("Inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
     rows = [row for each in _worth_listing(inputs) for row in _input_rows(found, each)]
     notes = (f"{sum(gates.values()):,} results of calls differ in total: {common}.",) if gates else ()
     return Table(f"Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)

@@ -28,7 +28,7 @@ MEANINGS = {
     "spare": "answered by an event after the recorded end",
     "signal": "a signal handler runs at a different point",
     "preemption": "a thread switch during a computation was omitted",
-    "lane": "threads run in a different order",
+    "thread": "threads run in a different order",
     "follows": "not requested in the recording, but follows from what was",
     "unused": "the program ended before requesting what was recorded",
 }

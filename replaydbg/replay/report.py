@@ -28,7 +28,7 @@ _REPORT = {
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
-    "gate": "The program made a different call than in the recording. Often: an input that replaydbg does not record.",
+    "call": "The program made a different call than in the recording. Often: an input that replaydbg does not record.",
     "site": "The program made the same call from a different place: the running code is not the recorded code.",
     "arguments": "The program made the call with different arguments. "
     "Often: an input that replaydbg does not record (an address, an order).",
@@ -53,7 +53,7 @@ CAUSES = {
     "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
     "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",
-    "lane": "A different thread was running here in the recording.",
+    "thread": "A different thread was running here in the recording.",
     "ticks": "The thread executed more or fewer steps than in the recording. "
     "Often: an input that replaydbg does not record.",
     "unanswered": "The edited program needs an input that is not in the recording.",
@@ -114,7 +114,7 @@ class ReplayStop:
             observed = self.detail
         return Divergence(
             recording=name,
-            lane=str(self.lane) if self.lane else "main",
+            thread=str(self.lane) if self.lane else "main",
             event=self.event,
             recorded=show_call(recorded) if recorded is not None else "the end of the recording",
             observed=observed,

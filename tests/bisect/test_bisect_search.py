@@ -107,7 +107,7 @@ def test_500_histories_of_states_agree_with_a_scan_or_say_why_not() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(2, 200), st.data())
-def test_undecided_places_are_never_taken_for_good(places: int, data: st.DataObject) -> None:
+def test_undecided_places_are_never_taken_permanent(places: int, data: st.DataObject) -> None:
     bad = data.draw(st.integers(1, places - 1))
     verdicts = monotone(places, bad)
     for at in data.draw(st.sets(st.integers(0, places - 2), max_size=places // 2)):

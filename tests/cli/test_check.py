@@ -103,7 +103,7 @@ def test_json_has_all_liberties(failed: Path) -> None:
     assert facts["recorded"]["exception"] == "ZeroDivisionError"
     assert (facts["now"]["status"], facts["now"]["exception"]) == (0, None)
     assert facts["changed"] == [str(failed.with_suffix(".py"))]
-    assert len(facts["liberties"]) == sum(facts["liberty_counts"].values()) > 20
+    assert len(facts["deviations"]) == sum(facts["deviation_counts"].values()) > 20
     assert len(shown.stdout.splitlines()) == 1 + 20 + 1
     assert "more: " in shown.stdout.splitlines()[-1]
 

@@ -75,7 +75,7 @@ def test_ls(store: Path, run: Any) -> None:
 def test_ls_as_json(store: Path, run: Any) -> None:
     facts = run("ls", "--json").json()
 
-    assert facts["schema_version"] == 1
+    assert facts["schema_version"] == 2
     assert [one["sealed"] for one in facts["recordings"]] == [True, False, True]
     assert [one.get("events") for one in facts["recordings"]] == [18, 18, None]
 
@@ -134,7 +134,7 @@ def test_events(store: Path, run: Any) -> None:
 
 
 def test_events_filtered(store: Path, run: Any) -> None:
-    lines = run("events", "run-1", "--gate", "os.stat", "--limit", "2").out.splitlines()
+    lines = run("events", "run-1", "--call", "os.stat", "--limit", "2").out.splitlines()
 
     assert [line.split("\t")[0] for line in lines] == ["6", "12"]
     assert "raised FileNotFoundError(2, 'gone')" in lines[0]

@@ -63,7 +63,7 @@ def suspects(facts: dict[str, Any]) -> list[str]:
 
 
 def verdicts(facts: dict[str, Any]) -> dict[str, str]:
-    return {look["subject"].removeprefix("Change "): look["verdict"] for look in facts["looks"]}
+    return {look["subject"].removeprefix("Change "): look["verdict"] for look in facts["trials"]}
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
@@ -81,7 +81,7 @@ def test_finds_the_commit_and_touches_nothing(tmp_path: Path, home: dict[str, st
     assert verdicts(facts)["v13"] == "bad" and verdicts(facts)["v12"] == "good"
     if jobs == 1:
         # Both ends, and the logarithm of 19 commits.
-        assert len(facts["looks"]) <= 2 + 5
+        assert len(facts["trials"]) <= 2 + 5
     assert picture(repository) == before
     assert list((tmp_path / "tmp").iterdir()) == []
     store = tmp_path / "data" / "replaydbg" / "recordings"
@@ -114,7 +114,7 @@ def test_untestable_commits_are_no_bad_ones(tmp_path: Path, home: dict[str, str]
     facts = found(repository, home, "--good", "v1", "--bad", "v16", "--build", build, "--", "run.py")
 
     assert suspects(facts) == ["v12"]
-    told = {look["subject"]: look["why"] for look in facts["looks"] if look["verdict"] == "undecided"}
+    told = {look["subject"]: look["why"] for look in facts["trials"] if look["verdict"] == "undecided"}
     assert told and all("does not build" in why for why in told.values())
 
 
@@ -149,7 +149,7 @@ def test_a_commit_that_is_no_program_yet_is_no_bad_one(tmp_path: Path, home: dic
     facts = found(repository, home, "--good", "v1", "--bad", "v16", "--", "run.py")
 
     assert suspects(facts) == ["v12"]
-    told = [look["why"] for look in facts["looks"] if look["verdict"] == "undecided"]
+    told = [look["why"] for look in facts["trials"] if look["verdict"] == "undecided"]
     assert told and "it does not start: exit code 1: SyntaxError" in told[0]
 
 
@@ -248,7 +248,7 @@ def test_an_interrupted_search_goes_on(tmp_path: Path, home: dict[str, str], num
     assert stopped.returncode in (-number, -signal.SIGINT)
     assert ("the same command continues" in stopped.stderr) == (number != signal.SIGKILL)
     assert suspects(facts) == ["v13"]
-    assert {"v1", "v20"} <= {look["subject"][7:] for look in facts["looks"] if look["reused"]}
+    assert {"v1", "v20"} <= {look["subject"][7:] for look in facts["trials"] if look["reused"]}
     assert picture(repository) == before
     assert list((tmp_path / "tmp").iterdir()) == []
     os.close(end)
@@ -262,9 +262,9 @@ def test_verdicts_are_kept_until_a_restart(tmp_path: Path, home: dict[str, str])
     again = found(repository, home, *words, "--", "run.py")
     anew = found(repository, home, *words, "--restart", "--", "run.py")
 
-    assert all(look["reused"] for look in again["looks"])
+    assert all(look["reused"] for look in again["trials"])
     assert again["recordings"]["bad"] and again["recordings"]["good"]
-    assert not any(look["reused"] for look in anew["looks"])
+    assert not any(look["reused"] for look in anew["trials"])
 
 
 FLAKY = """\
@@ -285,7 +285,7 @@ def test_a_failure_that_comes_and_goes(tmp_path: Path, home: dict[str, str]) -> 
     facts = found(repository, home, "--good", "v1", "--bad", "v8", "--runs", "30", "--", "run.py")
 
     assert suspects(facts) == ["v5"]
-    ends = {look["subject"]: look for look in facts["looks"]}
+    ends = {look["subject"]: look for look in facts["trials"]}
     assert ends["Change v8"]["runs"] == 30 and ends["Change v8"]["failed"] == 10
     assert ends["Change v4"]["runs"] == facts["passes_needed"] >= 8
     assert 1 <= ends["Change v5"]["runs"] <= 3
@@ -385,9 +385,9 @@ def test_recorded_inputs_against_each_commit(tmp_path: Path, home: dict[str, str
 
     assert suspects(facts) == ["v13"]
     assert picture(repository) == before
-    told = {look["subject"]: look for look in facts["looks"]}
-    assert told["Change v20"]["liberties"] == []
-    assert any("skipped" in line for line in told["Change v1"]["liberties"])
+    told = {look["subject"]: look for look in facts["trials"]}
+    assert told["Change v20"]["deviations"] == []
+    assert any("skipped" in line for line in told["Change v1"]["deviations"])
     assert any(command.startswith(f"replaydbg check {recording}") for command in facts["commands"])
     assert any(command.startswith(f"cp {repository}/reads.py ") for command in facts["commands"])
 

@@ -95,7 +95,7 @@ class Asked:
         script = [str(self.folder / "outside" / "ask.py"), self.argument]
         facts = found(self.repository, self.home, *words, "--", *script, python=self.python)
         assert suspects(facts) == ["v2"]
-        return [look["reused"] for look in facts["looks"]]
+        return [look["reused"] for look in facts["trials"]]
 
 
 def other_python(asked: Asked) -> None:
@@ -228,7 +228,7 @@ def test_parents_of_the_culprit_are_looked_at_and_recorded(tmp_path: Path, home:
     again = found(repository, home, *words)
 
     assert suspects(facts) == ["v5"]
-    looked = {look["subject"].removeprefix("Change "): look["verdict"] for look in facts["looks"]}
+    looked = {look["subject"].removeprefix("Change "): look["verdict"] for look in facts["trials"]}
     assert looked["v2"] == "good" and looked["v4"] == "good"
     assert again["recordings"]["bad"] and again["recordings"]["good"]
 
@@ -322,7 +322,7 @@ def test_one_more_random_number_is_no_culprit(tmp_path: Path, home: dict[str, st
     facts = found(repository, home, "--good", "v1", "--bad", "v6", "--replay", recording)
 
     assert suspects(facts) == ["v3"]
-    told = {look["subject"].removeprefix("Change "): look for look in facts["looks"]}
+    told = {look["subject"].removeprefix("Change "): look for look in facts["trials"]}
     assert told["v1"]["random_numbers_shift"] == "it takes 1 random number, and 2 were taken in the recorded run"
     assert "does not fail with" in told["v2"]["why"] and "other seeds" in told["v2"]["why"]
     assert any("random numbers are drawn in a different order" in note for note in facts["notes"])
@@ -342,7 +342,7 @@ def test_random_numbers_that_have_not_shifted_are_no_doubt(tmp_path: Path, home:
 
     assert suspects(facts) == ["v3"]
     assert facts["notes"] == []
-    assert all(look["random_numbers_shift"] is None and look["clock_shift"] is None for look in facts["looks"])
+    assert all(look["random_numbers_shift"] is None and look["clock_shift"] is None for look in facts["trials"])
 
 
 def test_a_failure_that_only_the_recorded_numbers_show_is_a_range(tmp_path: Path, home: dict[str, str]) -> None:
@@ -471,7 +471,7 @@ def test_data_that_newer_code_reads_first(tmp_path: Path, home: dict[str, str]) 
     facts = found(repository, home, *["--good", "v1", "--bad", "v6", "--data-from-commit", "--replay", recording])
 
     assert suspects(facts) == ["v2"]
-    assert all(look["verdict"] != "undecided" for look in facts["looks"])
+    assert all(look["verdict"] != "undecided" for look in facts["trials"])
 
 
 def test_recordings_of_two_commits_differ_in_a_source(tmp_path: Path, home: dict[str, str]) -> None:

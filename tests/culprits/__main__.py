@@ -102,10 +102,10 @@ def _bisect(repository: Path, environment: dict[str, str], words: list[str]) -> 
     facts: dict[str, Any] = json.loads(done.stdout)
     if "error" in facts:
         return Answer(facts["error"]["message"], 0, 0, 0)
-    looks = facts["looks"]
+    looks = facts["trials"]
     names = [commit["subject"].removeprefix("Change ") for commit in facts["suspects"]]
     seconds = sum(look["seconds"] for look in looks)
-    return Answer(" or ".join(names), len(looks), seconds, sum(len(look["liberties"]) for look in looks))
+    return Answer(" or ".join(names), len(looks), seconds, sum(len(look["deviations"]) for look in looks))
 
 
 def _write(document: Path, table: str) -> None:

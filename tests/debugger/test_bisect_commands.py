@@ -39,7 +39,7 @@ def bisect(recording: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_it_names_the_line_and_how_to_go_there(bisect: Any) -> None:
     told = bisect("--bad", LOST)
     head, source, values, *rest = told.splitlines()
-    assert head.startswith(f"{LOST}: true for good after ")
+    assert head.startswith(f"{LOST}: permanently true after ")
     assert "bank.py:" in head
     assert "accounts[giver] -= 1" in source
     assert values.split() == ["sum(accounts.values())", "1000", "->", "999"]
@@ -48,10 +48,10 @@ def test_it_names_the_line_and_how_to_go_there(bisect: Any) -> None:
 
 def test_its_json_and_its_markdown_say_the_same(bisect: Any) -> None:
     told = json.loads(bisect("--bad", LOST, "--json"))
-    assert (told["schema_version"], told["kind"], told["outcome"], told["answer"]) == (1, "snapshots", "found", "found")
+    assert (told["schema_version"], told["kind"], told["outcome"], told["answer"]) == (2, "snapshots", "found", "found")
     assert told["culprit"]["source"] == "accounts[giver] -= 1  # <- fee"
     assert not told["is_monotone"]
-    assert bisect("--bad", LOST, "--md").startswith(f"**{LOST}: true for good after {told['culprit']['moment']} ")
+    assert bisect("--bad", LOST, "--md").startswith(f"**{LOST}: permanently true after {told['culprit']['moment']} ")
 
 
 def test_all_changes_are_listed(bisect: Any) -> None:
@@ -83,7 +83,7 @@ def test_what_makes_no_sense_gets_a_sentence(bisect: Any, words: tuple[str, ...]
 def test_the_prompt_goes_to_the_line(recording: Path) -> None:
     with Session(recording) as session:
         typed = Typed.at("@end", session)
-        assert "true for good after" in typed(f"bisect {LOST}")
+        assert "permanently true after" in typed(f"bisect {LOST}")
         assert session.here.top is not None
         assert session.here.top.function == "fee"
         assert "usage: bisect" in typed("bisect")
@@ -108,7 +108,7 @@ def test_words_of_the_prompt_that_make_no_sense(recording: Path) -> None:
         for line, says in (
             ("bisect transfer > 1 --lineal", "Unknown option --lineal: --frame FUNC"),
             ("bisect transfer > 1 --from", "--from needs a value"),
-            ("bisect --linear --all transfer > 1", "--linear, --for-good and --all cannot be combined."),
+            ("bisect --linear --all transfer > 1", "--linear, --permanent and --all cannot be combined."),
             ("bisect --raises --output x", "--raises and --output cannot be combined."),
             ("bisect transfer --to 1 --to 2", "--to is given twice."),
             ("bisect --linear", "usage: bisect"),

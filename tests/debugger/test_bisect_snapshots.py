@@ -152,7 +152,7 @@ def test_each_line_cannot_be_told_where_asking_there_changes_the_answer(tmp_path
         assert "first true after" not in " ".join(headline(session, at_last))
         assert "could not be checked" in at_last.note
         told = facts(session, at_last)
-        assert (told["is_monotone"], told["passing"]) == (None, None)
+        assert (told["is_monotone"], told["temporary"]) == (None, None)
 
 
 def test_each_line_is_looked_at_across_a_signal_handler_in_pure_computation(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_variables_of_a_function_that_is_called_often(scopes: Session) -> None:
 def test_variables_of_a_call_that_waits_in_another_thread(tmp_path: Path) -> None:
     with Session(record_file(FOLDER / "callers.py", tmp_path, status=1), spacing=0.001) as session:
         predicate = predicates.check("account.balance == account.paid", frame="main")
-        found = begin_bisection(session, predicate).for_good()
+        found = begin_bisection(session, predicate).permanent()
         assert named(found) == ("callers.py", line_of("callers.py", "loses"))
         assert found.culprit is not None
         assert [each.before for each in found.culprit.values[:2]] == ["625", "625"]
@@ -273,7 +273,7 @@ def test_variables_of_a_call_that_is_suspended(suspended: Session, expression: s
     assert found.culprit is not None
     assert found.culprit.before is not Verdict.BAD
     assert named(suspended.run.bisect(predicate, linear=True)) == wanted
-    assert named(begin_bisection(suspended, predicate).for_good()) == wanted
+    assert named(begin_bisection(suspended, predicate).permanent()) == wanted
     turned = next(each for each in begin_bisection(suspended, predicate).verdict_changes() if each.is_bad)
     assert (Path(turned.file).name, turned.line) == wanted
 

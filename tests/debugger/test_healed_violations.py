@@ -184,7 +184,7 @@ def test_every_form_agrees_with_a_plain_trace(seed: int, tmp_path: Path) -> None
                 kinds |= {(bool(function), each.is_healed) for each in expected}
                 check_lasting(recorded, predicate, place, expected)
                 check_linear(recorded, predicate, place, expected)
-                check_for_good(recorded, predicate, place, expected)
+                check_permanent(recorded, predicate, place, expected)
                 check_all(recorded, predicate, place, expected)
                 other = session.run.bisect(
                     predicates.check(f"not ({source})", frame=function), only_at=place, linear=True
@@ -231,8 +231,8 @@ def check_linear(recorded: Recorded, predicate: Predicate, place: str, expected:
     assert (found.healed is not None) == (bool(expected) and expected[0].is_healed)
 
 
-def check_for_good(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.run.bisect(predicate, only_at=place, for_good=True)
+def check_permanent(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
+    found = recorded.session.run.bisect(predicate, only_at=place, permanent=True)
     lasts = [each for each in expected if (not each.is_healed if predicate.frame else each.healed is None)]
     assert seen_of(recorded, found, place) == (lasts[-1].seen if lasts else None)
     if not lasts:
@@ -275,7 +275,7 @@ def told_by(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST)
-    assert "true for good after" in told.splitlines()[0]
+    assert "permanently true after" in told.splitlines()[0]
     assert "200 -> 199" in told
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
     assert "It was already true 30 times for a while" in told
@@ -294,12 +294,12 @@ def test_it_can_be_evaluated_where_it_is_expected_to_hold(transfers: Path, capsy
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
 
 
-def test_what_was_never_so_for_good_is_told(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_never_so_permanent_is_told(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Session(transfers) as session:
         thirtieth = session.run.bisect(predicates.bad_if(LOST, frame="main")).culprit
         assert thirtieth is not None
         last = moment_text(thirtieth.moment)
-    told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--for-good")
+    told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--permanent")
     assert "no longer true at" in told
     assert "It was true 30 times, each time only for a while; good again the last time after" in told
 
@@ -315,10 +315,10 @@ def test_what_has_happened_takes_no_place(transfers: Path) -> None:
         session.run.bisect(predicates.output("x"), only_at="move")
 
 
-def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:
+def test_the_prompt_takes_a_place_and_permanent(transfers: Path) -> None:
     with Session(transfers) as session:
         typed = Typed.at("@end", session)
-        told = typed(f"bisect {LOST} --frame main --only-at move --for-good")
+        told = typed(f"bisect {LOST} --frame main --only-at move --permanent")
         assert "evaluated only at the start of move(): first true after" in told
         assert "no function 'nowhere' ran" in typed(f"bisect {LOST} --only-at nowhere")
-        assert "--linear, --for-good and --all cannot be combined." in typed(f"bisect {LOST} --for-good --all")
+        assert "--linear, --permanent and --all cannot be combined." in typed(f"bisect {LOST} --permanent --all")

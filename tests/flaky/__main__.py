@@ -48,9 +48,9 @@ class Result:
             how = "WRONG" if self.is_confident else "not named"
             return [self.bug.package, self.bug.what, "", "", f"{how}: {self.wrong}", "", "", ""]
         flip = self.found["flip"]
-        told = ", ".join(dict.fromkeys(each.get("call") or each["told"] for each in flip["inputs"]))
-        if flip["preemptions"] or flip["turns"]:
-            told += f", {len(flip['preemptions']) + len(flip['turns'])} of them enough"
+        told = ", ".join(dict.fromkeys(each.get("call") or each["kind"] for each in flip["inputs"]))
+        if flip["preemptions"] or flip["switches"]:
+            told += f", {len(flip['preemptions']) + len(flip['switches'])} of them enough"
         told += ", confirmed" if flip["is_confirmed"] else ", not confirmed"
         file, source = self.bug.place(self.found) or ("", "")
         return [
@@ -59,7 +59,7 @@ class Result:
             f"{self.hunted['failures']} of {self.hunted['runs']}",
             str(flip["trials"]),
             told,
-            f"{'/'.join(PurePath(file).parts[-2:])}: `{source}`",
+            "/".join(PurePath(file).parts[-2:]) + (f": `{source}`" if source else ""),
             *(f"{seconds:.1f}" for seconds in self.seconds),
         ]
 

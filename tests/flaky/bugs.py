@@ -51,7 +51,7 @@ class Bug:
         """Return why the output of `bisect recordings --json` is wrong; empty if it is right."""
         if facts["outcome"] != "found":
             return f"nothing was found: {facts['reason']}"
-        told = {each["told"] for each in facts["flip"]["inputs"]}
+        told = {each["kind"] for each in facts["flip"]["inputs"]}
         if told != self.told:
             return f"the difference is not {self.told} but {told}"
         if self.place(facts) is None:
@@ -78,7 +78,7 @@ def _of_switches(facts: dict[str, Any]) -> list[tuple[str, str]]:
     flip = facts["flip"]
     found = [_place(each) for each in flip["preemptions"]]
     ran = [ran for each in flip["preemptions"] for ran in each["meanwhile"]]
-    ran += [ran for each in flip["turns"] for ran in (*each["first"], *each["then"])]
+    ran += [ran for each in flip["switches"] for ran in (*each["first"], *each["then"])]
     ran += [each[name] for each in flip["preemptions"] for name in ("resumed", "called_from") if each[name]]
     return found + [(each["file"], each["function"]) for each in ran]
 

@@ -208,7 +208,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("info", "--json", "FILE"),
     ("events", "FILE"),
     ("events", "--json", "FILE"),
-    ("events", "--gate", "time.*", "--from", "2", "FILE"),
+    ("events", "--call", "time.*", "--from", "2", "FILE"),
     ("verify", "FILE"),
     ("verify", "--json", "FILE"),
     ("snapshots", "FILE"),

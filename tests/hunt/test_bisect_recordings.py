@@ -91,7 +91,7 @@ def _told_apart(tmp_path: Path, program: str) -> tuple[list[dict[str, Any]], dic
     """Compare a run with the input `good` to one with `bad`: the differences in memory, and in control flow."""
     path = str(FIXTURES / "apart" / program)
     facts = _facts(*(_recorded(tmp_path / f"{word}.rdbg", path, word) for word in ("good", "bad")))
-    return facts["states"], facts["turn"]
+    return facts["states"], facts["control_flow"]
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_clock_that_answered_otherwise_is_found(by_clock: Pair) -> None:
     facts = _facts(*by_clock)
 
     answer = facts["first_answer"]
-    assert (answer["gate"], answer["source"]) == ("time.time", "return int(time.time() / DAY)")
+    assert (answer["callee"], answer["source"]) == ("time.time", "return int(time.time() / DAY)")
     assert answer["bad"] != answer["good"]
 
 
@@ -149,7 +149,7 @@ def test_a_clock_that_answered_otherwise_is_found(by_clock: Pair) -> None:
 def test_an_order_of_names_is_found_though_the_directory_has_another_name(by_listing: Pair) -> None:
     facts = _facts("--no-state", *by_listing)
 
-    listed = [each for each in facts["inputs"] if each.get("gate") == "posix.listdir"]
+    listed = [each for each in facts["inputs"] if each.get("callee") == "posix.listdir"]
     assert [each["source"] for each in listed] == ["listed = os.listdir(place)"]
 
 
@@ -229,7 +229,7 @@ def test_a_pattern_makes_a_failure_of_a_run_that_ended_well(tmp_path: Path) -> N
     facts = _facts("--no-state", "--fails", "word wr.*", good, bad)
 
     assert facts["bad"]["ended"] == "exit code 0, and wrote 'word wrong'"
-    assert [each["name"] for each in facts["inputs"] if each["told"] == "environment variable"] == ["WORD"]
+    assert [each["name"] for each in facts["inputs"] if each["kind"] == "environment variable"] == ["WORD"]
 
 
 # ---- the cause of the difference ----
@@ -246,7 +246,7 @@ def _flip(*words: object) -> dict[str, Any]:
 def test_the_hash_seed_alone_flips_an_order_of_a_set(by_set: Pair) -> None:
     flip = _flip(*by_set)
 
-    assert [each["told"] for each in flip["inputs"]] == ["hash seed"]
+    assert [each["kind"] for each in flip["inputs"]] == ["hash seed"]
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_a_variable_of_the_environment_flips(tmp_path: Path) -> None:
 
     flip = _flip(good, bad)
 
-    assert [(each["told"], each["name"]) for each in flip["inputs"]] == [("environment variable", "WORKERS")]
+    assert [(each["kind"], each["name"]) for each in flip["inputs"]] == [("environment variable", "WORKERS")]
 
 
 @pytest.mark.slow
@@ -283,7 +283,7 @@ def test_of_the_switches_those_are_told_that_lose_an_update(by_race: Pair) -> No
 
     flip = _flip(*by_race)
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
     assert 1 <= len(flip["preemptions"]) <= most
     sources = {each["source"] for each in flip["preemptions"]}
     assert sources & {"seen = count", "following = seen + 1", "count = following"}, sources
@@ -364,7 +364,7 @@ def test_races_are_told_by_where_threads_gave_way(race: str, functions: set[str]
 
     flip = _flip(caught.passed.path, caught.failed.path)
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
     assert functions & {each["function"] for each in flip["preemptions"]}
 
 
@@ -377,8 +377,8 @@ def test_the_line_is_told_after_which_the_run_took_another_way(settings: Setting
 
     facts = _facts(caught.passed.path, caught.failed.path)
 
-    assert {each["gate"] for each in facts["flip"]["inputs"]} == {"_random.Random.seed"}
-    assert (facts["turn"]["source"], facts["turn"]["line"]) == ("if n < 0.5:", 4)
+    assert {each["callee"] for each in facts["flip"]["inputs"]} == {"_random.Random.seed"}
+    assert (facts["control_flow"]["source"], facts["control_flow"]["line"]) == ("if n < 0.5:", 4)
     assert [each["path"] for each in facts["states"][0]["changed"]] == ["n"]
     assert facts["states"][0]["source"] == "n = random.random()"
 
@@ -388,7 +388,7 @@ def test_the_order_of_threads_that_wait_is_told_as_a_whole(settings: Settings) -
     """Process ids differ, too, but are only identifiers: exchanged they would identify nothing."""
     flip = _flip(*_hunted(settings, "order_of_children"))
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
     assert flip["preemptions"] == []
 
 
@@ -410,9 +410,9 @@ def test_the_order_of_threads_that_sleep_is_told_with_the_lines_of_both(settings
 
     flip = _flip(*runs)
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
-    (turn,) = flip["turns"]
-    assert turn["instead_thread"] == "writer"
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    (turn,) = flip["switches"]
+    assert turn["instead_name"] == "writer"
     assert "read" in {each["function"] for each in turn["first"]}
     assert {each["function"] for each in turn["then"]} == {"write"}
     assert flip["is_confirmed"]
@@ -427,7 +427,7 @@ def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(setting
 
     flip = _flip(*runs)
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
     assert flip["explained"] == {"runs": len(runs) - 1, "of": len(runs) - 1}
     assert [each["what"] for each in flip["replays"]] == [
         "the bad run as recorded",
@@ -438,14 +438,14 @@ def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(setting
     assert flip["preemptions"]
     for each in flip["preemptions"]:
         assert each["resumed"] is not None
-        assert each["lane"] not in {ran["lane"] for ran in each["meanwhile"]}
+        assert each["thread"] not in {ran["thread"] for ran in each["meanwhile"]}
 
 
 @pytest.mark.slow
 def test_random_numbers_are_named_though_there_are_threads(settings: Settings) -> None:
     flip = _flip(*_hunted_program(settings, "draws_in_threads"))
 
-    assert [each.get("gate") for each in flip["inputs"]] == ["_random.Random.seed"]
+    assert [each.get("callee") for each in flip["inputs"]] == ["_random.Random.seed"]
     assert flip["is_confirmed"]
     assert [each["ended"] for each in flip["replays"]] == ["fails", "passes", "passes", "fails"]
 
@@ -454,7 +454,7 @@ def test_random_numbers_are_named_though_there_are_threads(settings: Settings) -
 def test_a_deadlock_is_a_failure_like_any_other(settings: Settings) -> None:
     flip = _flip(*_hunted_program(settings, "deadlock", chaos=True))
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
     assert flip["preemptions"]
     assert flip["is_confirmed"]
 
@@ -464,8 +464,8 @@ def test_a_wait_whose_time_is_over_is_a_matter_of_order(settings: Settings) -> N
     """No clock is named: an answer of another run's `time.monotonic` would be a jump that no run has ever seen."""
     flip = _flip(*_hunted_program(settings, "late_producer"))
 
-    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
-    assert [each["instead_thread"] for each in flip["turns"]] == ["producer"]
+    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["instead_name"] for each in flip["switches"]] == ["producer"]
 
 
 @pytest.mark.slow
@@ -506,7 +506,7 @@ def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
 
     for kind, words in (("unanswered", "in neither recording"), ("stuck", "threads deadlock")):
         diverged = Divergence(
-            recording="r", lane="main", event=1, recorded="", observed="time.time()", where="", stack=(),
+            recording="r", thread="main", event=1, recorded="", observed="time.time()", where="", stack=(),
             last_agreeing="", cause="The edited program asks.", kind=kind,
         )  # fmt: skip
         said = why_inconclusive(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))

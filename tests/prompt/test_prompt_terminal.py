@@ -79,13 +79,13 @@ def command(recording: Path, name: str, *words: str, status: int = 0) -> Any:
     )
     assert done.returncode == status, done
     facts = json.loads(done.stdout)
-    assert facts["schema_version"] == 1
+    assert facts["schema_version"] == 2
     return facts
 
 
 def test_why_as_a_command(recordings: dict[str, Path], there: str) -> None:
     told = command(recordings["fails"], "why", "started")
-    assert (told["line"], told["events"][0]["gate"]) == (20, "time.time")
+    assert (told["line"], told["events"][0]["callee"]) == (20, "time.time")
     again = command(recordings["fails"], "why", "n", "--at", there)
     assert again["is_argument"] is True
     assert command(recordings["fails"], "why", "nothing", status=2)["error"]["slug"] == "usage"

@@ -92,7 +92,7 @@ def suspects(facts: dict[str, Any]) -> list[str]:
 
 
 def told(facts: dict[str, Any]) -> dict[str, str]:
-    return {look["subject"].removeprefix("Change "): look["why"] for look in facts["looks"]}
+    return {look["subject"].removeprefix("Change "): look["why"] for look in facts["trials"]}
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
@@ -107,7 +107,7 @@ def test_the_commit_that_made_a_test_fail(tmp_path: Path, options: list[str]) ->
     assert why["v5"].startswith("still fails: AssertionError: wrong price")
     assert git(clone, "status", "--porcelain") == ""
     if not options:  # pytest's own deviations are left out
-        assert all(len(look["liberties"]) <= 1 for look in facts["looks"]), facts
+        assert all(len(look["deviations"]) <= 1 for look in facts["trials"]), facts
 
 
 def test_what_does_not_load_cannot_be_told(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_threads_are_equal_tick_by_tick(
     assert (code, found["equal"], found["difference"], found["divergence"]) == (0, True, None, None)
     assert found["ending"] == "whole"
     assert found["ticks"] > 2000
-    assert lanes is None or found["lanes"] == lanes
+    assert lanes is None or found["threads"] == lanes
     assert found["inside"] == []
     # A recording without findings is deleted.
     assert not list(tmp_path.rglob("*.rdbg"))
@@ -105,7 +105,7 @@ def test_a_call_that_only_the_recording_makes_is_found_and_named(tmp_path: Path)
 
     assert (code, found["equal"]) == (1, False)
     program = str(tmp_path / "program.py")
-    assert [(each["gate"], each["file"], each["function"], each["line"]) for each in found["inside"]] == [
+    assert [(each["callee"], each["file"], each["function"], each["line"]) for each in found["inside"]] == [
         ("posix.read", program, "Descriptor.__index__", 4)
     ]
     assert (found["inside"][0]["recorded"], found["inside"][0]["replayed"]) == (1, 0)

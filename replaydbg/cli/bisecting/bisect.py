@@ -6,6 +6,7 @@ import argparse
 import importlib
 import importlib.util
 
+from replaydbg.cli.common.no_fence import add_no_fence
 from replaydbg.errors import UsageError
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         kind: CommandModule = importlib.import_module(_module(name))
         own = kinds.add_parser(name, help=text, description=f"replaydbg bisect {name}: {text}.")
         kind.add_arguments(own)
+        add_no_fence(own)
         own.set_defaults(run_kind=kind.run, takes_program=getattr(kind, "TAKES_PROGRAM", False))
 
 

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds temporary violations")
     how.add_argument(
-        "--for-good",
+        "--permanent",
         action="store_true",
         help="evaluate at every line: find the violation that lasts until the end of the search",
     )
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         found = None
         if predicate is None:
             claim = assertion_of_test(session)
-            if not (args.linear or args.for_good or args.all or args.only_at or first or last):
+            if not (args.linear or args.permanent or args.all or args.only_at or first or last):
                 found = bisect_assertion(session, claim)
             predicate = claim.in_its_call
             first, last = first or claim.started, last or claim.failed
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
             search = begin_bisection(session, predicate, first, last, only_at=args.only_at)
             if args.all:
                 return _show_flips(args, session, predicate, search)
-            found = search.scan() if args.linear else search.for_good() if args.for_good else search.run()
+            found = search.scan() if args.linear else search.permanent() if args.permanent else search.run()
         if args.json:
             print_json(facts(session, found))
         elif args.md:

@@ -28,9 +28,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frame", type=int, default=0, metavar="N", help="use the Nth frame, counted from the innermost (default: 0)"
     )
-    parser.add_argument(
-        "--thread", "--lane", dest="lane", type=int, metavar="N", help="use thread N (default: the running one)"
-    )
+    parser.add_argument("--thread", dest="lane", type=int, metavar="N", help="use thread N (default: the running one)")
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", help="a path, a name such as run-12, or latest")
     parser.add_argument("--file", metavar="PATTERN", help="only files whose path matches, such as '*/models.py'")
     parser.add_argument("--all", action="store_true", help="include the standard library and installed packages")
-    parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help=f"print at most N lines (default: {ON_A_TERMINAL} at a terminal, otherwise all)",
+    )
     add_json(parser)
 
 

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             screen.check()
             if args.json:
                 facts = moment_facts(session, logged.count, logged.moment)
-                found.append({**facts, "lane": logged.lane, "text": logged.text})
+                found.append({**facts, "thread": logged.lane, "text": logged.text})
             else:
                 screen.line(texts.logged_text(logged))
             if number == args.limit:

@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show the variables of the Nth frame (default: 0, the innermost)",
     )
-    parser.add_argument(
-        "--thread", "--lane", dest="lane", type=int, metavar="N", help="show thread N (default: the running one)"
-    )
+    parser.add_argument("--thread", dest="lane", type=int, metavar="N", help="show thread N (default: the running one)")
     add_quiet(parser)
     add_json(parser)
 
@@ -60,10 +58,10 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> JsonObject:
         "seconds": view.session.time_at(here.moment),
         "why": here.why,
         "message": here.message,
-        "lane": here.lane,
+        "thread": here.lane,
         "stack": [frame_facts(each) for each in frames[: max(MOST_FRAMES, view.frame + 1)]],
         "frames": len(frames),
-        "lanes": [_lane(each) for each in here.lanes],
+        "threads": [_lane(each) for each in here.lanes],
         "locals": [
             {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables
         ],
@@ -73,7 +71,7 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> JsonObject:
 
 def _lane(lane: Lane) -> JsonObject:
     return {
-        "lane": lane.id,
+        "thread": lane.id,
         "name": lane.name,
         "waits_for": lane.waits_for or None,
         "top": frame_facts(lane.top) if lane.top is not None else None,

@@ -53,7 +53,9 @@ class DoctorCheck(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.usage = "replaydbg doctor [--json] [--trace [options] [--] (prog.py | -m module | -c code) [args ...]]"
+    parser.usage = (
+        "replaydbg doctor [--json] [--trace [options] [--] (prog.py | -m module | -c code | command) [args ...]]"
+    )
     add_json(parser)
     _add_trace_arguments(parser)
 

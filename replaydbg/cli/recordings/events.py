@@ -23,10 +23,17 @@ ON_A_TERMINAL = 200
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("--gate", metavar="PATTERN", help="only calls whose name matches, such as 'time.*'")
+    parser.add_argument(
+        "--call", dest="gate", metavar="PATTERN", help="only calls whose name matches, such as 'time.*'"
+    )
     parser.add_argument("--from", dest="first", type=int, default=1, metavar="N", help="the first event")
     parser.add_argument("--to", dest="last", type=int, metavar="N", help="the last event")
-    parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
+    parser.add_argument(
+        "--limit",
+        type=int,
+        metavar="N",
+        help=f"print at most N lines (default: {ON_A_TERMINAL} at a terminal, otherwise all)",
+    )
     add_json(parser)
 
 

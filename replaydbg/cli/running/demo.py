@@ -202,7 +202,7 @@ def _offer(console: Console, path: Path) -> int:
     """At a terminal, offer to open the failure at once."""
     if not (console.is_terminal and is_interactive()):
         return FOUND
-    console.print("\nOpen it in the terminal UI now? Press Enter to open it, any other key to quit: ", end="")
+    console.print("\nOpen it in the terminal UI now? [Y/n] ", end="")
     try:
         answer = input()
     except (EOFError, KeyboardInterrupt):

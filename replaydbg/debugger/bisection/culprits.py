@@ -27,7 +27,7 @@ class Culprits(Probes):
         """Find the first line after which it is bad."""
 
     @abstractmethod
-    def for_good(self) -> Bisected:
+    def permanent(self) -> Bisected:
         """Find the last line after which it was bad, and stayed so."""
 
     @abstractmethod
@@ -42,7 +42,7 @@ class Culprits(Probes):
 
     def _line_that_broke(self, seen: int, since: int) -> int:
         inner = self._everywhere(since, seen)
-        found = inner.for_good().culprit if inner is not None else None
+        found = inner.permanent().culprit if inner is not None else None
         return found.count if found is not None else seen - 1 if inner is not None else self._turn(seen, is_bad=True)
 
     def _healed_at(self, seen: int) -> VerdictChange:
@@ -74,7 +74,7 @@ class Culprits(Probes):
         lost = self._lost_call(seen)
         meanwhile = self._meanwhile(lost, seen) if lost is not None else None
         if meanwhile is not None:
-            found = (meanwhile.scan() if is_first else meanwhile.for_good()).culprit
+            found = (meanwhile.scan() if is_first else meanwhile.permanent()).culprit
             if found is not None:
                 return found
         count = self._written(seen) if lost is None else seen - 1

@@ -82,7 +82,7 @@ class Healing(Culprits):
         if seen <= self._first:
             return replace(result, answer=Answer.ALWAYS)
         inner = self._everywhere(since, seen)
-        culprit = inner.for_good().culprit if inner is not None else self._culprit(seen)
+        culprit = inner.permanent().culprit if inner is not None else self._culprit(seen)
         moment = self._view.index.moment(seen) if inner is not None else None
         return replace(result, answer=Answer.FOUND, culprit=culprit or self._culprit(seen), seen_at=moment)
 
@@ -99,7 +99,7 @@ class Healing(Culprits):
         is_healed = violation is not None and violation.is_healed
         return replace(found, healed=self._healed_at(violation.healed)) if is_healed and violation else found
 
-    def for_good(self) -> Bisected:
+    def permanent(self) -> Bisected:
         """Ask at every line for the last one after which it was bad: it stays so to the end, and may have been before.
 
         Where the question disturbs the program, it is what `scan` finds.
@@ -107,7 +107,7 @@ class Healing(Culprits):
         if self._predicate.is_of_history:
             return self._of_history()
         if self._predicate.only_at is not None or self._ask(self._last)[0] is not Verdict.BAD:
-            return self._for_good_in_order()
+            return self._permanent_in_order()
         number, first, last = 0, 0, 0
         for _, _, changes in self._changes_between_places():
             if changes is None:
@@ -122,7 +122,7 @@ class Healing(Culprits):
         found = replace(result, answer=Answer.FOUND, culprit=self._culprit(last))
         return self._with_passing(found, number, first)
 
-    def _for_good_in_order(self) -> Bisected:
+    def _permanent_in_order(self) -> Bisected:
         """Do the same in one process: at the end there is nothing to ask, and the last answer there was holds."""
         try:
             if not self._predicate.frame:

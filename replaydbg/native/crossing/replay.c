@@ -300,7 +300,7 @@ cross_read_switch(unsigned why, uint64_t numbers[3])
     for (int i = 0; i < 3; i++)
         numbers[i] = cross_read_number();
     if ((numbers[1] & 3) != why)
-        diverge("lane", NULL, NULL, "in the recording another thread continued here, for another reason");
+        diverge("thread", NULL, NULL, "in the recording another thread continued here, for another reason");
     return true;
 }
 
@@ -332,9 +332,9 @@ replayed_lane_started(int id, PyObject *name)
 {
     Buf b = lane_record(id, name);
     if (next_record() != (CONTROL_LANE_STARTED << 2 | 2u))
-        diverge("lane", NULL, NULL, "a thread is started here, but not in the recording");
+        diverge("thread", NULL, NULL, "a thread is started here, but not in the recording");
     if ((size_t)(event_log.rend - event_log.rp) < b.used || memcmp(event_log.rp, b.data, b.used) != 0)
-        diverge("lane", NULL, NULL, "a different thread is started in the recording");
+        diverge("thread", NULL, NULL, "a different thread is started in the recording");
     event_log.rp += b.used;
     free(b.data);
 }
@@ -422,7 +422,7 @@ check_event(Crossing *c, uint64_t head)
 {
     uint32_t site = (uint32_t)(head >> 2);
     if (site_recorded_gate(site) != c->gate->id)
-        diverge("gate", c->gate, c, "");
+        diverge("call", c->gate, c, "");
     if (!core.current_source && site_recorded_hash(site) != c->site_hash)
         diverge("site", c->gate, c, "");
     unsigned shape = site_recorded_shape(site);

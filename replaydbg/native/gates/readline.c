@@ -151,7 +151,7 @@ readline_called_back(int kind, Crossing *c, PyObject *recorded)
 {
     int hook = kind - CALLBACK_READLINE;
     if (hook < 0 || hook >= HOOKS || hooks[hook] == NULL)
-        diverge("gate", NULL, NULL, "the recorded call of a readline hook has no hook to call");
+        diverge("call", NULL, NULL, "the recorded call of a readline hook has no hook to call");
     PyObject *args = PyTuple_GetSlice(recorded, 1, PyTuple_GET_SIZE(recorded));
     PyObject *function = Py_NewRef(hooks[hook]);
     int depth = upcall_enter();

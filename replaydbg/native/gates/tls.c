@@ -194,7 +194,7 @@ tls_called_back(int which, Crossing *c, PyObject *recorded)
     PyObject *args =
         function && (with_password || (owner && context)) ? callback_arguments(kind, recorded, owner, context) : NULL;
     if (args == NULL || !PyCallable_Check(function))
-        diverge("gate", c ? c->gate : NULL, NULL, "a callback of TLS is missing");
+        diverge("call", c ? c->gate : NULL, NULL, "a callback of TLS is missing");
     PyObject *result = call_back(kind, function, args), *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     Py_XDECREF(result);

@@ -417,7 +417,7 @@ recorded_next(const uint64_t numbers[3])
     Lane *next = lane_numbered((int)numbers[0]);
     if (next == NULL || next->ended) {
         snprintf(text, sizeof text, "thread %d continues in the recording, but does not exist here", (int)numbers[0]);
-        diverge("lane", NULL, NULL, text);
+        diverge("thread", NULL, NULL, text);
     }
     if (core.strict && numbers[2] != ticks_since()) {
         snprintf(text, sizeof text, "thread %d computed %lld ticks in the recording, but %lld now", lanes.running->id,
@@ -473,7 +473,7 @@ void
 lane_switch_inside(const uint64_t numbers[3])
 {
     if ((numbers[1] & 3) != INSIDE_A_CROSSING)
-        diverge("lane", NULL, NULL, "in the recording another thread continued before this");
+        diverge("thread", NULL, NULL, "in the recording another thread continued before this");
     go_on(recorded_next(numbers));
 }
 
@@ -523,7 +523,7 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
         self->waits_for = waits_for;
         next = replayed_switch(why);
         if (next == NULL && (self->wake != INTERRUPTED || deadline == NEVER))
-            diverge("lane", NULL, NULL, "it waits here, but continued in the recording");
+            diverge("thread", NULL, NULL, "it waits here, but continued in the recording");
         if (next == NULL)
             return TIMED_OUT; /* its deadline had passed when a signal interrupted it: then nobody waited again */
         go_on(next);
@@ -647,7 +647,7 @@ slice_used_up(void)
     else if (is_due == A_PREEMPTION) {
         Lane *next = replayed_switch(PREEMPTED);
         if (next == NULL)
-            diverge("lane", NULL, NULL, "it is preempted here, but continued in the recording");
+            diverge("thread", NULL, NULL, "it is preempted here, but continued in the recording");
         go_on(next);
     }
 }
@@ -775,7 +775,7 @@ lane_end(void *result)
     else if (core.mode == REPLAY) {
         next = replayed_switch(ENDED);
         if (next == NULL)
-            diverge("lane", NULL, NULL, "it ends here, but continued in the recording");
+            diverge("thread", NULL, NULL, "it ends here, but continued in the recording");
     }
     else {
         next = choose();

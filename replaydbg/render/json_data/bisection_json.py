@@ -24,25 +24,25 @@ def facts(session: Session, found: Bisected) -> JsonObject:
         "answer": found.answer.value,
         "first": moment_text(found.first),
         "last": moment_text(found.last),
-        "last_said": found.last_reason or None,
+        "last_reason": found.last_reason or None,
         "last_good": moment_text(found.last_good) if found.last_good is not None else None,
         "first_bad": moment_text(found.first_bad) if found.first_bad is not None else None,
         "places": found.places,
         "is_monotone": found.is_monotone if not found.has_unseen else None,
         "unfit": [moment_text(each) for each in found.unfit],
-        "passing": found.passing if not found.has_unseen else None,
-        "first_passing": moment_text(found.first_passing) if found.first_passing is not None else None,
+        "temporary": found.passing if not found.has_unseen else None,
+        "first_temporary": moment_text(found.first_passing) if found.first_passing is not None else None,
         "healed": _flip_facts(found.healed),
         "first_healed": _flip_facts(found.first_healed),
         "last_healed": _flip_facts(found.last_healed),
         "seen_at": moment_text(found.seen_at) if found.seen_at is not None else None,
         "is_exact": found.is_exact,
         "note": found.note or None,
-        "looks": [
+        "probes": [
             {
                 **moment_facts(session, each.count, each.moment),
                 "verdict": each.verdict.value,
-                "said": each.reason or None,
+                "reason": each.reason or None,
                 "seconds": round(each.seconds, 4),
                 "is_check": each.is_check,
             }
@@ -77,13 +77,13 @@ def _culprit_facts(session: Session, culprit: Culprit) -> JsonObject:
     return {
         **moment_facts(session, culprit.count, culprit.moment),
         "seen": moment_text(culprit.seen_moment),
-        "lane": culprit.lane,
+        "thread": culprit.lane,
         "file": culprit.file,
         "line": culprit.line,
         "function": culprit.function,
         "source": culprit.source,
         "before": culprit.before.value,
-        "before_said": culprit.before_reason or None,
+        "before_reason": culprit.before_reason or None,
         "values": [
             {"source": each.source, "before": each.before or None, "after": each.after or None}
             for each in culprit.values

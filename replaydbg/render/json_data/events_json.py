@@ -13,7 +13,7 @@ def entry_facts(entry: Entry) -> JsonObject:
         return {
             "control": entry.kind.name.lower(),
             "after": entry.after,
-            "lane": entry.lane,
+            "thread": entry.lane,
             "time_ns": entry.time_ns,
             "number": entry.number,
             "name": entry.name,
@@ -29,9 +29,9 @@ def event_facts(event: Event) -> JsonObject:
     site = event.site
     return {
         "event": event.number,
-        "lane": event.lane,
+        "thread": event.lane,
         "time_ns": event.time_ns,
-        "gate": event.gate,
+        "callee": event.gate,
         "file": site.file,
         "function": site.function,
         "line": site.line,

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from replaydbg.bisect.lane_turns import LaneKey, Preemption
 from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
-from replaydbg.debugger.compare.thread_switches import Interruption, TurnOrder
+from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
 from replaydbg.errors import quoted
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_call, to_json
@@ -35,7 +35,7 @@ def facts(found: RecordingsReport) -> JsonObject:
         "first_behaviour": _behaviour_facts(found, found.comparison.first),
         "behaviours": found.comparison.others,
         "states": [_memory_facts(apart) for apart in found.travelled.apart],
-        "turn": _turn_facts(found.travelled.turn),
+        "control_flow": _turn_facts(found.travelled.turn),
         "flip": _flip_facts(found, flip),
         "code": _code_facts(found.code),
         "commands": [f"replaydbg {' '.join(map(quoted, words))}" for words in travels(found)],
@@ -62,11 +62,11 @@ def _optional(found: RecordingsReport, each: Input | None) -> JsonObject | None:
 
 
 def _input_facts(found: RecordingsReport, each: Input) -> JsonObject:
-    facts: JsonObject = {"told": each.kind.value, "name": each.name}
+    facts: JsonObject = {"kind": each.kind.value, "name": each.name}
     facts |= {"good": to_json(each.good), "bad": to_json(each.bad)}
     if each.kind is InputKind.ANSWER:
         event = event_of(found, each)
-        facts |= {"gate": event.gate, "call": show_call(event), **_site_facts(found, event.site)}
+        facts |= {"callee": event.gate, "call": show_call(event), **_site_facts(found, event.site)}
         facts |= {"good_event": each.good_event, "bad_event": each.bad_event, "is_handle": each.is_handle}
         facts["is_elapsed"] = each.is_elapsed
     return facts
@@ -89,7 +89,7 @@ def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> JsonOb
         "did": first.kind.value,
         "good_event": first.good_event,
         "bad_event": first.bad_event,
-        "gate": event.gate,
+        "callee": event.gate,
         "call": show_call(event),
         **_site_facts(found, event.site),
     }
@@ -133,13 +133,13 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> JsonObject | None
         "preemptions": [
             _preemption_facts(*pair) for pair in zip(flip.preemptions, found.travelled.gave_way, strict=True)
         ],
-        "turns": [_other_turn_facts(*pair) for pair in zip_longest(flip.turns, found.travelled.took_turns)],
+        "switches": [_other_turn_facts(*pair) for pair in zip_longest(flip.turns, found.travelled.took_turns)],
         "is_confirmed": flip.is_confirmed,
         "replays": [
             {
                 "what": each.what,
                 "ended": each.outcome.value if each.outcome else None,
-                "said": each.said,
+                "reason": each.said,
                 "is_confirmed": each.is_confirmed,
             }
             for each in flip.replays
@@ -147,7 +147,7 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> JsonObject | None
         "explained": flip.explained._asdict(),
         "others": [[_input_facts(found, each) for each in other] for other in flip.others],
         "is_from_bad": flip.is_from_bad,
-        "liberties": dict(flip.liberties),
+        "deviations": dict(flip.liberties),
         "is_cut": flip.is_cut,
         "trials": flip.trials,
         "undecided": flip.undecided,
@@ -157,8 +157,8 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> JsonObject | None
 def _preemption_facts(each: Preemption, at: Interruption | None) -> JsonObject:
     place = at.place if at is not None else None
     return {
-        "lane": each.number,
-        "thread": _name(each.lane),
+        "thread": each.number,
+        "thread_name": _name(each.lane),
         "event": each.after,
         "ticks": each.ticks,
         "moment": moment_text(at.moment) if at is not None else None,
@@ -168,21 +168,26 @@ def _preemption_facts(each: Preemption, at: Interruption | None) -> JsonObject:
         "source": at.source if at is not None else "",
         "resumed": at.resumed._asdict() if at is not None and at.resumed is not None else None,
         "called_from": at.called_from._asdict() if at is not None and at.called_from is not None else None,
-        "meanwhile": [ran._asdict() for ran in at.meanwhile] if at is not None else [],
+        "meanwhile": [_lines_run(ran) for ran in at.meanwhile] if at is not None else [],
     }
 
 
 def _other_turn_facts(each: OtherTurn, took: TurnOrder | None) -> JsonObject:
     return {
-        "lane": each.recorded,
-        "thread": _name(each.recorded_key),
+        "thread": each.recorded,
+        "thread_name": _name(each.recorded_key),
         "instead": each.instead,
-        "instead_thread": _name(each.instead_key),
+        "instead_name": _name(each.instead_key),
         "event": each.after,
         "moment": moment_text(took.moment) if took is not None else None,
-        "first": [ran._asdict() for ran in took.first] if took is not None else [],
-        "then": [ran._asdict() for ran in took.then] if took is not None else [],
+        "first": [_lines_run(ran) for ran in took.first] if took is not None else [],
+        "then": [_lines_run(ran) for ran in took.then] if took is not None else [],
     }
+
+
+def _lines_run(ran: LinesRun) -> JsonObject:
+    facts = ran._asdict()
+    return {"thread": facts.pop("lane"), **facts}
 
 
 def _name(key: LaneKey) -> str:

@@ -16,7 +16,7 @@ def trace_facts(found: Traced) -> JsonObject:
         "recording": found.name if not found.is_equal else None,
         "ticks": compared.ticks,
         "events": compared.events,
-        "lanes": compared.lanes or None,
+        "threads": compared.lanes or None,
         "ending": compared.ending.name.lower(),
         "ended_early": found.result.ended_early,
         "drift": found.result.drift or None,
@@ -38,7 +38,7 @@ def _difference_facts(found: Traced, difference: TraceDifference) -> JsonObject:
 
 def _inside_facts(found: Traced, each: InsideBoth) -> JsonObject:
     return {
-        "gate": found.gate(each.key.gate) if each.key.gate else None,
+        "callee": found.gate(each.key.gate) if each.key.gate else None,
         "file": each.key.file,
         "line": each.key.line,
         "function": each.key.function,
@@ -53,5 +53,5 @@ def _side_facts(found: Traced, side: TraceSide) -> JsonObject:
     if item is None or item.kind is Kind.END:
         return {"kind": "end"}
     if item.kind is Kind.EVENT:
-        return {"kind": "event", "lane": item.lane, "gate": found.gate(item.number)}
-    return {"kind": "tick", "lane": item.lane, "file": side.file, "line": side.line, "function": side.function}
+        return {"kind": "event", "thread": item.lane, "callee": found.gate(item.number)}
+    return {"kind": "tick", "thread": item.lane, "file": side.file, "line": side.line, "function": side.function}

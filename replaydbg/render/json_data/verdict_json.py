@@ -19,8 +19,8 @@ def verdict_facts(verdict: CodeVerdict) -> JsonObject:
         "cannot_test": result.cannot_test,
         "check": {"verdict": result.check.verdict, "error": result.check.error} if result.check is not None else None,
         "changed": list(verdict.changed),
-        "liberties": [_deviation_facts(each) for each in result.liberties],
-        "liberty_counts": result.liberty_counts,
+        "deviations": [_deviation_facts(each) for each in result.liberties],
+        "deviation_counts": result.liberty_counts,
     }
 
 
@@ -44,7 +44,7 @@ def _deviation_facts(each: Liberty) -> JsonObject:
         "recorded": each.recorded,
         "asked": each.asked,
         "detail": each.detail,
-        "lane": each.lane,
+        "thread": each.lane,
         "file": each.file,
         "line": each.line,
         "function": each.function,

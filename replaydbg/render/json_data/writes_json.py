@@ -14,7 +14,7 @@ def change_facts(session: Session, change: ValueChange) -> JsonObject:
     """Return one change of a value as data."""
     return {
         **moment_facts(session, change.count, change.moment),
-        "lane": change.lane,
+        "thread": change.lane,
         "file": change.file,
         "line": change.line,
         "function": change.function,
@@ -31,7 +31,7 @@ def last_write_facts(session: Session, why: LastWrite) -> JsonObject:
         "expression": why.expression,
         "written": True,
         **moment_facts(session, why.count, why.moment),
-        "lane": why.lane,
+        "thread": why.lane,
         "file": why.file,
         "line": why.line,
         "function": why.function,
