@@ -25,7 +25,7 @@ class InputKind(enum.Enum):
     ENVIRONMENT = "environment variable"
     ARGUMENTS = "command line"
     DIRECTORY = "working directory"
-    SCHEDULE = "switches of threads"
+    SCHEDULE = "thread switches"
     ANSWER = "answer"
 
 

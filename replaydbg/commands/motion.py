@@ -263,7 +263,7 @@ COMMANDS = (
     ),
     _motion(("reverse-step", "rs", "S"), "go back to the previous line, into calls", "reverse_step", is_step=True),
     _motion(("reverse-finish", "rf", "F"), "go back to the line that called this function", "reverse_finish"),
-    _motion(("reverse-continue", "rc", "C"), "run back to the last breakpoint, or the start", "reverse_go"),
+    _motion(("reverse-continue", "rc", "C"), "run back to the previous breakpoint, or the start", "reverse_go"),
     PromptCommand(
         ("until", "unt"),
         "[PLACE]",

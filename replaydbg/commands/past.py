@@ -39,7 +39,7 @@ def when(view: View, rest: str) -> None:
     view.screen.line(f"line {here.count:,} of {here.total:,} of the run")
     seconds = view.session.time_at(here.moment)
     if seconds is not None:
-        view.screen.line(f"{seconds:.3f} s after the start, by the last clock mark")
+        view.screen.line(f"{seconds:.3f} s after the start, by the latest time stamp before it")
     view.screen.line(f"rdbg://{texts.recording_name(view.session)}@{texts.moment_text(here.moment)}")
 
 

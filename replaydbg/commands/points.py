@@ -208,7 +208,11 @@ COMMANDS = (
         completes="",
     ),
     PromptCommand(
-        ("commands",), "[NUMBER]", "run the lines up to `end` at each stop of a breakpoint", _commands, completes=""
+        ("commands",),
+        "[NUMBER]",
+        "read commands up to `end`, and run them at each stop of a breakpoint",
+        _commands,
+        completes="",
     ),
     PromptCommand(("enable",), "[NUMBER ...]", "enable breakpoints", _enable, completes=""),
     PromptCommand(("disable",), "[NUMBER ...]", "disable breakpoints without removing them", _disable, completes=""),

@@ -102,7 +102,7 @@ class SealedFile:
             return self._walk()
         offsets = self._index(head.index_offset)
         if head.is_marked and not self._has_mark_at_end():
-            self.problems["The mark of its owner, at its end, is missing or damaged."] = True
+            self.problems["The signature of its owner, at its end, is missing or damaged."] = True
         if offsets is None:
             self.problems["Its index is missing or damaged."] = True
             return self._walk()

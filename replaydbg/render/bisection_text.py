@@ -137,18 +137,16 @@ def _short(text: str) -> str:
 
 def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
     if found.looks:
-        number = sum(not each.is_check for each in found.looks)
-        yield f"Found with {number} probes at {found.places:,} checkpoints and the lines between two of them" + (
-            "; every line there was checked." if found.is_exact else "."
-        )
+        yield _search_text(found)
     if found.seen_at is not None:
         yield f"Seen at {moment_text(found.seen_at)}, where the expression is evaluated."
     times = "once" if found.passing == 1 else f"{found.passing:,} times"
     if found.passing and found.first_passing is not None:
-        healed = f" and good again after {_change_text(session, found.first_healed)}" if found.first_healed else ""
+        first = "" if found.passing == 1 else "first "
+        healed = f", good again after {_change_text(session, found.first_healed)}" if found.first_healed else ""
         yield (
-            f"It was already true {times} for a while between the same two checkpoints, first after "
-            f"{moment_text(found.first_passing)}{healed}: --linear finds the first, --all lists all."
+            f"The condition was also true temporarily before that, {times} among the lines checked "
+            f"({first}after {moment_text(found.first_passing)}{healed}). Use --linear for the first, --all for a list."
         )
     if found.healed is not None:
         lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
@@ -171,6 +169,20 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
         )
     if found.note:
         yield found.note
+
+
+def _search_text(found: Bisected) -> str:
+    """Return how the result was found, without the probes that check it."""
+    number = sum(not each.is_check for each in found.looks)
+    if found.culprit is None:
+        return f"Probed {len(found.looks)} of {found.places:,} checkpoints."
+    if not found.is_exact:
+        return f"Found with {number} probes at checkpoints and at lines between two of them."
+    begin = "the last good" if found.last_good is not None else "the first"
+    return (
+        f"Found by probing {number} of {found.places:,} checkpoints, then checking every line between {begin} and the "
+        "first bad one."
+    )
 
 
 def _probes(session: Session, found: Bisected) -> Table:

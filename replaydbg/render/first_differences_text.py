@@ -16,7 +16,7 @@ from replaydbg.debugger.session_results import Moment
 from replaydbg.events.show import show_call, show_value
 from replaydbg.hunt.reading import Twins
 from replaydbg.render.tables import Table
-from replaydbg.render.texts import moment_text
+from replaydbg.render.texts import moment_text, preemptions_text
 
 _WIDTH = 60
 MOST_NAMES = 5
@@ -57,7 +57,7 @@ def input_text(twins: Twins, each: Input | None) -> tuple[str, str, str]:
         return ("", "", "")
     one, two = (show_value(value, _WIDTH) for value in (each.good, each.bad))
     if each.kind is InputKind.SCHEDULE:
-        return ("order of the threads", f"{each.good} times preempted", f"{each.bad} times preempted")
+        return ("order of the threads", preemptions_text(each.good), preemptions_text(each.bad))
     if each.kind is not InputKind.ANSWER:
         return (f"{each.kind.value} {each.name}".strip(), one, two)
     event = twins.bad_side.events[each.bad_event - 1]

@@ -194,7 +194,7 @@ def _aliases(section: Section[Alias], how: str) -> Table:
 
 
 def heap_tables(holding: Holding, *, most: int | None = 20, how: str = ALL) -> list[Table]:
-    """Return what is in a snapshot: by type, and the objects that alone hold most."""
+    """Return what is in a snapshot: by type, and the objects with the largest retained size."""
     snapshot, taken = holding.snapshot, holding.snapshot.taken
     counts, bytes_ = holding.census()
     name = f" {taken.name}" if taken.name else ""
@@ -246,7 +246,7 @@ def _sampled(series: Sequence[T]) -> list[T]:
 def object_tables(
     holding: Holding, node: int, *, most: int | None = 20, how: str = ALL, notes: Sequence[str] = ()
 ) -> list[Table]:
-    """Return what is known of one object: what it is, what it holds alone, and who holds it."""
+    """Return what is known of one object: what it is, its retained size, and who holds it."""
     snapshot = holding.snapshot
     facts = [
         ("what", holding.text(node)),

@@ -20,7 +20,7 @@ from replaydbg.hunt.codes import CodeDifference, SourceChange
 from replaydbg.hunt.flip import Flip, OtherTurn
 from replaydbg.hunt.reading import Twins
 from replaydbg.render.tables import Table, markdown
-from replaydbg.render.texts import moment_text
+from replaydbg.render.texts import moment_text, preemptions_text
 
 MOST = 5
 """The most items of one kind that are listed."""
@@ -285,7 +285,7 @@ def _input_rows(found: RecordingsReport, each: Input) -> Iterator[tuple[str, str
 def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
     """Return how often threads were preempted; if they were not, which one ran first at the first difference."""
     if each.good or each.bad:
-        return f"{each.good} times preempted", f"{each.bad} times preempted"
+        return preemptions_text(each.good), preemptions_text(each.bad)
     turns = zip(found.twins.good_side.turns, found.twins.bad_side.turns, strict=False)
     first = next(((one, two) for one, two in turns if (one.lane, one.to) != (two.lane, two.to)), None)
     if first is None:

@@ -30,6 +30,11 @@ def moment_text(moment: Moment) -> str:
     return f"{moment.event}:{moment.step}" + (f".{moment.point}" if moment.point else "")
 
 
+def preemptions_text(number: object) -> str:
+    """Return a number of preemptions in words."""
+    return f"{number} preemption{'s' if number != 1 else ''}"
+
+
 def recording_name(session: Session) -> str:
     """Return the recording's name, such as `run-12`."""
     return session.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")

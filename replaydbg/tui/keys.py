@@ -52,7 +52,7 @@ def _moves() -> tuple[KeyAction, ...]:
             moving,
             "back",
         ),
-        KeyAction("reverse-step", "S", "order('reverse-step')", "go back to the line that ran before this one", moving),
+        KeyAction("reverse-step", "S", "order('reverse-step')", "go back to the previous line, into calls", moving),
         KeyAction(
             "reverse-finish", "F", "order('reverse-finish')", "go back to the line that called this function", moving
         ),

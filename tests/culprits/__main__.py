@@ -19,7 +19,7 @@ from tests.harness.table import as_markdown, as_text
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "real-bugs.md"
 _PROGRAMS = Path(__file__).parent / "programs"
 _BEGIN, _END = "<!-- regressions: begin -->", "<!-- regressions: end -->"
-_HEADING = ["package", "commits", "bug", "brought by", "by a command", "by one recording"]
+_HEADING = ["package", "commits", "bug", "introduced in", "recording each commit", "replaying one recording"]
 
 
 @dataclass(frozen=True, slots=True)

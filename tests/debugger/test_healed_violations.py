@@ -278,7 +278,7 @@ def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsy
     assert "permanently true after" in told.splitlines()[0]
     assert "200 -> 199" in told
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
-    assert "It was already true 30 times for a while" in told
+    assert "The condition was also true temporarily before that, 30 times among" in told
 
 
 def test_the_first_one_of_all_is_told_with_where_it_healed(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:

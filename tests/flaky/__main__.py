@@ -23,7 +23,7 @@ _BEGIN, _END = "<!-- flaky: begin -->", "<!-- flaky: end -->"
 NAMED = 0.8
 """Share of the root causes that must be named."""
 
-_HEADING = ["package", "bug", "failed", "trials", "what made the difference", "line", "hunt s", "bisect s"]
+_HEADING = ["package", "bug", "failed", "trials", "cause", "line", "hunt s", "bisect s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class Result:
         flip = self.found["flip"]
         told = ", ".join(dict.fromkeys(each.get("call") or each["kind"] for each in flip["inputs"]))
         if flip["preemptions"] or flip["switches"]:
-            told += f", {len(flip['preemptions']) + len(flip['switches'])} of them enough"
+            number = len(flip["preemptions"]) + len(flip["switches"])
+            told += f", {number} suffice{'s' if number == 1 else ''}"
         told += ", confirmed" if flip["is_confirmed"] else ", not confirmed"
         file, source = self.bug.place(self.found) or ("", "")
         return [

@@ -10,7 +10,7 @@ from typing import Any
 _PROGRAMS = Path(__file__).parent / "programs"
 _FIXTURES = Path(__file__).parents[2] / "fixtures"
 
-THREADS = {"switches of threads"}
+THREADS = {"thread switches"}
 ANSWER = {"answer"}
 RACES, FLAKY = _FIXTURES / "races", _FIXTURES / "flaky"
 CHAOS = ("-n", "1000", "--chaos")
@@ -162,7 +162,7 @@ BUGS = (
             ("name_of_a_file", "names of temporary files", ANSWER, _of_inputs, ("random.py", ""), _PROGRAMS),
             (
                 "number_of_the_process",
-                "the number of the process",
+                "the process id",
                 ANSWER,
                 _of_inputs,
                 ("process.py", "getpid"),

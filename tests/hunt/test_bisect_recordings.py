@@ -283,7 +283,7 @@ def test_of_the_switches_those_are_told_that_lose_an_update(by_race: Pair) -> No
 
     flip = _flip(*by_race)
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert 1 <= len(flip["preemptions"]) <= most
     sources = {each["source"] for each in flip["preemptions"]}
     assert sources & {"seen = count", "following = seen + 1", "count = following"}, sources
@@ -364,7 +364,7 @@ def test_races_are_told_by_where_threads_gave_way(race: str, functions: set[str]
 
     flip = _flip(caught.passed.path, caught.failed.path)
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert functions & {each["function"] for each in flip["preemptions"]}
 
 
@@ -388,7 +388,7 @@ def test_the_order_of_threads_that_wait_is_told_as_a_whole(settings: Settings) -
     """Process ids differ, too, but are only identifiers: exchanged they would identify nothing."""
     flip = _flip(*_hunted(settings, "order_of_children"))
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert flip["preemptions"] == []
 
 
@@ -410,7 +410,7 @@ def test_the_order_of_threads_that_sleep_is_told_with_the_lines_of_both(settings
 
     flip = _flip(*runs)
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     (turn,) = flip["switches"]
     assert turn["instead_name"] == "writer"
     assert "read" in {each["function"] for each in turn["first"]}
@@ -427,7 +427,7 @@ def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(setting
 
     flip = _flip(*runs)
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert flip["explained"] == {"runs": len(runs) - 1, "of": len(runs) - 1}
     assert [each["what"] for each in flip["replays"]] == [
         "the bad run as recorded",
@@ -454,7 +454,7 @@ def test_random_numbers_are_named_though_there_are_threads(settings: Settings) -
 def test_a_deadlock_is_a_failure_like_any_other(settings: Settings) -> None:
     flip = _flip(*_hunted_program(settings, "deadlock", chaos=True))
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert flip["preemptions"]
     assert flip["is_confirmed"]
 
@@ -464,7 +464,7 @@ def test_a_wait_whose_time_is_over_is_a_matter_of_order(settings: Settings) -> N
     """No clock is named: an answer of another run's `time.monotonic` would be a jump that no run has ever seen."""
     flip = _flip(*_hunted_program(settings, "late_producer"))
 
-    assert [each["kind"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["kind"] for each in flip["inputs"]] == ["thread switches"]
     assert [each["instead_name"] for each in flip["switches"]] == ["producer"]
 
 
