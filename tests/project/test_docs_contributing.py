@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
-RECIPES = ("Add a gate", "Add a message", "Add a question to the debugger")
+RECIPES = ("Add a gate", "Add a message", "Add a prompt command")
 
 
 def sections(name: str) -> dict[str, str]:
