@@ -17,7 +17,7 @@ typedef struct {
 } Liberty;
 
 static const char *const names[LIBERTY_KINDS] = {"skipped", "reordered",  "repeated", "written", "accepted", "spare",
-                                                 "signal",  "preemption", "thread",     "unused",  "follows"};
+                                                 "signal",  "preemption", "thread",   "unused",  "follows"};
 static Liberty kept[MOST_KEPT];
 static size_t kept_count;
 static uint64_t counts[LIBERTY_KINDS], taken;
