@@ -124,6 +124,8 @@ def _run(name: str, words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {row.text}.",
+        # argparse would ask shutil for the width at each option: that imports bz2 and lzma, 3 ms for every recording.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=_width()),
     )
     command.add_arguments(parser)
     if row.replays:
@@ -157,6 +159,20 @@ def _run(name: str, words: list[str]) -> int:
         return _reader_gone()
     except OSError as error:
         return _complain(ReplaydbgError(_sentence(error)))
+
+
+def _width() -> int:
+    """Return the width of help texts, in columns."""
+    # Imported here: only the help needs it.
+    import os
+
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns) - 2
+    try:
+        return os.get_terminal_size(1).columns - 2
+    except OSError:  # no terminal
+        return 78
 
 
 def command_module(name: str) -> CommandModule:

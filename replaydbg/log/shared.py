@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
+from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -48,7 +48,7 @@ class BlockStore:
 
     def put(self, raw: bytes) -> bytes:
         """Store `raw` unless it exists already, and return its name. Raises OSError."""
-        name = hashlib.blake2b(raw, digest_size=_NAME)
+        name = blake2b(raw, digest_size=_NAME)
         text = name.hexdigest()
         if text not in self._known:
             # Strings, not pathlib: the first recording of a session stores hundreds.
@@ -111,7 +111,7 @@ def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | N
             return None
         found = part if kind == _INLINE else _read(directory, part) if kind == _FILE and size == _NAME else None
         plain = expand(found, part_length) if found is not None else None
-        if plain is None or (kind == _FILE and hashlib.blake2b(plain, digest_size=_NAME).digest() != part):
+        if plain is None or (kind == _FILE and blake2b(plain, digest_size=_NAME).digest() != part):
             return None
         raw += plain
     return raw if len(raw) == length and at == len(stored) else None
@@ -125,7 +125,7 @@ def load_source(digest: str, directory: Path | None) -> bytes | None:
         return None
     found = _read(directory, name) if len(name) == _NAME else None
     plain = expand(found, None) if found is not None else None
-    return plain if plain and hashlib.blake2b(plain, digest_size=_NAME).digest() == name else None
+    return plain if plain and blake2b(plain, digest_size=_NAME).digest() == name else None
 
 
 def names_in(stored: bytes) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
+from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from pathlib import Path
 
 from replaydbg.events.stops import StopReason
@@ -141,7 +141,7 @@ def archive_sources(live: Path) -> dict[str, str]:
 
 def source_name(content: bytes) -> str:
     """Return the name under which a source is stored."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def source_of(path: str) -> bytes | None:
