@@ -75,7 +75,8 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
     if (core.mode == REPLAY && n->cross.gate->flags & GATE_FILLS && !engine.diverting) {
         if (length != nout)
             diverge("arguments", n->cross.gate, &n->cross, "a different number of bytes is requested");
-        memcpy(out, filled, nout);
+        if (nout > 0) /* else `out` may be NULL */
+            memcpy(out, filled, nout);
     }
     return rc;
 }

@@ -55,7 +55,7 @@ typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
 
 /* Else the C library's functions do it, which takes calls of the system. A shadow stack (CET) would have to be changed
  * too. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !(defined(__CET__) && (__CET__ & 2))
+#if defined(__x86_64__) && !(defined(__CET__) && (__CET__ & 2))
 #define CHANGES_STACKS
 #endif
 typedef struct Lane Lane;
