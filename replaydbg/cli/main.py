@@ -170,7 +170,8 @@ def _width() -> int:
     if columns.isdecimal() and int(columns) > 0:
         return int(columns) - 2
     try:
-        return os.get_terminal_size(1).columns - 2
+        # A terminal that nobody has given a size says 0.
+        return (os.get_terminal_size(1).columns or 80) - 2
     except OSError:  # no terminal
         return 78
 

@@ -415,3 +415,27 @@ def test_json_of_what_json_lacks() -> None:
 def test_printable_text_stays() -> None:
     assert printable("naïve \u65e5") == "naïve \u65e5"
     assert printable("a\x1b\udcff\n") == r"a\x1b\udcff\n"
+
+
+@pytest.mark.parametrize("name", sorted(name for name, row in COMMANDS.items() if row.replays))
+def test_the_help_of_what_replays_names_the_way_around_the_fence(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, *(["snapshots"] if name == "bisect" else []), "--help"])
+
+    assert ended.value.code == 0
+    assert "--no-fence" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("columns", "size", "longest"), [("60", 120, 58), ("", 60, 58), ("", 0, 78)])
+def test_the_help_has_the_width_of_the_terminal(
+    columns: str, size: int, longest: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(os, "get_terminal_size", lambda descriptor: os.terminal_size((size, size)))
+
+    with pytest.raises(SystemExit):
+        main(["log", "--help"])
+
+    lines = capsys.readouterr().out.splitlines()
+    # argparse breaks between words: a line is no longer than that, and the longest one is nearly as long.
+    assert longest - 12 <= max(map(len, lines)) <= longest
