@@ -1,5 +1,6 @@
 """Objects have the same identity in a replay: their ids, hashes, addresses in texts, and the order of sets of them."""
 
+import ast
 import os
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,15 @@ REPLAYS = 100
 @pytest.mark.parametrize("case", cases("identity"))
 def test_identity_replays(case: Case) -> None:
     case.check()
+
+
+def test_entries_of_a_profile_are_not_in_the_order_of_addresses(tmp_path: Path) -> None:
+    program = str(FORTY_KINDS.with_name("profiles_by_name.py"))
+
+    recorded = run(tool.record(sys.executable, tmp_path / "profile.rdbg", [program]), cwd=tmp_path, env=passed_on())
+
+    calls = ast.literal_eval(recorded.stdout.splitlines()[0])
+    assert calls == sorted(calls), "the same name, text and columns: ordered by the number of calls"
 
 
 @pytest.fixture(scope="module")

@@ -226,14 +226,28 @@ patch_init(PyObject *module, const char *name, initproc *original, initproc repl
 
 /* ---- profiles: in the order of what was called; the profiler's own is that of addresses ---- */
 
+/* What an entry is ordered by. Code objects may share a name (two texts given to `exec`, two lambdas of a line): then the
+ * columns decide, then the number of calls and the times, which are recorded. */
 static PyObject *
-name_of_entry(PyObject *entry)
+key_of_entry(PyObject *entry)
 {
-    PyObject *what = PyStructSequence_GET_ITEM(entry, 0);
-    if (!PyCode_Check(what))
-        return PyObject_Str(what);
-    PyCodeObject *code = (PyCodeObject *)what;
-    return PyUnicode_FromFormat("%U:%d:%U", code->co_filename, code->co_firstlineno, code->co_qualname);
+    PyObject *what = PyStructSequence_GET_ITEM(entry, 0), *name, *columns;
+    if (PyCode_Check(what)) {
+        PyCodeObject *code = (PyCodeObject *)what;
+        name = PyUnicode_FromFormat("%U:%d:%U", code->co_filename, code->co_firstlineno, code->co_qualname);
+        columns = Py_NewRef(code->co_linetable);
+    }
+    else {
+        name = PyObject_Str(what);
+        columns = PyBytes_FromStringAndSize(NULL, 0);
+    }
+    if (name && columns)
+        return Py_BuildValue("(NNOOOO)", name, columns, PyStructSequence_GET_ITEM(entry, 1),
+                             PyStructSequence_GET_ITEM(entry, 2), PyStructSequence_GET_ITEM(entry, 3),
+                             PyStructSequence_GET_ITEM(entry, 4));
+    Py_XDECREF(name);
+    Py_XDECREF(columns);
+    return NULL;
 }
 
 /* Sorts a list of entries, and the list of calls in each. */
@@ -244,8 +258,8 @@ order_entries(PyObject *entries)
     PyObject *named = PyList_New(n);
     int rc = named ? 0 : -1;
     for (Py_ssize_t i = 0; rc == 0 && i < n; i++) {
-        PyObject *entry = PyList_GET_ITEM(entries, i), *name = name_of_entry(entry);
-        PyObject *pair = name ? Py_BuildValue("(NnO)", name, i, entry) : NULL;
+        PyObject *entry = PyList_GET_ITEM(entries, i), *key = key_of_entry(entry);
+        PyObject *pair = key ? Py_BuildValue("(NnO)", key, i, entry) : NULL;
         PyObject *calls = Py_SIZE(entry) > 5 ? PyStructSequence_GET_ITEM(entry, 5) : NULL;
         rc = pair == NULL || (calls && PyList_CheckExact(calls) && order_entries(calls) < 0) ? -1 : 0;
         PyList_SET_ITEM(named, i, pair);
