@@ -48,7 +48,7 @@ def _functions(view: View, rest: str) -> None:
 
 def _recording(view: View, rest: str) -> None:
     header = view.session.header
-    view.screen.line(f"{view.session.path}: {shlex.join(header.argv)}")
+    view.screen.line(f"{view.session.path}: {shlex.join(header.command)}")
     view.screen.line(f"Python {header.python.version}, {header.created}")
     index = view.session.index
     view.screen.line(f"{index.events:,} events, {index.total:,} lines; {index.ended}")

@@ -88,6 +88,12 @@ class Header:
     raw: MappingProxyType[str, Any] = field(compare=False, repr=False)
     """The whole header as stored, fields unknown to this version included."""
 
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The program and its arguments as they were given: `argv` lacks a module's name and a command's text."""
+        leading = {"module": ("-m", self.target), "command": ("-c", self.target)}.get(self.kind, self.argv[:1])
+        return (*leading, *self.argv[1:])
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

@@ -17,7 +17,7 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
     header, end, log = recording.header, recording.end, recording.log_header
     lines = [
         ("recording", f"{recording.name} ({recording.path})"),
-        ("command", shlex.join(header.argv)),
+        ("command", shlex.join(header.command)),
         ("directory", header.cwd),
         ("created", f"{header.created}, by replaydbg {header.tool}, format {header.format}"),
         ("python", f"{header.python.version} ({header.python.executable}) {shlex.join(header.python.flags)}".rstrip()),

@@ -98,6 +98,25 @@ def test_info(store: Path, run: Any) -> None:
     assert "a thread was started (thread, 2 times)" in done.out
 
 
+@pytest.mark.parametrize(
+    ("kind", "target", "argv", "command"),
+    [
+        ("module", "shop.orders", ["-m", "today"], "-m shop.orders today"),
+        ("command", "print(1)", ["-c", "a b"], "-c 'print(1)' 'a b'"),
+        ("script", "/srv/prog.py", ["prog.py", "1"], "prog.py 1"),
+    ],
+)
+def test_the_command_is_shown_as_it_was_given(
+    store: Path, run: Any, kind: str, target: str, argv: list[str], command: str
+) -> None:
+    made = example()
+    made.header |= {"kind": kind, "target": target, "argv": argv}
+    made.write(store, "run-4")
+
+    assert f"command:    {command}\n" in run("info", "run-4").out
+    assert run("ls").out.splitlines()[-1].endswith(command)
+
+
 def test_info_as_json(store: Path, run: Any) -> None:
     facts = run("info", "run-1", "--json").json()
 

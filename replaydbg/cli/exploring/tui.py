@@ -131,7 +131,7 @@ def _listed(path: Path, name: str) -> Listed | None:
                 created=printable(recording.header.created[:19].replace("T", " ")),
                 ended="not sealed" if end is None else show_status(end.status),
                 is_failure=end is not None and end.status != 0,
-                command=printable(shlex.join(recording.header.argv)),
+                command=printable(shlex.join(recording.header.command)),
             )
     except ReplaydbgError:
         return None  # an unreadable recording is skipped here; `ls` names it

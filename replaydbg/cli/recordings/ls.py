@@ -27,7 +27,8 @@ class RunFacts:
     """The time of the recording: ISO 8601, UTC."""
     size: int
     """Size of the recording on disk in bytes."""
-    argv: list[str]
+    command: list[str]
+    """The program and its arguments as they were given."""
     status: int | None
     """The program's exit code, or minus the number of the signal that ended it; None: the recording is not sealed."""
     seconds: float | None
@@ -68,7 +69,7 @@ def _read(recording: Recording, size: int) -> RunFacts:
     return RunFacts(
         created=recording.header.created,
         size=size,
-        argv=list(recording.header.argv),
+        command=list(recording.header.command),
         status=None if end is None else end.status,
         seconds=None if end is None else end.seconds,
         events=end.events if end is not None else log.crossings if log is not None else 0,
@@ -103,5 +104,5 @@ def _row(stored: StoredRecording, found: RunFacts | ReplaydbgError) -> tuple[str
         f"{found.events:,}",
         show_size(found.size),
         "" if found.seconds is None else show_seconds(found.seconds),
-        printable(shlex.join(found.argv)),
+        printable(shlex.join(found.command)),
     )

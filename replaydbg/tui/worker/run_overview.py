@@ -37,7 +37,7 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
     lines, left_out = _output(session)
     return Overview(
         name=texts.recording_name(session),
-        command=printable(session.test.nodeid if session.test is not None else shlex.join(session.header.argv)),
+        command=printable(session.test.nodeid if session.test is not None else shlex.join(session.header.command)),
         python=session.header.python.version,
         ended=printable(index.ended),
         first=first,
