@@ -96,6 +96,29 @@ compat_signals_tripped(void)
 #endif
 }
 
+/* The interpreter's lock, with what its waiters share. */
+typedef struct _gil_runtime_state Gil;
+
+static inline Gil *
+compat_gil(void)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return _PyRuntime.interpreters.main->ceval.gil;
+#else
+    return &_PyRuntime.ceval.gil;
+#endif
+}
+
+static inline bool
+compat_gil_is_free(Gil *gil)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return _Py_atomic_load_int_relaxed(&gil->locked) == 0;
+#else
+    return _Py_atomic_load_relaxed(&gil->locked) == 0;
+#endif
+}
+
 /* 3.11 keeps one note for all threads that an exception has been raised in one of them from outside
  * (PyThreadState_SetAsyncExc). While it is there, each thread looks at every check, and one that is traced makes the
  * first check of a function again and again: nobody may run with it but the thread that it is for, which notes it anew

@@ -105,6 +105,7 @@ void ticks_event(void);           /* an event has been recorded, or consumed; or
 uint64_t ticks_since(void);       /* then */
 void ticks_crossing(void);        /* from cross.c */
 extern bool ticks_are_counted;
+extern bool ticks_slice_is_over; /* another thread may say so: then the slice is used up at the next tick; atomic */
 void ticks_load(uint64_t slice, int fd); /* only in tests: what is reported, and where */
 void ticks_begin(void);
 void ticks_crossed(void);

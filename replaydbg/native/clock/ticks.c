@@ -14,15 +14,21 @@ static int report_fd = -1;
 bool ticks_are_reported;
 static Buf reported;
 
-bool ticks_are_counted;
+bool ticks_are_counted, ticks_slice_is_over;
+
+static inline void
+count(void)
+{
+    ticks.count++;
+    if (--ticks.left == 0 || __builtin_expect(__atomic_load_n(&ticks_slice_is_over, __ATOMIC_RELAXED), 0))
+        ticks.used_up();
+}
 
 /* A crossing ticks when it has ended: C code may cross again and again without a call or a jump of Python's. */
 void
 ticks_crossing(void)
 {
-    ticks.count++;
-    if (--ticks.left == 0)
-        ticks.used_up();
+    count();
 }
 
 void
@@ -33,11 +39,9 @@ ticks_tick(_PyInterpreterFrame *frame)
     CodeFacts *facts = code_facts(compat_frame_code(frame));
     if (facts->is_importers)
         return;
-    ticks.count++;
     if (trace_is_on)
         trace_tick(frame, facts);
-    if (--ticks.left == 0)
-        ticks.used_up();
+    count();
 }
 
 int

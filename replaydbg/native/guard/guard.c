@@ -18,6 +18,7 @@
 #include "guard/guard.h"
 #include "heap/heap.h"
 #include "identity/identity.h"
+#include "lanes/lanes.h"
 #include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -274,6 +275,8 @@ hook(const char *event, PyObject *args, void *data)
         return 0;
     if (event[0] == 'c' && strcmp(event, "cpython.run_interactivehook") == 0)
         guard_interactive_begins();
+    if (event[0] == 'c' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)
+        lanes_interpreter_ends();
     if (!may_be_ours(event))
         return 0;
     PyThreadState *ts = THREAD_STATE_OR_NULL();

@@ -30,6 +30,7 @@ static struct {
     Lane **heap; /* from 1: the lane whose deadline comes first */
     size_t timers, heap_size;
 } hub;
+static uint64_t first_deadline = NEVER; /* in hub.heap, for other threads */
 
 /* ---- deadlines ---- */
 
@@ -38,6 +39,8 @@ place(size_t i, Lane *lane)
 {
     hub.heap[i] = lane;
     lane->heap_index = i;
+    if (i == 1)
+        __atomic_store_n(&first_deadline, lane->deadline, __ATOMIC_RELAXED);
 }
 
 static void
@@ -77,6 +80,8 @@ hub_forget(Lane *lane)
     lane->heap_index = 0;
     if (last != lane)
         sift(i, last);
+    if (hub.timers == 0)
+        __atomic_store_n(&first_deadline, NEVER, __ATOMIC_RELAXED);
 }
 
 static void
@@ -392,6 +397,16 @@ hub_is_idle(void)
     return hub.waits == 0 && hub.timers == 0 && helpers.busy == 0;
 }
 
+bool
+hub_has_news(void)
+{
+    uint64_t deadline = __atomic_load_n(&first_deadline, __ATOMIC_RELAXED);
+    struct pollfd epoll = {hub.epoll, POLLIN, 0};
+    if (deadline != NEVER && deadline <= monotonic_ns())
+        return true;
+    return (hub.waits || helpers.busy) && poll(&epoll, 1, 0) > 0;
+}
+
 static void
 take_events(struct epoll_event *events, int n)
 {
@@ -469,4 +484,5 @@ hub_forked(void)
         close(hub.notice);
     }
     memset(&hub, 0, sizeof hub);
+    first_deadline = NEVER;
 }

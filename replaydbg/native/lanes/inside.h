@@ -52,6 +52,7 @@ Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); 
 void hub_begin(void);          /* hub_notify() is heard from now on; again is harmless */
 void hub_look(bool may_sleep); /* wakes lanes */
 bool hub_is_idle(void);        /* nobody waits for anything outside */
+bool hub_has_news(void);       /* from any thread: something that a lane waits for is there, or its time is over */
 void hub_closed(int fd);       /* the number is free, or is about to be */
 void hub_forget(Lane *lane);   /* it waits for no time any more */
 void hub_time(Lane *lane);     /* it waits for lane->deadline */
@@ -59,6 +60,13 @@ void hub_notify(void);         /* from another thread: look again */
 typedef long (*HelperCall)(void *argument);
 long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
 void hub_forked(void);
+
+/* contender.c: who competes for the interpreter's lock for lanes that could run */
+void contender_allow(bool is_allowed); /* not allowed: it ends, if it runs */
+bool contender_begin(void);            /* there are several lanes; again is harmless. False: slices are counted */
+void contender_end(void);
+void contender_lane_can_run(void); /* one, and none could before */
+void contender_turn(void);         /* another lane runs, or this one again */
 
 /* transfers.c */
 extern const Relink transfer_functions[];

@@ -32,6 +32,7 @@ static struct {
     uint64_t state; /* of the generator */
     bool chaos;
     uint64_t mean; /* of a slice, in ticks */
+    bool is_fixed; /* it is asked for: nobody looks at the time */
     /* Most bugs need one or two switches at the right places and that nobody disturbs the others for long, some need
      * many close to each other. So how fine slices are is drawn once for each run, and in half of the runs who was
      * preempted stands back until all others wait (Burckhardt and others: A randomized scheduler with probabilistic
@@ -119,9 +120,13 @@ chance(void)
     return z ^ z >> 31;
 }
 
+#define LONG_SLICE (1u << 20)
+
 static uint64_t
 next_slice(void)
 {
+    if (contender_begin())
+        return LONG_SLICE; /* it is over when another lane would have the interpreter's lock */
     if (!preemption.chaos)
         return preemption.mean / 2 + 1 + chance() % preemption.mean;
     /* Now and then a slice is long all the same. */
@@ -140,7 +145,9 @@ ready_append(Lane *lane)
     else
         lanes.ready_first = lane;
     lanes.ready_last = lane;
-    lanes.ready_count++;
+    __atomic_store_n(&lanes.ready_count, lanes.ready_count + 1, __ATOMIC_SEQ_CST);
+    if (lanes.ready_count == 1)
+        contender_lane_can_run();
 }
 
 static Lane *
@@ -158,7 +165,7 @@ ready_take(int place)
     if (lanes.ready_last == lane)
         lanes.ready_last = before;
     lane->is_ready = false;
-    lanes.ready_count--;
+    __atomic_store_n(&lanes.ready_count, lanes.ready_count - 1, __ATOMIC_SEQ_CST);
     return lane;
 }
 
@@ -393,6 +400,7 @@ leave_and_return(Lane *next)
     switch_to(next);
     if (attached || in_crossing)
         PyEval_RestoreThread(core.tstate);
+    contender_turn();
     if (in_crossing) {
         collector_pause(false);
         if (!attached)
@@ -437,13 +445,14 @@ replayed_switch(Why why)
     return cross_read_switch(why, numbers) ? recorded_next(numbers) : NULL;
 }
 
-#define LONG_SLICE (1u << 20)
-
 /* A lane that is alone is counted no longer. Not at once: often another one begins soon, and a change costs both. */
 static void
 count_no_longer(void)
 {
-    if (lanes.alive == 1 && listening_to() & LISTEN_TICKS)
+    if (lanes.alive > 1)
+        return;
+    contender_end();
+    if (listening_to() & LISTEN_TICKS)
         ticks_slice(LONG_SLICE);
 }
 
@@ -555,14 +564,18 @@ give_way(Why why)
     Lane *self = lanes.running;
     hub_look(false);
     wake_for_signal();
-    if (lanes.ready_count == 0)
+    if (lanes.ready_count == 0) {
+        contender_turn();
         return;
+    }
     self->wake = WOKEN;
     self->priority = --preemption.lowest;
     ready_append(self);
     Lane *next = choose();
-    if (next == self)
+    if (next == self) {
+        contender_turn();
         return;
+    }
     record_switch(next, why);
     go_on(next);
 }
@@ -679,6 +692,7 @@ static void
 lane_main(void)
 {
     arrive();
+    contender_turn();
     if (core.mode == REPLAY)
         cross_read_ahead(); /* it may be preempted before its first crossing */
     void *result = lanes.running->start(lanes.running->argument);
@@ -816,9 +830,16 @@ lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop)
     preemption.own_only = chaos && chance() % 4 != 0;
     preemption.lowest = LOWEST_DRAWN;
     preemption.mean = mean ? mean : 30000;
+    preemption.is_fixed = mean > 0;
     preemption.own_left = next_slice();
     lanes.main.priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     stop_on_deadlock = stop;
+}
+
+void
+lanes_interpreter_ends(void)
+{
+    contender_allow(false);
 }
 
 static void
@@ -845,7 +866,9 @@ lanes_begin(void)
     lanes.is_on = true;
     core.tstate->thread_id = lane_ident(&lanes.main);
     _PyRuntime.main_thread = lane_ident(&lanes.main);
-    pthread_atfork(NULL, NULL, forked_child);
+    /* slices that are drawn need no competition, nor do those of tests */
+    contender_allow(core.mode == RECORD && !preemption.chaos && !preemption.is_fixed && !ticks_are_reported);
+    pthread_atfork(contender_end, NULL, forked_child);
     stacks_begin();
     threads_install();
     libcalls_install();

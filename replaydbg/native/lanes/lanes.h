@@ -13,6 +13,7 @@
  *   mutexes.c   mutexes of a library in which the program's functions run, or that waits with one in hand
  *   libcalls.c  functions of the C library that wait for the outside; transfers.c: those that move data
  *   locals.c    thread-local variables of C libraries
+ *   contender.c while recording: a genuine thread that competes for the interpreter's lock for lanes that could run
  *   deadlock.c  what is said when nobody can go on
  *
  * Each switch is a record of the log: who goes on, why the other gave up, the result for the one who continues. In a replay nobody waits
@@ -41,6 +42,8 @@ void shortage_begin(void);
 bool shortage_ask(uint64_t size);
 void shortage_met(uint64_t size);     /* record: right after asking, it did not get it */
 void shortage_expect(Crossing *open); /* replay: reads one NO_MEMORY record without its head */
+
+void lanes_interpreter_ends(void); /* its lock is about to be destroyed */
 
 /* libcalls.c */
 int libcalls_module_loaded(PyObject *module, const char *name);
