@@ -69,6 +69,8 @@ class Header:
     """The seed of string hashes."""
     chaos: int | None
     """The seed of uneven slices for threads; None for ordinary ones."""
+    collector: tuple[int, ...]
+    """The collector's counts of the three generations before `site` is imported; none: they begin at 0."""
     real_ids: bool
     """Whether `id()` returned real addresses."""
     python: PythonBuild

@@ -26,6 +26,7 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         # Recordings made before this option existed have no such field.
         "real_ids": bool(header.get("real_ids", False)),
         "chaos": header.get("chaos"),
+        "collector": tuple(header.get("collector", ())),
         "site": options.site,
         "isolated": options.isolated,
         "ignore_environment": options.ignore_environment,

@@ -176,6 +176,7 @@ def parse_header(path: str, data: bytes) -> Header:
         env=fields.variables("env"),
         hash_seed=fields.integer("hash_seed", 0, (1 << 32) - 1),
         chaos=fields.optional("chaos"),
+        collector=_collector(fields),
         real_ids=fields.truth("real_ids"),
         python=PythonBuild(
             version=python.text("version"),
@@ -194,6 +195,13 @@ def parse_header(path: str, data: bytes) -> Header:
         gates_digest=fields.text("gates_digest"),
         raw=MappingProxyType(fields.data),
     )
+
+
+def _collector(fields: _Fields) -> tuple[int, ...]:
+    counts = fields.list("collector", int)
+    if len(counts) not in (0, 3) or not all(0 <= count < 1 << 31 for count in counts):
+        raise fields.wrong("collector", "is not three counts")
+    return counts
 
 
 def _streams(fields: _Fields) -> tuple[str, ...]:

@@ -95,4 +95,5 @@ class HeaderData(TypedDict):
     gates_digest: str
     real_ids: bool
     chaos: int | None
+    collector: list[int]
     stdio: list[str]

@@ -18,6 +18,7 @@ from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
+from replaydbg.record.collector_start import first_counts
 from replaydbg.record.place import make_live_directory, removed_unless_begun, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS, SnapshotOrders
@@ -134,6 +135,7 @@ def _header(
         "gates_digest": table_digest(table),
         "real_ids": settings.real_ids,
         "chaos": settings.chaos,
+        "collector": list(first_counts(settings.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
 

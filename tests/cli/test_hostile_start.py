@@ -313,6 +313,7 @@ _FIELDS: dict[str, list[Any]] = {
     "env": [[], {"a": 1}, {"": "x"}, {"a=b": "x"}, {"a\0": "x"}, {"a": "\0"}, {"a": "\ud83d"}],
     "hash_seed": [-1, 1 << 32, 1.5, "1", True],
     "chaos": [-1, 1 << 63, "1", []],
+    "collector": [[1, 2], [1, 2, -1], [1, 2, 1 << 31], ["1", "2", "3"], 5],
     "real_ids": [1, "yes"],
     "stdio": [["tty"], ["tty"] * 4, ["tty", "tty", "evil"], "tty", [1, 2, 3]],
     "signals": [{"0": "ignored"}, {"65": "ignored"}, {"x": "ignored"}, {"2": "\n"}, ["2"]],

@@ -413,7 +413,17 @@ typedef struct {
     wchar_t *path0;   /* or NULL */
     wchar_t **target; /* where in the configuration */
     wchar_t *what;
+    bool has_counts;
+    int counts[NUM_GENERATIONS]; /* of the collector, with which the program begins */
 } Start;
+
+static void
+read_counts(PyObject *given, Start *start)
+{
+    start->has_counts = PyTuple_Check(given) && PyTuple_GET_SIZE(given) == NUM_GENERATIONS;
+    for (int i = 0; start->has_counts && i < NUM_GENERATIONS; i++)
+        start->counts[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, i));
+}
 
 static Start
 read_start(PyObject *boot)
@@ -423,6 +433,7 @@ read_start(PyObject *boot)
     PyObject *target = item(boot, "target");
     codes_command = strcmp(kind, "command") == 0;
     Start start = {.site = item(boot, "site") == Py_True, .path0 = wide(item(boot, "path0"))};
+    read_counts(item(boot, "collector"), &start);
     if (strcmp(kind, "script") == 0) {
         start.filename = strdup(PyBytes_AS_STRING(target));
         return start;
@@ -607,7 +618,7 @@ boot_program(const char *boot_file, int boot_fd)
     core.depth = 0;
     if (identity_install(real_ids) < 0)
         return -1;
-    collector_settle();
+    collector_settle(start.has_counts ? start.counts : NULL);
     shortage_begin();
     ticks_begin();
     trace_begin();

@@ -86,11 +86,11 @@ typedef struct {
 /* garbage.c */
 extern Collector collector; /* as the program left it, while the tool works */
 void levels_restore(void);
-void collector_give(PyObject *made);         /* within the tool's work: the program gets this, and made it */
-void collector_give_exception(void);         /* the same of the exception that is set */
-void collector_hold(void);                   /* boot.c: from the start of its work */
-void collector_settle(void);                 /* boot.c: the same beginning for the program in both modes */
-void collector_numbers(uint64_t numbers[4]); /* collections of each generation, and a digest of the rest */
+void collector_give(PyObject *made); /* within the tool's work: the program gets this, and made it */
+void collector_give_exception(void); /* the same of the exception that is set */
+void collector_hold(void);           /* boot.c: from the start of its work */
+void collector_settle(const int counts[NUM_GENERATIONS]); /* boot.c: the same beginning for the program in both modes */
+void collector_numbers(uint64_t numbers[4]);              /* collections of each generation, and a digest of the rest */
 bool collector_agrees(const uint64_t recorded[4], char *detail, size_t size);
 
 static inline void

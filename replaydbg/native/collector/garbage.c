@@ -183,10 +183,11 @@ collector_hold(void)
 }
 
 /* Full collections leave all that is alive in the oldest generation. Each of them untracks tuples whose items are
- * untracked; which ones at once depends on their order, so this goes on until there are no more. Free lists, counts and
- * statistics begin empty. */
+ * untracked; which ones at once depends on their order, so this goes on until there are no more. Free lists and
+ * statistics begin empty. The counts are near those of a plain run: a bug that shows where a collection comes must show
+ * as often. NULL: 0. */
 void
-collector_settle(void)
+collector_settle(const int counts[NUM_GENERATIONS])
 {
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
     Py_ssize_t before;
@@ -198,7 +199,7 @@ collector_settle(void)
     memset(&collector.levels, 0, sizeof collector.levels);
     levels_restore();
     for (int i = 0; i < NUM_GENERATIONS; i++) {
-        gc->generations[i].count = 0;
+        gc->generations[i].count = counts ? counts[i] : 0;
         memset(&gc->generation_stats[i], 0, sizeof gc->generation_stats[i]);
     }
     gc->long_lived_pending = 0;
