@@ -16,6 +16,16 @@ _FLOAT = struct.Struct("<d")
 _COMPLEX = struct.Struct("<dd")
 
 
+_BYTES_PER_STEP = 4
+"""Bytes of a text that is not ASCII that are decoded in the time of an element."""
+
+_PER_VALUE = 2
+"""The time for a value of more than one byte, in elements of one byte."""
+
+_PER_ELEMENT = 3
+"""The time for an element that is put into a set or dict, in elements."""
+
+
 class Short(Exception):
     """The bytes end too early; `needed` is their minimum number from the beginning."""
 
@@ -35,7 +45,7 @@ class Cursor:
     containers read from now on may have; the caller renews it: a few compressed bytes can expand to a million elements.
     """
 
-    __slots__ = ("budget", "content_end", "data", "pos", "types")
+    __slots__ = ("budget", "content_end", "data", "pos", "types", "work")
 
     def __init__(self, data: bytes, types: Sequence[TypeName] = (), *, pos: int = 0, budget: int = 1 << 22) -> None:
         self.data = data
@@ -44,6 +54,8 @@ class Cursor:
         self.budget = budget
         self.content_end = 0
         """The end of the last content that a value referred to."""
+        self.work = 0
+        """How many elements could have been decoded in the time that was spent on anything else."""
 
     def byte(self) -> int:
         """Read one byte."""
@@ -92,6 +104,8 @@ class Cursor:
     def text(self) -> str:
         """Read a `str payload`."""
         data = self.raw(self.varint())
+        if not data.isascii():
+            self.work += len(data) // _BYTES_PER_STEP  # lone surrogates take 40 ns a byte
         try:
             return data.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
@@ -132,6 +146,7 @@ class Cursor:
         reader = _READERS.get(tag)
         if reader is None:
             raise Malformed(f"tag {tag:#04x} is not known")
+        self.work += _PER_VALUE
         return reader(self, depth + 1)
 
 
@@ -167,27 +182,57 @@ def _items(cursor: Cursor, depth: int) -> list[Value]:
     return [cursor.value(depth) for _ in range(cursor.count())]
 
 
-def _hashed(make: Callable[[list[Value]], Value]) -> Callable[[Cursor, int], Value]:
+_MOST_ALIKE = 64
+"""Different elements of a set that may have the same hash. Numbers of 64 bits have at most nine of each."""
+
+
+class _Hashes:
+    """The hashes of a set's elements or a dict's keys: if many are equal, each insertion compares with all of them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def add(self, value: Value) -> None:
+        """Count a new element. Raises Malformed if too many different ones have its hash."""
+        number = hash(value)
+        count = self._counts[number] = self._counts.get(number, 0) + 1
+        if count > _MOST_ALIKE:
+            raise Malformed(f"a set or dict has more than {_MOST_ALIKE} elements with the same hash")
+
+
+def _hashed(make: Callable[[set[Value]], Value]) -> Callable[[Cursor, int], Value]:
     def read(cursor: Cursor, depth: int) -> Value:
-        items = _items(cursor, depth)
+        found: set[Value] = set()
+        hashes = _Hashes()
         try:
-            return make(items)
+            items = _items(cursor, depth)
+            cursor.work += _PER_ELEMENT * len(items)
+            for item in items:
+                before = len(found)
+                found.add(item)
+                if len(found) > before:
+                    hashes.add(item)
         except TypeError as error:
             raise Malformed("a set has an element that cannot be in a set") from error
+        return make(found)
 
     return read
 
 
 def _dict(cursor: Cursor, depth: int) -> dict[Value, Value]:
     found: dict[Value, Value] = {}
+    hashes = _Hashes()
     if depth > 1:
         cursor.spend(_CONTAINER)
     for _ in range(cursor.count(each=2)):
-        key = cursor.value(depth)
+        key, before = cursor.value(depth), len(found)
         try:
             found[key] = cursor.value(depth)
         except TypeError as error:
             raise Malformed("a dict has a key that cannot be a key") from error
+        if len(found) > before:
+            hashes.add(key)
+    cursor.work += _PER_ELEMENT * len(found)
     return found
 
 
@@ -258,7 +303,7 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
     encode.ARGUMENT: lambda cursor, depth: values.Argument(cursor.varint()),
     encode.BYTEARRAY: lambda cursor, depth: _bytearray(cursor),
     encode.COMPLEX: _complex,
-    encode.SET: _hashed(set),
+    encode.SET: _hashed(lambda found: found),
     encode.FROZENSET: _hashed(frozenset),
     encode.EXCEPTION: _exception,
     encode.CONTENT: _content,

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, NamedTuple, TypeVar
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.run_facts import End, Header
 from replaydbg.events.values import ContentRef
-from replaydbg.log.allowance import allowance
+from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
@@ -25,6 +25,17 @@ _Stream = TypeVar("_Stream", bound=LogStream)
 
 MEMORY_LIMIT = 1 << 30
 """The longest section or content that is returned as one bytes object."""
+
+
+class Checked(NamedTuple):
+    """What a check of a whole recording has read."""
+
+    sizes: dict[str, int]
+    """The length of each section in bytes."""
+    events: int
+    """Number of events."""
+    answers: int
+    """Number of answers of the file system to the import system."""
 
 
 class Recording:
@@ -134,6 +145,25 @@ class Recording:
         stream = self._stream("world", self._world_header, LogStream)
         yield from stream.answers()
         self._finish("import world", stream, "everything before that can be read")
+
+    def check(self) -> Checked:
+        """Read every byte and check every record; `problems` and `damage` describe what is wrong.
+
+        The time is limited by the file's size, also for a file that expands to very much: see security.md.
+        """
+        for name, floor in (("log", LOG_FLOOR), ("world", FLOOR), ("content", FLOOR)):
+            size, stored = self.size(name), self.stored(name)
+            if size > allowance(stored, floor=floor):
+                self._problem(f"Its section {name!r} claims {size:,} bytes, too many for its {stored:,} stored bytes.")
+                return Checked({}, 0, 0)
+        sizes = {name: sum(map(len, self.pieces(name))) for name in self.sections}
+        log = self._stream("log", self.log_header, LogStream)
+        log.check_entries()
+        self._finish("event log", log, f"{log.crossings} events before that can be read")
+        world = self._stream("world", self._world_header, LogStream)
+        world.check_answers()
+        self._finish("import world", world, "everything before that can be read")
+        return Checked(sizes, log.crossings, world.crossings)
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` in the form that a replay needs.

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 def is_sound(recording: Recording) -> bool:
     """Return whether nothing in `recording` is damaged or missing. Executes nothing."""
     try:
-        for name in recording.sections:
-            for _ in recording.pieces(name):
-                pass
-        for _ in recording.events():
-            pass
-        for _ in recording.world():
-            pass
+        recording.check()
     except ReplaydbgError:
         return False
     return not recording.damage

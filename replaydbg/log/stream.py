@@ -10,6 +10,7 @@ from replaydbg.events.run_facts import GateRow
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
+from replaydbg.log.repeats import Repeats
 
 SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
 
@@ -26,6 +27,21 @@ MINIMUM_BUDGET = 1 << 22
 """Number of definitions, or elements in one record, that any log may have; a longer one may have one for each stored
 byte.
 """
+
+MOST_STEPS = 16 << 20
+"""Most work of checking a log with few stored bytes. A step is an element of a value and takes 0.12 to 0.25 µs."""
+
+STEPS_PER_BYTE = 64
+"""The same for each stored byte of a longer log.
+
+Repeated records take no work, and others have stored bytes of their own: genuine logs take up to 35 steps a byte.
+"""
+
+_RECORD_STEPS = 16
+"""Steps that a record itself takes."""
+
+_BYTES_PER_STEP = 64
+"""Bytes of a long value that are decoded in the time of a step."""
 
 _T = TypeVar("_T")
 _Code = tuple[str, str, int]
@@ -45,10 +61,12 @@ class LogStream:
         self.position = 0
         """The end of the last complete record, in bytes after the log's header."""
         self.crossings = 0
-        """Number of decoded events."""
+        """Number of decoded events, or of answers of a world log."""
         self._pieces = pieces
         self._total = total
         self._budget = max(MINIMUM_BUDGET, stored)
+        self._steps = max(MOST_STEPS, STEPS_PER_BYTE * stored)
+        self._builds_events = True
         self._record_limit = min(RECORD_LIMIT, allowance(stored, floor=RECORD_FLOOR))
         self._definitions = 0
         # Definitions stay in memory until the end of the log: their total size has a limit.
@@ -80,6 +98,40 @@ class LogStream:
         for answer in self._decode(self._answer):
             if isinstance(answer, WorldAnswer):
                 yield answer
+
+    def check_entries(self) -> None:
+        """Decode an event log only for `problem` and `crossings`."""
+        self._check(self._entry)
+
+    def check_answers(self) -> None:
+        """Decode a world log only for `problem` and `crossings`."""
+        self._check(self._answer)
+
+    def _check(self, read: Callable[[Cursor], Value]) -> None:
+        """Decode all records except those that repeat others.
+
+        The work is limited by the stored size: few stored bytes can expand to hundreds of millions of records.
+        """
+        cursor, repeats = self._cursor, Repeats()
+        self._builds_events = False
+        position = crossings = definitions = 0
+        for _ in self._decode(read):
+            size = self.position - position
+            self._steps -= _RECORD_STEPS + self._budget - cursor.budget + size // _BYTES_PER_STEP
+            if self._steps < cursor.work:
+                self.problem = f"takes more work to read than a recording of its size, {self.position} bytes in"
+                break
+            if cursor.data is not repeats.data:
+                repeats = Repeats(cursor.data)
+            if self._definitions > definitions:
+                definitions = self._definitions
+                repeats.end_stretch(cursor.pos - size, crossings)
+            else:
+                repeats.add(cursor.pos - size, crossings)
+            end, self.crossings = repeats.skip(cursor.pos, self.crossings)
+            position = self.position = self.position + end - cursor.pos
+            cursor.pos = end
+            crossings = self.crossings
 
     def _decode(self, read: Callable[[Cursor], Value]) -> Iterator[Value]:
         """Yield the result of `read` for each record; None for definitions."""
@@ -136,7 +188,7 @@ class LogStream:
         self._define(cursor, rest)
         return None
 
-    def _crossing(self, cursor: Cursor, site_id: int, *, raised: bool) -> Event:
+    def _crossing(self, cursor: Cursor, site_id: int, *, raised: bool) -> Event | None:
         site, shape = _defined(self._sites, site_id, "site")
         arguments = None
         if shape & SHAPE_ARGUMENTS:
@@ -147,6 +199,8 @@ class LogStream:
             raise Malformed("a raised value is not an exception")
         filled = cursor.value() if shape & SHAPE_FILLED else None
         self.crossings += 1
+        if not self._builds_events:
+            return None
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
 
     def _control(self, cursor: Cursor, rest: int) -> Control:
@@ -249,6 +303,7 @@ class LogStream:
         if head & 3 != 2 or head >> 2 != 16:
             raise Malformed(f"record {head} has no place in a world log")
         operation, path, asked, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
+        self.crossings += 1
         return WorldAnswer(operation, path, asked, isinstance(outcome, ExceptionValue), outcome)
 
 

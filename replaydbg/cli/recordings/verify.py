@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from replaydbg.cli.common.output import add_json, add_recording, open_named, print_json, print_problems
-from replaydbg.events.records import Event
 from replaydbg.render.measures import show_size
 
 
@@ -18,18 +17,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Verify the recording; return 1 if anything in it is damaged or missing."""
     with open_named(args.recording) as recording:
-        sizes = {name: sum(map(len, recording.pieces(name))) for name in recording.sections}
-        events = sum(isinstance(entry, Event) for entry in recording.events())
-        answers = sum(1 for _ in recording.world())
+        checked = recording.check()
         is_sound = not recording.damage
         if args.json:
             facts = {"recording": recording.name, "path": str(recording.path), "sound": is_sound, "ok": recording.ok}
-            facts |= {"events": events, "world_answers": answers, "sections": sizes}
+            facts |= {"events": checked.events, "world_answers": checked.answers, "sections": checked.sizes}
             print_json(facts | {"problems": list(recording.problems)})
         elif is_sound:
-            size = show_size(sum(sizes.values()))
-            print(f"{recording.name} is sound: {events:,} events, {size} in {len(sizes)} sections.")
+            size = show_size(sum(checked.sizes.values()))
+            print(f"{recording.name} is sound: {checked.events:,} events, {size} in {len(checked.sizes)} sections.")
         else:
-            print(f"{recording.name} is damaged: {events:,} events can be read.")
+            print(f"{recording.name} is damaged: {checked.events:,} events can be read.")
         print_problems(recording)
         return 0 if is_sound else 1
