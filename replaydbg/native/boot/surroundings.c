@@ -6,6 +6,7 @@
 #include "world/world.h"
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static PyObject *
 entry(PyObject *boot, const char *key)
@@ -14,24 +15,56 @@ entry(PyObject *boot, const char *key)
     return v ? v : Py_None;
 }
 
-static int
-set_variable(PyObject *environ, PyObject *name, PyObject *value)
+static bool
+is_variable(PyObject *pair)
 {
-    if (!PyBytes_Check(name) || !PyBytes_Check(value) ||
-        setenv(PyBytes_AS_STRING(name), PyBytes_AS_STRING(value), 1) < 0)
+    return PyTuple_CheckExact(pair) && PyTuple_GET_SIZE(pair) == 2 && PyBytes_Check(PyTuple_GET_ITEM(pair, 0)) &&
+           PyBytes_Check(PyTuple_GET_ITEM(pair, 1));
+}
+
+/* NAME=VALUE, owned by the environment from then on. */
+static char *
+variable_text(PyObject *pair)
+{
+    PyObject *name = PyTuple_GET_ITEM(pair, 0), *value = PyTuple_GET_ITEM(pair, 1);
+    size_t before = (size_t)PyBytes_GET_SIZE(name), after = (size_t)PyBytes_GET_SIZE(value);
+    char *text = malloc(before + after + 2);
+    if (text) {
+        memcpy(text, PyBytes_AS_STRING(name), before);
+        text[before] = '=';
+        memcpy(text + before + 1, PyBytes_AS_STRING(value), after + 1);
+    }
+    return text;
+}
+
+/* Fills the C library's environment, which is empty, and the interpreter's. Not by setenv(), which compares each
+ * variable with all before it: a header with 400,000 of them took a minute. */
+static int
+set_variables(PyObject *known, PyObject *pairs)
+{
+    Py_ssize_t n = PyList_GET_SIZE(pairs);
+    char **all = calloc((size_t)n + 1, sizeof *all);
+    if (all == NULL)
         return -1;
-    return PyDict_SetItem(environ, name, value);
+    environ = all;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *pair = PyList_GET_ITEM(pairs, i);
+        if (!is_variable(pair) || (all[i] = variable_text(pair)) == NULL ||
+            PyDict_SetItem(known, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 /* A locale that the interpreter coerced at its start stands in the environment, last. given: what it was started with,
  * or None. */
 static int
-keep_coerced(PyObject *environ, const char *now, PyObject *given)
+keep_coerced(PyObject *known, const char *now, PyObject *given)
 {
     if (now == NULL || (PyBytes_Check(given) && strcmp(now, PyBytes_AS_STRING(given)) == 0))
         return 0;
     PyObject *name = PyBytes_FromString("LC_CTYPE"), *value = PyBytes_FromString(now);
-    int rc = name && value ? set_variable(environ, name, value) : -1;
+    int rc = name && value && setenv("LC_CTYPE", now, 1) == 0 ? PyDict_SetItem(known, name, value) : -1;
     Py_XDECREF(name);
     Py_XDECREF(value);
     return rc;
@@ -42,23 +75,17 @@ static int
 restore_variables(PyObject *pairs, PyObject *given_ctype)
 {
     PyObject *posix = PyImport_ImportModule("posix");
-    PyObject *environ = posix ? PyDict_GetItemString(PyModule_GetDict(posix), "environ") : NULL;
+    PyObject *known = posix ? PyDict_GetItemString(PyModule_GetDict(posix), "environ") : NULL;
     Py_XDECREF(posix);
-    if (environ == NULL || !PyDict_CheckExact(environ))
+    if (known == NULL || !PyDict_CheckExact(known))
         return -1;
     char *ctype = getenv("LC_CTYPE");
     ctype = ctype ? strdup(ctype) : NULL;
     clearenv();
-    PyDict_Clear(environ);
-    int rc = 0;
-    for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(pairs); i++) {
-        PyObject *pair = PyList_GET_ITEM(pairs, i);
-        rc = PyTuple_CheckExact(pair) && PyTuple_GET_SIZE(pair) == 2
-                 ? set_variable(environ, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1))
-                 : -1;
-    }
+    PyDict_Clear(known);
+    int rc = set_variables(known, pairs);
     if (rc == 0)
-        rc = keep_coerced(environ, ctype, given_ctype);
+        rc = keep_coerced(known, ctype, given_ctype);
     free(ctype);
     tzset(); /* TZ was not there when the interpreter asked for the time zone */
     if (rc < 0 && !PyErr_Occurred())
