@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NamedTuple
 
@@ -24,6 +24,11 @@ stopped.
 """
 
 
+TYPE_CHECKING = False  # the same as typing's
+if TYPE_CHECKING:
+    from replaydbg.launch.idle import IdleWatch
+
+
 class Ended(NamedTuple):
     """How a process ended."""
 
@@ -31,6 +36,8 @@ class Ended(NamedTuple):
     """Its exit code, or minus the number of the signal that ended it."""
     cpu_seconds: float
     """CPU time of the process and of its children that it waited for."""
+    waited: float = 0.0
+    """Seconds that it waited without using the processor, if it was ended for that."""
 
 
 def run_process(
@@ -62,9 +69,18 @@ def run_process(
 
 
 def run_replay(
-    argv: list[str], env: dict[str, str], *, fds: Sequence[int | None] = (None, None, None), ignored: Sequence[int] = ()
+    argv: list[str],
+    env: dict[str, str],
+    *,
+    fds: Sequence[int | None] = (None, None, None),
+    ignored: Sequence[int] = (),
+    outputs: Sequence[int] = (),
+    idle: float = 0.0,
 ) -> Ended:
     """Run `argv`, a replay; `fds` and `ignored` are as for `run_process`.
+
+    If it waits for more than `idle` seconds without using the processor, it is ended (0: never). It may wait for the
+    reader of one of `outputs`, the descriptors of its output.
 
     A signal that requests our end ends the replay first, whether or not a terminal has sent it to both, and is handled
     then as if it had just arrived. If its handler returns, this raises KeyboardInterrupt or Terminated: the status of
@@ -74,7 +90,10 @@ def run_replay(
     before = {number: signal.signal(number, ender) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN}
     try:
         ender.started(start_process(argv, env, fds=fds, ignored=ignored))
-        ended = _wait(ender.pid)
+        with _watched(ender.pid, idle, outputs) as watch:
+            ended = _wait(ender.pid)
+        if watch is not None and watch.has_ended_it:
+            ended = ended._replace(waited=idle)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -83,6 +102,35 @@ def run_replay(
         signal.raise_signal(ender.number)
         raise_for(ender.number)  # its handler continues from here
     return ended
+
+
+@contextmanager
+def _watched(pid: int, seconds: float, outputs: Sequence[int]) -> Iterator[IdleWatch | None]:
+    """Watch a process in the block, in a thread: the main thread waits for it, and handles signals."""
+    # Imported here: recording, which needs neither, imports this module before the program starts.
+    import threading
+
+    from replaydbg.launch.idle import INTERVAL, IdleWatch, can_watch
+
+    if not seconds or not can_watch():
+        yield None
+        return
+    watch = IdleWatch(pid, seconds=seconds, outputs=outputs)
+    ends = threading.Event()
+
+    def look() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while not ends.wait(INTERVAL):
+            watch.look()
+
+    thread = threading.Thread(target=look, name="idle watch", daemon=True)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        ends.set()
+        thread.join()
+        watch.close()
 
 
 class _Ender:

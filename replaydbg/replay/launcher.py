@@ -24,9 +24,17 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
 from replaydbg.replay.memory_limit import memory_limit
-from replaydbg.replay.result import ReplayResult, lenient_result, missing, strict_result, uncovered, with_ending
+from replaydbg.replay.result import (
+    ReplayResult,
+    lenient_result,
+    missing,
+    strict_result,
+    uncovered,
+    waiting_result,
+    with_ending,
+)
 from replaydbg.replay.start_state import start_state
-from replaydbg.replay.time_limits import CpuLimits, cpu_limits
+from replaydbg.replay.time_limits import CpuLimits, cpu_limits, idle_limit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,9 +93,19 @@ def replay(
             more["clock"] = counting.as_boot(stack)
         variables = {VARIABLE: lenient.asked} if lenient is not None and lenient.asked else {}
         start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
-        ended = run_replay(start.command, start.env, fds=start.streams, ignored=start.ignored)
-        read_result = strict_result if lenient is None else lenient_result
-        result = read_result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
+        ended = run_replay(
+            start.command,
+            start.env,
+            fds=start.streams,
+            ignored=start.ignored,
+            outputs=[1 if stdout is None else stdout, 2 if stderr is None else stderr],
+            idle=idle_limit(recording),
+        )
+        if ended.waited:
+            result = waiting_result(recording, ended.waited, name or str(path), is_lenient=lenient is not None)
+        else:
+            read_result = strict_result if lenient is None else lenient_result
+            result = read_result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
         return _complete(result, recording, ending_file, counting)
 
 

@@ -177,6 +177,19 @@ def ended_early(name: str, events: int, status: int, recorded: int | None) -> Di
     )
 
 
+def waited(name: str, events: int, seconds: float) -> Divergence:
+    """Return the error for a replay that was ended because it waited for `seconds` without using the processor."""
+    return Divergence(
+        recording=name,
+        event=events,
+        recorded="the program went on",
+        observed=f"it waited for {seconds:.0f} s without using the processor, at or before this event",
+        cause="The replay waits for something that never happens in it. Often: native code that waits for another "
+        "process.",
+        kind="endless",
+    )
+
+
 _KILLED = (
     "A signal ended the replay but not the recorded program. It was sent from outside (by a person, or by the system "
     "when memory ran out), or C code crashed."

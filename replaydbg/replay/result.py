@@ -151,6 +151,15 @@ def lenient_result(recording: Recording, status: int, report: bytes, is_cut: boo
     return ReplayResult(status, None, end.events if end is not None else 0, "")
 
 
+def waiting_result(recording: Recording, seconds: float, name: str, *, is_lenient: bool) -> ReplayResult:
+    """Return the result of a replay that was ended because it waited for `seconds` without using the processor."""
+    # Imported here, as in `strict_result`.
+    from replaydbg.replay.report import waited
+
+    error = waited(name, recording.end.events if recording.end is not None else 0, seconds)
+    return ReplayResult(DIVERGED, error, 0, "", cannot_test=error.as_reason() if is_lenient else "")
+
+
 def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> ReplayResult:
     """Return `result` with the core's report of the program's end."""
     # Imported here: most replays do not request it.

@@ -1,4 +1,4 @@
-"""Limits on a replay's CPU time without consuming a record: the recorded time, with a margin."""
+"""Limits on a replay's CPU time without consuming a record, and on its waiting: the recorded time, with a margin."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ The last value is in seconds, for very short computations.
 
 BETWEEN_FACTOR, BETWEEN_FACTOR_BY_LINES, BETWEEN_LEAST = 20.0, 100.0, 30.0
 """Between two records. Only an endless loop comes near it."""
+
+IDLE_LEAST, IDLE_MOST = 60.0, 600.0
+"""Seconds that a replay may wait without using the processor.
+
+Only native code waits in a replay, and as long as when it was recorded. At most the second value: the recording claims
+its time, and may be of an attacker.
+"""
 
 UNKNOWN = 5.0
 """Seconds, for a recording without the program's CPU time."""
@@ -44,6 +51,12 @@ def cpu_limits(recording: Recording, *, is_cut: bool, by_lines: bool) -> CpuLimi
         after=0.0 if ends else factors[0] * after + AFTER_LEAST,
         between=factors[1] * max(after, between) + BETWEEN_LEAST,
     )
+
+
+def idle_limit(recording: Recording) -> float:
+    """Return how many seconds a replay may wait without using the processor."""
+    end = recording.end
+    return min(IDLE_LEAST + (end.seconds if end is not None else IDLE_MOST), IDLE_MOST)
 
 
 def _recorded(recording: Recording) -> tuple[float, float]:
