@@ -160,10 +160,8 @@ class Recording:
         log = self._stream("log", self.log_header, LogStream)
         log.check_entries()
         self._finish("event log", log, f"{log.crossings} events before that can be read")
-        world = self._stream("world", self._world_header, LogStream)
-        world.check_answers()
-        self._finish("import world", world, "everything before that can be read")
-        return Checked(sizes, log.crossings, world.crossings)
+        answers = sum(1 for _ in self.world())
+        return Checked(sizes, log.crossings, answers)
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` in the form that a replay needs.

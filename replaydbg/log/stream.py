@@ -61,7 +61,7 @@ class LogStream:
         self.position = 0
         """The end of the last complete record, in bytes after the log's header."""
         self.crossings = 0
-        """Number of decoded events, or of answers of a world log."""
+        """Number of decoded events."""
         self._pieces = pieces
         self._total = total
         self._budget = max(MINIMUM_BUDGET, stored)
@@ -94,32 +94,26 @@ class LogStream:
                 yield entry
 
     def answers(self) -> Iterator[WorldAnswer]:
-        """Yield the answers of a world log."""
+        """Yield the answers of a world log, with a limit on the work: a recorder writes no answer twice."""
+        position = 0
         for answer in self._decode(self._answer):
+            size, position = self.position - position, self.position
+            if not self._spend(size):
+                return
             if isinstance(answer, WorldAnswer):
                 yield answer
 
     def check_entries(self) -> None:
-        """Decode an event log only for `problem` and `crossings`."""
-        self._check(self._entry)
-
-    def check_answers(self) -> None:
-        """Decode a world log only for `problem` and `crossings`."""
-        self._check(self._answer)
-
-    def _check(self, read: Callable[[Cursor], Value]) -> None:
-        """Decode all records except those that repeat others.
+        """Decode an event log only for `problem` and `crossings`: all records except those that repeat others.
 
         The work is limited by the stored size: few stored bytes can expand to hundreds of millions of records.
         """
         cursor, repeats = self._cursor, Repeats()
         self._builds_events = False
         position = crossings = definitions = 0
-        for _ in self._decode(read):
+        for _ in self._decode(self._entry):
             size = self.position - position
-            self._steps -= _RECORD_STEPS + self._budget - cursor.budget + size // _BYTES_PER_STEP
-            if self._steps < cursor.work:
-                self.problem = f"takes more work to read than a recording of its size, {self.position} bytes in"
+            if not self._spend(size):
                 break
             if cursor.data is not repeats.data:
                 repeats = Repeats(cursor.data)
@@ -132,6 +126,14 @@ class LogStream:
             position = self.position = self.position + end - cursor.pos
             cursor.pos = end
             crossings = self.crossings
+
+    def _spend(self, size: int) -> bool:
+        """Whether the work for the record just decoded, of `size` bytes, is within the limit; if not, set `problem`."""
+        self._steps -= _RECORD_STEPS + self._budget - self._cursor.budget + size // _BYTES_PER_STEP
+        if self._steps >= self._cursor.work:
+            return True
+        self.problem = f"takes more work to read than a recording of its size, {self.position} bytes in"
+        return False
 
     def _decode(self, read: Callable[[Cursor], Value]) -> Iterator[Value]:
         """Yield the result of `read` for each record; None for definitions."""
@@ -303,7 +305,6 @@ class LogStream:
         if head & 3 != 2 or head >> 2 != 16:
             raise Malformed(f"record {head} has no place in a world log")
         operation, path, asked, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
-        self.crossings += 1
         return WorldAnswer(operation, path, asked, isinstance(outcome, ExceptionValue), outcome)
 
 

@@ -228,3 +228,18 @@ def test_a_section_that_no_replay_would_take_is_damage(section: str, tmp_path: P
     said = _assert_bounded("verify", path)
 
     assert f"Its section {section!r} claims" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["verify", "info"])
+def test_many_equal_answers_of_the_importer_are_refused(command: str, tmp_path: Path) -> None:
+    """A recorder writes each answer once."""
+    world = LogBuilder()
+    record = encode.varint(16 << 2 | 2) + encode.text("stat") + encode.text("") + b"\1\0"
+    size = LOG_HEADER + (60 << 20) // len(record) * len(record)
+    path = tmp_path / "world.rdbg"
+    _file(path, {"world": _bomb("world", world.to_bytes(committed=size), record, size)})
+
+    said = _assert_bounded(command, path, code=None)
+
+    assert "import world takes more work to read" in said
