@@ -19,6 +19,7 @@ from replaydbg.log.encode import encode_value, text, varint
 from replaydbg.log.logfile import LOG_HEADER, pack_log_header, read_log_header
 from replaydbg.log.raw import RawRecord
 from replaydbg.log.reader import open_recording
+from tests.harness.measured import measured
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
 
@@ -205,20 +206,15 @@ def test_a_replay_ends_with_one_report(genuine: Path, tmp_path: Path, case: str)
     before = {each.name for each in tmp_path.iterdir()}
     command = [sys.executable, "-m", "replaydbg", "replay", str(hostile)]
 
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=without_steering(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stderr is not None
-        said = process.stderr.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    done = measured(command, cwd=tmp_path, env=without_steering(os.environ))
 
-    assert process.returncode == 4, said
+    said = done.stderr
+    assert done.status == 4, said
     assert said.count("Replay diverged in thread") == 1, said
     assert "status -" not in said, said  # no signal ended it
     assert "Fatal Python error" not in said, said
-    assert usage.ru_maxrss << 10 < _MOST_MEMORY, usage.ru_maxrss
-    assert usage.ru_utime + usage.ru_stime < _SECONDS, usage
+    assert done.peak < _MOST_MEMORY, done
+    assert done.cpu < _SECONDS, done
     assert {each.name for each in tmp_path.iterdir()} == before
 
 
