@@ -11,10 +11,13 @@ import pytest
 from replaydbg.gates.table import OWN
 from tests.harness import tool
 from tests.harness.replay_cases import FIXTURES, Case, cases
+from tests.harness.sanitizer import IS_SANITIZED
 
 pytestmark = pytest.mark.slow
 
-_WAYS = ("by_library", "by_name", "by_pointer", "by_number", "by_instruction", "address_and_thread")
+_WAYS: tuple[str, ...] = ("by_library", "by_name", "by_pointer", "by_number", "by_instruction")
+if not IS_SANITIZED:  # AddressSanitizer's allocator gives the blocks: their addresses differ
+    _WAYS += ("address_and_thread",)
 _PROGRAM = f"""
 import ctypes, socket, sys
 

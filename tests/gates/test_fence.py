@@ -14,6 +14,7 @@ import pytest
 from replaydbg.log.reader import open_recording
 from replaydbg.native import _core
 from tests.harness import tool
+from tests.harness.sanitizer import needs_bounded_addresses
 
 pytestmark = pytest.mark.slow
 
@@ -308,6 +309,7 @@ def test_nothing_that_the_tool_inherited_is_written_to(tmp_path: Path) -> None:
     assert (tmp_path / "inherited").read_bytes() == b""
 
 
+@needs_bounded_addresses
 def test_a_replay_has_about_as_much_memory_as_the_recorded_run(tmp_path: Path) -> None:
     """The recorded program has a terabyte of address space, its replay does not."""
     program = """

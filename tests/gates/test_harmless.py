@@ -106,8 +106,6 @@ def _strace(command: list[str], folder: Path) -> list[str]:
     """Return the lines of the trace of `command`; descriptors are shown with their files."""
     # Without a HOME the interpreter itself, at its start, asks the system's name service for one, through a socket.
     env = {**passed_on(), "PATH": os.defpath, "HOME": str(folder)}
-    # A tracer and a sanitizer's own tracing cannot be combined.
-    env.pop("LD_PRELOAD", None)
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         subprocess.run(
             ["strace", "-f", "-y", "-s", "0", "-o", str(folder / "trace"), *command],

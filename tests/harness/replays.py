@@ -24,11 +24,12 @@ from pathlib import Path
 
 from tests.harness import tool
 from tests.harness.replay_places import Form, lay_out
+from tests.harness.sanitizer import runtime
 
 # Timeout in seconds for any one run of a fixture; none needs a tenth of it on an idle machine.
 TIMEOUT = 60.0
-# The tests' own settings that must reach the programs: sanitizers and allocators of the tox environments.
-_PASSED_ON = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "COVERAGE_PROCESS_START")
+# The tests' own settings that must reach the programs, besides a sanitizer: the allocator of the tox environment.
+_PASSED_ON = ("PYTHONMALLOC", "COVERAGE_PROCESS_START")
 # A sanitizer's message when a program requests more memory than there is; with the process id.
 _SANITIZER = re.compile(r"^==\d+==WARNING: AddressSanitizer failed to allocate .*\n", re.MULTILINE)
 _OTHER_STDIN = b"something else lies on the standard input\n"
@@ -292,7 +293,7 @@ class Scene:
 
 def passed_on() -> dict[str, str]:
     """The variables of the tests' own environment that every program gets."""
-    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return runtime() | {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
 
 
 def run(

@@ -11,6 +11,7 @@ from replaydbg.errors import UsageError
 from replaydbg.launch.interpreter import check_recordable, held_warnings, leading_options, split_options
 from tests.harness import tool
 from tests.harness.replays import run
+from tests.harness.sanitizer import runtime
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ _VARIABLES = (
 def test_a_recorded_program_finds_the_interpreter_as_it_is_without(given: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("\n" + _SHOWS if given == "-x" else _SHOWS)
     options = given.split("=", 1) if given.startswith("--") else [given] if given.startswith("-") else []
-    env = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(tmp_path)}
+    env = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(tmp_path), **runtime()}
     if not options:
         env |= dict([given.split("=", 1)])
 
@@ -141,7 +142,7 @@ def test_a_recorded_program_finds_the_interpreter_as_it_is_without(given: str, t
 def test_the_first_line_that_is_skipped_keeps_its_number(tmp_path: Path) -> None:
     program = "this is no Python\nimport sys\nprint(sys._getframe().f_lineno)\n"
     (tmp_path / "program.py").write_text(program)
-    env = {"PATH": os.defpath, "LANG": "C.UTF-8"}
+    env = {"PATH": os.defpath, "LANG": "C.UTF-8", **runtime()}
 
     recorded = run(tool.record(sys.executable, tmp_path / "r.rdbg", ["-x", "program.py"]), cwd=tmp_path, env=env)
     replayed = run(tool.replay(sys.executable, tmp_path / "r.rdbg"), cwd=tmp_path, env=env)

@@ -6,7 +6,6 @@ Recordings of legitimate programs, however uniform, can still be read.
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
 import zlib
@@ -37,6 +36,8 @@ from replaydbg.tui.worker.mark_notes import load_notes, notes_path
 from tests.fuzz.corpus import snapshot
 from tests.fuzz.framing import Block, Framing, assembled, blocks_of, sections_of
 from tests.harness.build import LogBuilder, end_json, example
+from tests.harness.measured import measured
+from tests.harness.sanitizer import IS_SANITIZED
 
 pytestmark = pytest.mark.slow
 
@@ -75,30 +76,17 @@ def _sections(path: Path) -> dict[str, bytes]:
     return dict(sections_of(example(2).write(folder, f"{path.stem}-made").read_bytes()))
 
 
-def _run(*words: str | Path) -> tuple[int, str, float, int]:
-    """Run a command; return its exit code, its output, its CPU time and its memory."""
-    # A sanitizer maps terabytes for itself; the readers are pure Python, in which it finds nothing.
-    env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    with subprocess.Popen(
-        [sys.executable, "-m", "replaydbg", *map(str, words)],
-        env=env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30)),
-    ) as process:
-        assert process.stderr is not None
-        said = process.stderr.read().decode()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, said, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10
-
-
 def _assert_bounded(*words: str | Path, code: int | None = 1) -> str:
-    status, said, seconds, memory = _run(*words)
+    """Run a command, which must end with `code` within the limits; return what it said."""
+    path = next(word for word in words if isinstance(word, Path))
+    command = [sys.executable, "-m", "replaydbg", *map(str, words)]
+    # A sanitizer maps terabytes for itself.
+    done = measured(command, cwd=path.parent, env=os.environ, addresses=0 if IS_SANITIZED else 6 << 30)
+    said = done.stderr
     assert "Traceback" not in said, said[-2000:]
-    assert code is None or status == code, said[-2000:]
-    assert memory < _MEMORY, f"{memory >> 20} MiB: {said}"
-    assert seconds < _SECONDS, f"{seconds} s: {said}"
+    assert code is None or done.status == code, said[-2000:]
+    assert done.peak < _MEMORY, f"{done.peak >> 20} MiB: {said}"
+    assert done.cpu < _SECONDS, f"{done.cpu} s: {said}"
     return said
 
 

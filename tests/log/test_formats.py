@@ -8,6 +8,7 @@ import pytest
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.replays import run
+from tests.harness.sanitizer import runtime
 
 OLD = sorted((Path(__file__).parents[2] / "fixtures" / "formats").glob("*.rdbg"))
 OUTPUT = {"format-1": "6 225 1795375821.5086193\n"}
@@ -32,7 +33,7 @@ def test_a_recording_of_an_older_format_replays(path: Path, tmp_path: Path) -> N
     if python.hexversion != sys.hexversion:
         pytest.skip(f"recorded with Python {python.version}, and only that replays it")
 
-    ended = run(tool.replay(sys.executable, path), cwd=tmp_path, env={}, stdin=None)
+    ended = run(tool.replay(sys.executable, path), cwd=tmp_path, env=runtime(), stdin=None)
 
     assert ended.stdout == OUTPUT[path.stem]
     assert ended.status == STATUS[path.stem]

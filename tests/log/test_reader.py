@@ -29,6 +29,7 @@ from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, example, header_json
+from tests.harness.sanitizer import without_runtime
 
 # One directory for all examples of a property: each overwrites the file of the one before.
 REPEATED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -438,13 +439,12 @@ class TestHostile:
         )
 
         # A sanitizer maps terabytes for itself; the reader is pure Python, in which it finds nothing.
-        env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         done = subprocess.run(
             [sys.executable, "-c", script, path],
             capture_output=True,
             text=True,
             timeout=60,
-            env=env,
+            env=without_runtime(os.environ),
         )
 
         assert path.stat().st_size < 200_000

@@ -1,0 +1,27 @@
+"""The sanitizer that the core is built with in `tox -e asan`, and what that means for a test."""
+
+import ctypes
+import os
+from collections.abc import Mapping
+
+import pytest
+
+IS_SANITIZED = hasattr(ctypes.CDLL(None), "__asan_init")
+"""Whether AddressSanitizer's runtime is in this process, which the core then needs in every other one."""
+
+_RUNTIME = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
+
+
+def runtime() -> dict[str, str]:
+    """Return the variables that every process needs that may load the core; none if it is an ordinary one."""
+    return {name: os.environ[name] for name in _RUNTIME if name in os.environ}
+
+
+def without_runtime(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return `environment` for a process that must not have the runtime, and loads no core."""
+    return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+
+
+needs_bounded_addresses = pytest.mark.skipif(
+    IS_SANITIZED, reason="AddressSanitizer maps terabytes for its shadow: address space cannot be limited"
+)
