@@ -18,9 +18,18 @@ class Scanned:
     where: Where
     """The position at the end of the stretch."""
     begins: tuple[int, int]
-    """The address of the watched object at the beginning, and its type; zeros: none is watched by its address."""
+    """The whereabouts of what is watched by its address at the beginning; zeros: nothing is."""
     ends: tuple[int, int]
     """The same at the end."""
+
+
+def whereabouts(worker: EngineProcess, watch: Watch) -> tuple[int, int]:
+    """Return the address and the type of the value of `watch`, or of the object that has no such value.
+
+    Zeros: the object is not there. Two processes whose answers differ have their objects at different addresses.
+    """
+    found = worker.locate(watch)
+    return found if found[0] or not watch.steps else worker.locate(replace(watch, steps=()))
 
 
 class Scan:
@@ -32,7 +41,7 @@ class Scan:
         watch = order.watch
         self._wanted = watch if isinstance(watch, Watch) and watch.object[0] else None
         try:
-            self._begins = worker.locate(self._wanted) if self._wanted is not None else (0, 0)
+            self._begins = whereabouts(worker, self._wanted) if self._wanted is not None else (0, 0)
             worker.start(replace(order, until=last))
         except BaseException:
             worker.kill()
@@ -43,7 +52,7 @@ class Scan:
         where = self._worker.await_stop(idle=idle)
         if isinstance(where, EndReport):
             raise EngineLost(f"it ended before line {self._last:,}: {where.reason}")
-        ends = self._worker.locate(self._wanted) if self._wanted is not None else (0, 0)
+        ends = whereabouts(self._worker, self._wanted) if self._wanted is not None else (0, 0)
         return Scanned(where, self._begins, ends)
 
     def close(self) -> None:

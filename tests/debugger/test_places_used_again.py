@@ -7,6 +7,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Breakpoint
+from replaydbg.debugger.writes import last_write
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 
@@ -36,6 +37,30 @@ def test_what_never_was_there_was_not_written(session: Session, place: str) -> N
     go_to(session, place)
     with pytest.raises(UsageError, match="it does not exist, and never did"):
         session.run.why(place)
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "4"])
+def test_that_it_never_was_there_is_known_wherever_objects_lie(
+    seed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processes of the debugger may have an object at different addresses: here they allocate at random."""
+    recording = record_file(PROGRAM, tmp_path)
+    monkeypatch.setenv("REPLAYDBG_TEST_PERTURB", seed)
+    with Session(recording, spacing=1000.0) as session:
+        go_to(session, "thing.price")
+        with pytest.raises(UsageError, match="it does not exist, and never did"):
+            session.run.why("thing.price")
+
+
+def test_the_line_that_passed_an_object_is_named_if_the_object_cannot_be_found_again(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(last_write, "whereabouts", lambda worker, watch: (0, 0))
+    go_to(session, "receipt.cents")
+
+    told = session.run.why("receipt.cents")
+
+    assert (told.source, told.function, told.is_argument) == ("printed(receipt)", "passed", True)
 
 
 def test_a_new_object_is_not_the_one_that_was_there(session: Session) -> None:

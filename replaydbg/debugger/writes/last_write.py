@@ -17,6 +17,7 @@ from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
+from replaydbg.engine.scan import whereabouts
 from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.
@@ -105,7 +106,10 @@ def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_r
     if view.here.moment.point and (now := _written_by_this_line(view, place, watch)) is not None:
         return _LastChange(now, 0, None)
     with closing(view.travel.at(view.here.count)) as worker:
-        lies = worker.locate(watch) if watch.object[0] else (0, 0)
+        lies = whereabouts(worker, watch) if watch.object[0] else (0, 0)
+    # Inside a line it may be younger than the line.
+    if watch.object[0] and not lies[0] and not view.here.moment.point:
+        raise _AddressMismatch
     rewrites = EqualWrites(view, place, watch) if and_rewrites else None
     order = RunOrder(watch=watch, breaks=rewrites.breaks if rewrites is not None else ())
     with closing(view.travel.scans_back(view.here.count, order)) as scans:
@@ -119,7 +123,13 @@ def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_r
                 answer = _written(view, place, watch, scanned.where)
                 return _LastChange(answer, scanned.where.changes.last_seen, rewrites)
             lies = scanned.begins
+    if watch.steps and not view.cursor.locate(watch)[0]:
+        raise _never_existed(place)
     return _LastChange(LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ()), 0, rewrites)
+
+
+def _never_existed(place: PlaceExpression) -> UsageError:
+    return UsageError(f"{place.source!r} cannot be tracked: it does not exist, and never did.")
 
 
 def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch) -> LastWrite | None:
@@ -220,12 +230,12 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
     reader = view.travel.at(changes.last_seen)
     try:
         stood = writer.look()
-        line = _frame_that_ran(stood, is_argument)
+        line = _frame_that_ran(stood, watch, is_argument)
         # Before an object was made, there may have been another one in its place.
         before = "" if is_argument or changes.born else text_at(view, writer, watch)
         after = text_at(view, reader, watch)
         if not before and not after and watch.steps:
-            raise UsageError(f"{place.source!r} cannot be tracked: it does not exist, and never did.")
+            raise _never_existed(place)
         # For an object whose text does not show its content.
         parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
@@ -249,9 +259,15 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
     )
 
 
-def _frame_that_ran(stood: Where, is_argument: bool) -> Frame:
+def _frame_that_ran(stood: Where, watch: Watch, is_argument: bool) -> Frame:
+    """Return the frame of the line that wrote; it passed an argument to the function whose variable is watched.
+
+    That function has begun already if the variable itself is watched, and not yet if an attribute or item of it is.
+    """
+    top = stood.stack[0]
+    is_inside = (top.started, top.first_line) == (watch.started, watch.first_line)
     callers = [each for each in stood.stack[1:] if each.last]
-    return callers[0] if is_argument and callers else stood.stack[0]
+    return callers[0] if is_argument and is_inside and callers else top
 
 
 def text_at(view: ReplayView, worker: EngineProcess, watch: Watch) -> str:
