@@ -10,6 +10,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Breakpoint, LastWrite
 from replaydbg.render import texts
 from tests.harness.recording import record_file
+from tests.harness.sanitizer import usual_addresses
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -29,9 +30,10 @@ UNTOLD = ("too many",)
 
 @pytest.fixture(scope="module", params=[0.0005, 1000.0], ids=["checkpoints", "one_checkpoint"])
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    recording = record_file(PROGRAM, tmp_path_factory.mktemp("equal"))
-    with Session(recording, spacing=request.param) as opened:
-        yield opened
+    with usual_addresses():
+        recording = record_file(PROGRAM, tmp_path_factory.mktemp("equal"))
+        with Session(recording, spacing=request.param) as opened:
+            yield opened
 
 
 def asked(session: Session, name: str) -> LastWrite:

@@ -2,7 +2,8 @@
 
 import ctypes
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,6 +21,19 @@ def runtime() -> dict[str, str]:
 def without_runtime(environment: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` for a process that must not have the runtime, and loads no core."""
     return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+
+
+@contextmanager
+def usual_addresses() -> Iterator[None]:
+    """Let programs have their objects where CPython's own allocator puts them, also under the sanitizer.
+
+    Its allocator does not give a freed block again soon, so what the debugger's processes allocate by themselves moves
+    the program's objects; a search by an object's address then has less to go by. Overruns of objects go unnoticed.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if IS_SANITIZED:
+            patch.setenv("PYTHONMALLOC", "pymalloc")
+        yield
 
 
 needs_bounded_addresses = pytest.mark.skipif(
