@@ -10,6 +10,9 @@ import pytest
 IS_SANITIZED = hasattr(ctypes.CDLL(None), "__asan_init")
 """Whether AddressSanitizer's runtime is in this process, which the core then needs in every other one."""
 
+SLOWER = 5 if IS_SANITIZED else 1
+"""The factor for limits of CPU time, as in `tests.fuzz`: every object is allocated by the sanitizer."""
+
 _RUNTIME = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")
 
 

@@ -21,6 +21,7 @@ from replaydbg.log.raw import RawRecord
 from replaydbg.log.reader import open_recording
 from tests.harness.measured import measured
 from tests.harness.recording import record_file
+from tests.harness.sanitizer import SLOWER
 from tests.harness.surroundings import without_steering
 
 _PROGRAM = """import mmap, os, select, socket, tempfile, threading, time
@@ -50,7 +51,7 @@ except OSError as error:
 print("end", time.time())
 """
 _MOST_MEMORY = 1 << 30
-_SECONDS = 30.0  # ten on an idle machine
+_SECONDS = 30.0 * SLOWER  # ten on an idle machine
 
 _TUPLE, _LIST, _STRUCT, _EXCEPTION = b"\x08", b"\x09", b"\x0b", b"\x12"
 _MUCH = varint(20_000_000)
