@@ -105,7 +105,11 @@ class Control:
     note: tuple[str, str] | None = None
     """For NOTE: its kind and its text."""
     fingerprint: bytes | None = None
-    """For SIGNAL_BETWEEN: identifies the place; 8 bytes of the stack, then 8 for each level of its state."""
+    """For SIGNAL_BETWEEN: identifies the place; 8 bytes of the stack, then 8 for each level of its state, and for each
+    chunk of the contents that it reaches.
+    """
+    computed_us: int | None = None
+    """For SIGNAL_BETWEEN: microseconds of CPU time since the last record, at least; None: not recorded."""
     instruction: int | None = None
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
     name: str | None = None

@@ -17,6 +17,12 @@ SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
 PLACE_LEVELS = 6
 """Maximum number of state fingerprints for a place in pure computation, besides that of its stack."""
 
+PLACE_WITH_CONTENTS = PLACE_LEVELS + 1
+"""In place of the number of state fingerprints: all of them, the CPU time, and hashes of contents follow."""
+
+MOST_CHUNKS = 128
+"""Maximum number of hashes of contents, of what the topmost frame reaches and of what all frames reach."""
+
 RECORD_LIMIT = 256 << 20
 """The largest valid record in bytes. Longer contents are stored apart from the log."""
 
@@ -252,16 +258,25 @@ class LogStream:
 
     def _signal(self, cursor: Cursor, number: int) -> Control:
         fingerprint, instruction, ticks, levels = cursor.raw(8), cursor.varint(), cursor.varint(), cursor.varint()
-        if levels > PLACE_LEVELS:
+        if levels > PLACE_WITH_CONTENTS:
             raise Malformed(f"a place has {levels} fingerprints")
+        has_contents = levels == PLACE_WITH_CONTENTS
+        fingerprint += cursor.raw(8 * (PLACE_LEVELS if has_contents else levels))
+        computed_us = cursor.varint() if has_contents else None
+        for _ in range(2 if has_contents else 0):
+            size, chunks = cursor.varint(), cursor.varint()
+            if size == 0 or chunks > MOST_CHUNKS:
+                raise Malformed(f"a place has {chunks} hashes of contents")
+            fingerprint += cursor.raw(8 * chunks)
         return Control(
             ControlKind.SIGNAL_BETWEEN,
             self.crossings,
             self._lane,
             self._time_ns,
             number,
-            fingerprint=fingerprint + cursor.raw(8 * levels),
+            fingerprint=fingerprint,
             instruction=instruction,
+            computed_us=computed_us,
             ticks=ticks - 1 if ticks else None,
         )
 

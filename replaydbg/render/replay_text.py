@@ -29,11 +29,11 @@ def note_lines(result: ReplayResult) -> Iterator[str]:
             "every event matched, but the garbage collector has differed "
             f"since event {result.drift}: finalizers may have run at other points."
         )
-    if result.unsure:
-        yield (
-            f"before event {result.unsure} a signal handler ran inside a loop: "
-            "it may have run in a different iteration than in the recording."
-        )
+    if result.unsure and result.divergence is None:
+        # Imported here: few replays have it. The text contains names that the program chose.
+        from replaydbg.replay.report import unsure_text
+
+        yield f"every event matched, but {printable(unsure_text(result.unsure, result.unsure_place))}."
     if result.is_mixed:
         yield (
             "the program changed its position in its output file; this replay prints the bytes in the order "

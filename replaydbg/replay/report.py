@@ -11,7 +11,7 @@ from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.reader import Recording
-from replaydbg.log.shapes import COUNT, ListOf, checked, decoded
+from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.log.soundness import is_sound
 
 _REPORT = {
@@ -22,6 +22,7 @@ _REPORT = {
     "lane": COUNT,
     "drift": COUNT,
     "unsure": COUNT,
+    "unsure_place": one_of((), (range(1, 65), (str, COUNT, str))),
     "memory": COUNT,
     "stack": ListOf((str, COUNT, str)),
 }
@@ -87,6 +88,8 @@ class ReplayStop:
     """The event before which the garbage collector's state was first seen to differ; 0: never."""
     unsure: int
     """The event before which a signal handler ran at a place that could not be distinguished from others; 0: never."""
+    unsure_place: str
+    """The signal and that place; empty if there is none."""
     memory: int
     """The event before which another process first wrote into shared memory while the program computed; 0: never."""
     is_mixed: bool
@@ -121,7 +124,7 @@ class ReplayStop:
             where=self.stack[-1] if self.stack else "",
             stack=self.stack,
             last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
-            cause=CAUSES.get(self.kind, self.detail) + self._memory() + self._drift() + self._unsure(),
+            cause=self._cause() + self._memory() + self._drift(),
             kind=self.kind if self.kind in CAUSES else "",
         )
 
@@ -138,12 +141,21 @@ class ReplayStop:
             return ""
         return f" The garbage collector has differed since event {self.drift}: finalizers may have run at other points."
 
-    def _unsure(self) -> str:
+    def _cause(self) -> str:
+        usual = CAUSES.get(self.kind, self.detail)
         if not self.unsure:
-            return ""
-        return (
-            f" Before event {self.unsure} a signal handler ran inside a loop: it may have run in a different iteration."
-        )
+            return usual
+        # What is usual for this kind would mislead: an iteration more or less explains every difference.
+        begin, _, _ = usual.partition(" Often: ")
+        return f"{begin} Probably: {unsure_text(self.unsure, self.unsure_place)}."
+
+
+def unsure_text(event: int, place: str) -> str:
+    """Return that a handler's place was ambiguous, without a full stop."""
+    return (
+        f"before event {event}, the handler of {place} may have run in another iteration of a loop than in the recording: "
+        "the program's visible state was the same in several of them"
+    )
 
 
 def ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
@@ -203,6 +215,13 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
+def _unsure_place(report: dict[str, Any]) -> str:
+    if not report["unsure_place"]:
+        return "a signal"
+    number, (file, line, function) = report["unsure_place"]
+    return f"signal {_signal_name(number)} in {function} ({file}:{line})"
+
+
 def read_report(data: bytes) -> ReplayStop:
     """Return the core's report at the end of the replay."""
     report = decoded(data, _REPORT, "report")
@@ -218,6 +237,7 @@ def read_report(data: bytes) -> ReplayStop:
         lane=report["lane"],
         drift=report["drift"],
         unsure=report["unsure"],
+        unsure_place=_unsure_place(report) if report["unsure"] else "",
         memory=report["memory"],
         is_mixed=bool(report["mixed"]),
     )

@@ -50,6 +50,8 @@ class ReplayResult:
     """The event before which the garbage collector's state was first seen to differ from the recording; 0: never."""
     unsure: int = 0
     """The event before which a signal handler ran at a place that could not be distinguished from others; 0: never."""
+    unsure_place: str = ""
+    """The signal and that place; empty if there is none."""
     python: str = ""
     """The version of Python that ran it."""
     clock: ClockReport | None = None
@@ -114,9 +116,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
             return _stopped(recording, stop, is_cut, name)
         if is_as_recorded:
             early = (end.reason or "") if end is not None else ""
-            return ReplayResult(
-                status, None, events, early, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed
-            )
+            return _with_doubts(ReplayResult(status, None, events, early), stop)
     elif not report and status >= 0:
         return ReplayResult(4, ended_early(name, events, status, recorded), 0, "")
     if recorded is not None and recorded < 0 <= status:
@@ -193,10 +193,16 @@ def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) ->
         status = recording.end.status if recording.end is not None else 3
         why = "" if _ended_itself(stop, status) and not is_cut else why_it_ends(recording, is_cut)
         why += COMPUTING if stop.kind == "computing" else ""
-        return ReplayResult(
-            status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed
-        )
-    return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
+        return _with_doubts(ReplayResult(status, None, stop.event - 1, why), stop)
+    return _with_doubts(ReplayResult(4, stop.divergence(recording, name), stop.event - 1, ""), stop)
+
+
+def _with_doubts(result: ReplayResult, stop: ReplayStop) -> ReplayResult:
+    """Return `result` with what may differ from the recorded run although no event did."""
+    if result.divergence is not None:
+        # Its text gives the garbage collector already.
+        return replace(result, unsure=stop.unsure, unsure_place=stop.unsure_place)
+    return replace(result, drift=stop.drift, unsure=stop.unsure, unsure_place=stop.unsure_place, is_mixed=stop.is_mixed)
 
 
 COMPUTING = "; the replay stops after about as much computation as was recorded"

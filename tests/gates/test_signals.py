@@ -4,6 +4,7 @@ The first test uses the fixtures, which send the signals to themselves or let ch
 Ctrl-C.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -219,3 +220,63 @@ def test_what_a_handler_raised_inside_a_crossing_can_be_read() -> None:
 
     raised = [show_outcome(event) for event in events if event.gate == "time.sleep" and event.raised]
     assert raised == ["raised what the program's own code raised inside"]
+
+
+_COUNTS_UNSEEN = """import signal, sqlite3, zlib
+def handler(number, frame):
+    raise TimeoutError
+def rows():
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t (n integer)")
+    database.execute("insert into t values (0)")
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        while True:
+            database.execute("update t set n = n + 1")
+    except TimeoutError:
+        return database.execute("select n from t").fetchone()[0]
+def compressed():
+    packer = zlib.compressobj()
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        while True:
+            packer.compress(b"xyz")
+    except TimeoutError:
+        return len(packer.flush())
+signal.signal(signal.SIGALRM, handler)
+"""
+
+
+@pytest.mark.parametrize(("loop", "function"), [("rows", "rows"), ("compressed", "compressed")])
+def test_a_loop_whose_state_cannot_be_seen_leaves_a_doubt(loop: str, function: str, tmp_path: Path) -> None:
+    recording = _recorded(f"{_COUNTS_UNSEEN}n = {loop}()\n", tmp_path)
+
+    as_text = run([sys.executable, "-m", "replaydbg", "replay", str(recording)], cwd=tmp_path, env=_env())
+    facts = json.loads(run([*tool.replay(sys.executable, recording), "--json"], cwd=tmp_path, env=_env()).stdout)
+
+    assert facts["unsure"] > 0
+    assert f"signal 14 (SIGALRM) in {function} (" in facts["unsure_place"]
+    assert facts["unsure_place"] in as_text.stderr
+    assert "may have run in another iteration of a loop" in as_text.stderr
+
+
+@pytest.mark.parametrize("loop", ["rows", "compressed"])
+def test_a_doubt_is_the_cause_of_a_divergence_that_follows(loop: str, tmp_path: Path) -> None:
+    recording = _recorded(f"{_COUNTS_UNSEEN}print({loop}())\n", tmp_path)
+
+    replayed = run([*tool.replay(sys.executable, recording), "--json"], cwd=tmp_path, env=_env())
+
+    assert replayed.status == tool.DIVERGED
+    facts = json.loads(replayed.stdout)
+    assert facts["divergence"]["kind"] == "bytes"
+    assert "the handler of signal 14 (SIGALRM)" in facts["divergence"]["cause"]
+    assert "address" not in facts["divergence"]["cause"]
+    assert facts["unsure"] == facts["divergence"]["event"]
+
+
+def _recorded(source: str, directory: Path) -> Path:
+    program, recording = directory / "program.py", directory / "r.rdbg"
+    program.write_text(source)
+    recorded = run(tool.record(sys.executable, recording, [str(program)]), cwd=directory, env=_env())
+    assert recorded.status == 0
+    return recording

@@ -89,6 +89,7 @@ def header() -> str:
 {_enum("CONTROL_", controls() | {"KINDS": CONTROL_KINDS})}
 /* How many fingerprints a place in pure computation has at most. */
 #define PLACE_LEVELS {stream.PLACE_LEVELS}
+#define PLACE_WITH_CONTENTS {stream.PLACE_WITH_CONTENTS}
 
 /* What a row of the gate table says besides its name. */
 {_enum("GATE_", numbers(row, NO_FLAGS), flag_meanings())}/* clang-format on */

@@ -16,7 +16,7 @@ from tests.harness.build import example
 
 
 def stop(kind: str) -> ReplayStop:
-    return ReplayStop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, 0, False)
+    return ReplayStop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, "", 0, False)
 
 
 def test_a_sound_recording_that_the_core_cannot_use_is_not_called_damaged(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ enum {
 
 /* How many fingerprints a place in pure computation has at most. */
 #define PLACE_LEVELS 6
+#define PLACE_WITH_CONTENTS 7
 
 /* What a row of the gate table says besides its name. */
 enum {

@@ -23,7 +23,7 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 13u + with_args + with_bytes);
+    report_dict(&b, 14u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
@@ -38,6 +38,8 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     report_number(&b, (int64_t)drift.event);
     report_key(&b, "unsure");
     report_number(&b, (int64_t)signals_unsure());
+    report_key(&b, "unsure_place");
+    signals_report_unsure(&b);
     report_key(&b, "mixed");
     report_number(&b, streams_mix());
     report_key(&b, "memory");

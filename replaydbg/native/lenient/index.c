@@ -365,6 +365,23 @@ read_lane_started(Stream *s, const uint8_t *record)
     index_stream(item->site);
 }
 
+/* Of a place in pure computation. */
+static void
+skip_state(void)
+{
+    uint64_t levels = number();
+    if (levels != PLACE_WITH_CONTENTS) {
+        skip_bytes(8 * levels);
+        return;
+    }
+    skip_bytes(8 * PLACE_LEVELS);
+    number();
+    for (int i = 0; i < 2; i++) {
+        number();
+        skip_bytes(8 * number());
+    }
+}
+
 static Stream *
 read_control(Stream *s, uint64_t rest, const uint8_t *record)
 {
@@ -379,7 +396,7 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
         skip_bytes(8);
         number();
         number();
-        skip_bytes(8 * number());
+        skip_state();
         break;
     case CONTROL_CALLBACK:
         add_item(s, ITEM_CALLBACK, record);

@@ -16,8 +16,9 @@
 
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
-#define STAMP_DISTANCE 50000000u /* ns between two readings of CPU time */
-#define MOST_GROWTH (64u << 20)  /* a step of 64 MiB is allocated in a few ms; more would pause the program */
+#define LONG_DISTANCE 50000000u /* ns: what is computed without an event for as long is noted */
+#define COARSE 4000000u         /* ns between two advances of the coarse clock, at 250 Hz */
+#define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
 
 Log event_log, world_log;
 static int followed_fd = -1;
@@ -145,23 +146,49 @@ used_by(int who)
 
 /* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time,
  * a hundred times as much, is read so rarely that it costs nothing. */
+static uint64_t read_at, own;         /* when CPU time was read last, and what it was */
+bool log_is_timed;                    /* a handler may come: each event's time is needed */
+static uint64_t timed_at, read_timed; /* ns, of the last record, and of the last reading; 0: not timed */
+
+static uint64_t
+coarse_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void
 stamp(LogHeader *h)
 {
-    static uint64_t read_at, own;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    if (now - read_at > STAMP_DISTANCE) {
+    uint64_t now = coarse_now();
+    if (now - read_at >= COARSE) {
         uint64_t before = own, passed;
         own = used_by(RUSAGE_SELF);
         passed = (own - before + 999999) / 1000000;
-        if (h->last && now - h->last > STAMP_DISTANCE && passed > h->longest)
+        if (h->last && now - h->last > LONG_DISTANCE && passed > h->longest)
             h->longest = passed < UINT32_MAX ? (uint32_t)passed : UINT32_MAX;
         h->cpu = (uint32_t)((own + used_by(RUSAGE_CHILDREN)) / 1000000);
         read_at = now;
+        read_timed = log_is_timed ? monotonic_ns() : 0;
     }
     h->last = now;
+    timed_at = log_is_timed ? monotonic_ns() : 0; /* 20 ns */
+}
+
+/* us of CPU time since the last record, at least: of the time before it that passed since CPU time was read, all may
+ * have been computation. */
+uint64_t
+log_computed(void)
+{
+    if (event_log.base == NULL || header_of(&event_log)->last == 0)
+        return 0;
+    bool exact = timed_at && read_timed;
+    uint64_t last = exact ? timed_at : header_of(&event_log)->last, now = exact ? monotonic_ns() : coarse_now();
+    uint64_t passed = used_by(RUSAGE_SELF) - own, before = exact ? last - read_timed : last - read_at + COARSE;
+    uint64_t since = now > last ? now - last : 0;
+    passed = passed > before ? passed - before : 0;
+    return (passed < since ? passed : since) / 1000; /* threads of C code may compute, too */
 }
 
 void

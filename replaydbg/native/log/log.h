@@ -31,10 +31,12 @@ void log_reason(int reason);             /* noted in the header, while logging g
 void log_memory(void);                   /* record: notes how much address space the program had at most */
 bool log_is_read(void);                  /* replay: all events have been used up */
 bool log_has_stopped(void);              /* replay: nothing is added any more to a log that was followed */
-uint64_t log_cpu_time(void);             /* ns; of the recorded program at its last event */
-void log_signal_handled(void);           /* counted in the header, for the launcher */
-void log_stop_in_child(void);            /* after fork: the child has no log */
-void log_append(Log *log, Buf *record);  /* writes and commits a whole record, and frees it */
+extern bool log_is_timed;
+uint64_t log_computed(void);            /* record: us of CPU time since the last record, at least */
+uint64_t log_cpu_time(void);            /* ns; of the recorded program at its last event */
+void log_signal_handled(void);          /* counted in the header, for the launcher */
+void log_stop_in_child(void);           /* after fork: the child has no log */
+void log_append(Log *log, Buf *record); /* writes and commits a whole record, and frees it */
 
 /* content.c */
 void content_forget(int fd); /* the number is free, or is another file's */

@@ -4,6 +4,14 @@
 #include "base/core.h"
 #include "signals/signals.h"
 
+enum { MOST_CHUNKS = 128 };
+typedef struct {
+    uint64_t size; /* of each chunk */
+    int count;     /* of chunks, at most MOST_CHUNKS */
+    int differs;   /* the one that differed last: it is compared first */
+    uint64_t chunks[MOST_CHUNKS];
+} Contents;
+
 typedef struct {
     const void *code;             /* of the topmost frame: not recorded */
     int lasti;                    /* there */
@@ -11,12 +19,33 @@ typedef struct {
     uint64_t ticks;               /* since the last event or switch, plus 1; 0: not counted, and then */
     int levels;                   /* how many of these there are: */
     uint64_t state[PLACE_LEVELS]; /* fingerprints of what the frames can reach, each of more of it */
+    bool has_contents;            /* not in recordings of earlier versions */
+    uint64_t computed;            /* us of CPU time since the last record, at least */
+    Contents near, all;           /* of what the topmost frame reaches, of what all do */
 } Place;
 
+/* contents.c */
+void contents_here(Contents *contents, PyObject **objects, int count, uint64_t computed);
+bool contents_are_here(Contents *contents, PyObject **objects, int count, uint64_t computed);
+
 /* places.c */
-void place_here(Place *place);
-bool place_is_here(const Place *place);             /* quick where the topmost frame is at another instruction */
+static inline uint64_t
+place_mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+uint64_t place_hash_simple(PyObject *v, uint64_t h, int depth); /* without its address */
+void place_here(Place *place, uint64_t computed);
+bool place_is_here(Place *place); /* quick where the topmost frame is at another instruction */
+bool place_is_all_visible(void);
 bool place_is_same_instruction(const Place *place); /* of a place that was seen in this process */
+
+/* doubt.c */
+void doubt_begin(void);
+void doubt_looked(uint64_t ns); /* so long, in vain */
+void doubt_judge(int signum, const Place *place);
+void doubt_note(int signum); /* the handler's place, which is here, was ambiguous */
 
 /* signals.c */
 void signals_expect(int signum, const Place *place); /* replay: a handler runs there */

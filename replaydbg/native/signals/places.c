@@ -30,12 +30,7 @@ enum {
 /* the first: of the topmost frame alone */
 static const int level_ends[PLACE_LEVELS] = {NEAR_OBJECTS, 0, 8, 32, 128, MOST_OBJECTS};
 
-static inline uint64_t
-mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0x9E3779B97F4A7C15u;
-    return h ^ h >> 29;
-}
+#define mix place_mix
 
 /* ---- values that are what they are ---- */
 
@@ -105,8 +100,8 @@ hash_type(PyObject *v, uint64_t h)
 
 /* ---- the stack ---- */
 
-static uint64_t
-hash_simple(PyObject *v, uint64_t h, int depth)
+uint64_t
+place_hash_simple(PyObject *v, uint64_t h, int depth)
 {
     if (v == NULL)
         return mix(h, 0);
@@ -118,7 +113,7 @@ hash_simple(PyObject *v, uint64_t h, int depth)
     h = mix(hash_type(v, h), (uint64_t)n);
     if (depth > 0 && (PyTuple_CheckExact(v) || PyList_CheckExact(v)))
         for (Py_ssize_t i = 0; i < Py_SIZE(v) && i < 8; i++)
-            h = hash_simple(PySequence_Fast_GET_ITEM(v, i), h, depth - 1);
+            h = place_hash_simple(PySequence_Fast_GET_ITEM(v, i), h, depth - 1);
     return h;
 }
 
@@ -129,12 +124,12 @@ hash_frame(_PyInterpreterFrame *frame, uint64_t h)
     h = hash_text(code->co_filename, hash_text(code->co_qualname, h));
     h = mix(mix(h, (uint64_t)code->co_firstlineno), (uint64_t)stack_place(frame).unit);
     for (int i = 0; i < code->co_nlocalsplus; i++)
-        h = hash_simple(frame->localsplus[i], h, 1);
+        h = place_hash_simple(frame->localsplus[i], h, 1);
     if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && PyDict_CheckExact(frame->f_locals)) {
         Py_ssize_t pos = 0;
         PyObject *key, *value;
         while (PyDict_Next(frame->f_locals, &pos, &key, &value))
-            h = hash_simple(value, hash_simple(key, h, 0), 1);
+            h = place_hash_simple(value, place_hash_simple(key, h, 0), 1);
     }
     return h;
 }
@@ -160,7 +155,8 @@ static struct {
     } seen[TABLE_SIZE];
     uint32_t walk;
     uint64_t h;
-    int items; /* still to be visited of the object that is looked into */
+    int items;       /* still to be visited of the object that is looked into */
+    bool is_partial; /* something was met that may change unseen */
 } walk;
 
 /* The number of an object in the order in which this walk has met it: references to the same one are distinguished from what
@@ -172,8 +168,10 @@ number_of(PyObject *o)
     for (; walk.seen[slot].walk == walk.walk; slot = (slot + 1) & (TABLE_SIZE - 1))
         if (walk.seen[slot].object == o)
             return walk.seen[slot].number;
-    if (walk.tail == MOST_OBJECTS)
+    if (walk.tail == MOST_OBJECTS) {
+        walk.is_partial = true;
         return -1;
+    }
     walk.seen[slot].object = o;
     walk.seen[slot].walk = walk.walk;
     walk.seen[slot].number = walk.tail;
@@ -198,8 +196,10 @@ visit(PyObject *o)
 static int
 visit_some(PyObject *o, void *unused)
 {
-    if (walk.items-- <= 0)
+    if (walk.items-- <= 0) {
+        walk.is_partial = true;
         return 1;
+    }
     visit(o);
     return 0;
 }
@@ -236,6 +236,7 @@ visit_names(PyCodeObject *code, PyObject *globals)
     PyObject *modules[MOST_MODULES];
     int count = 0;
     Py_ssize_t n = Py_MIN(PyTuple_GET_SIZE(code->co_names), MOST_NAMES);
+    walk.is_partial |= PyTuple_GET_SIZE(code->co_names) > MOST_NAMES;
     if (is_importers(code))
         return; /* what it has cached differs */
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -244,8 +245,12 @@ visit_names(PyCodeObject *code, PyObject *globals)
             continue;
         visit(value);
         PyObject *dict = PyModule_CheckExact(value) ? PyModule_GetDict(value) : NULL;
-        if (dict && dict != core.tstate->interp->sysdict && count < MOST_MODULES) /* `sys` has the importer's caches */
+        if (dict == NULL || dict == core.tstate->interp->sysdict) /* `sys` has the importer's caches */
+            continue;
+        if (count < MOST_MODULES)
             modules[count++] = dict;
+        else
+            walk.is_partial = true;
     }
     for (int m = 0; m < count; m++)
         for (Py_ssize_t i = 0; i < n; i++) {
@@ -306,6 +311,28 @@ only_refers(PyTypeObject *type)
     return false;
 }
 
+static bool
+never_changes(PyTypeObject *type)
+{
+    static const char *const names[] = {"getset_descriptor",
+                                        "member_descriptor",
+                                        "method_descriptor",
+                                        "wrapper_descriptor",
+                                        "classmethod_descriptor",
+                                        "method-wrapper",
+                                        "ellipsis",
+                                        "NotImplementedType",
+                                        "types.GenericAlias",
+                                        "types.UnionType",
+                                        "range",
+                                        "slice",
+                                        "mappingproxy"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(type->tp_name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static void
 visit_generator(PyGenObject *gen)
 {
@@ -324,6 +351,7 @@ visit_class(PyTypeObject *type)
 {
     Py_ssize_t pos = 0;
     PyObject *key, *value;
+    walk.is_partial |= PyDict_GET_SIZE(type->tp_dict) > MOST_ITEMS;
     for (int i = 0; i < MOST_ITEMS && PyDict_Next(type->tp_dict, &pos, &key, &value); i++)
         if (PyUnicode_Check(key) && (PyFunction_Check(value) || PyUnicode_GET_LENGTH(key) < 2 ||
                                      PyUnicode_READ_CHAR(key, 0) != '_' || PyUnicode_READ_CHAR(key, 1) != '_'))
@@ -337,6 +365,7 @@ visit_items(PyObject *o)
 {
     Py_ssize_t n = Py_SIZE(o);
     walk.h = mix(walk.h, (uint64_t)n);
+    walk.is_partial |= n > MOST_ITEMS; /* contents.c takes their values, not what they refer to */
     for (Py_ssize_t i = 0; i < n; i++) {
         if (i == MOST_ITEMS / 2 && n > MOST_ITEMS)
             i = n - MOST_ITEMS / 2;
@@ -350,6 +379,7 @@ visit_dict(PyObject *o)
     Py_ssize_t pos = 0;
     PyObject *key, *value;
     walk.h = mix(walk.h, (uint64_t)PyDict_GET_SIZE(o));
+    walk.is_partial |= PyDict_GET_SIZE(o) > MOST_ITEMS;
     for (int i = 0; i < MOST_ITEMS && PyDict_Next(o, &pos, &key, &value); i++) {
         visit(key);
         visit(value);
@@ -398,8 +428,10 @@ look_into(PyObject *o)
             visit_dict(o);
         if (base && base != &PyBaseObject_Type && has_position(base))
             visit_words(o, base);
-        else if (base == type && !only_refers(type))
-            return; /* of C code: unknown */
+        else if (base == type && !only_refers(type)) {
+            walk.is_partial |= !never_changes(type); /* of C code: unknown */
+            return;
+        }
         visit_referents(o);
     }
 }
@@ -439,6 +471,7 @@ walk_begin(int frames)
         walk.walk = 1;
     }
     walk.head = walk.tail = 0;
+    walk.is_partial = false;
     walk.h = 0;
     visit_frames(frames);
 }
@@ -460,8 +493,9 @@ near_state(void)
 
 /* ---- the place ---- */
 
+/* `computed`: since the last record, in us of CPU time; more of the contents is looked at then. */
 void
-place_here(Place *place)
+place_here(Place *place, uint64_t computed)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
@@ -472,18 +506,43 @@ place_here(Place *place)
     place->ticks = lanes_place();
     place->fingerprint = hash_stack();
     place->levels = place->ticks ? 0 : PLACE_LEVELS;
+    place->has_contents = place->levels > 0;
+    place->computed = computed;
     if (place->levels) {
         place->state[0] = near_state();
+        contents_here(&place->near, walk.queue, walk.tail, computed);
         walk_begin(MOST_FRAMES);
         for (int level = 1; level < PLACE_LEVELS; level++)
             place->state[level] = walk_to_end_of(level);
+        contents_here(&place->all, walk.queue, walk.tail, computed);
     }
     own_work_end();
     PyErr_Restore(type, value, traceback);
 }
 
+/* The nearest of what is reached from the topmost frame. */
+static bool
+is_near_state(Place *place)
+{
+    if (place->levels == 0)
+        return true;
+    return near_state() == place->state[0] &&
+           (!place->has_contents || contents_are_here(&place->near, walk.queue, walk.tail, place->computed));
+}
+
+static bool
+is_all_state(Place *place)
+{
+    bool is_here = true;
+    if (place->levels)
+        walk_begin(MOST_FRAMES);
+    for (int level = 1; is_here && level < place->levels; level++)
+        is_here = walk_to_end_of(level) == place->state[level];
+    return is_here && (!place->has_contents || contents_are_here(&place->all, walk.queue, walk.tail, place->computed));
+}
+
 bool
-place_is_here(const Place *place)
+place_is_here(Place *place)
 {
     /* There may be no frame, as at the end of the program, when the streams are flushed. */
     _PyInterpreterFrame *top = compat_top_frame(core.tstate);
@@ -492,14 +551,22 @@ place_is_here(const Place *place)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     own_work_begin();
-    bool is_here = (place->levels == 0 || near_state() == place->state[0]) && hash_stack() == place->fingerprint;
-    if (is_here && place->levels)
-        walk_begin(MOST_FRAMES);
-    for (int level = 1; is_here && level < place->levels; level++)
-        is_here = walk_to_end_of(level) == place->state[level];
+    bool is_here = is_near_state(place) && hash_stack() == place->fingerprint && is_all_state(place);
     own_work_end();
     PyErr_Restore(type, value, traceback);
     return is_here;
+}
+
+/* Whether all state that the frames can reach is seen: then two places that look the same are the same, and a loop that
+ * comes back to one changes nothing. */
+bool
+place_is_all_visible(void)
+{
+    own_work_begin();
+    walk_begin(MOST_FRAMES);
+    walk_to_end_of(PLACE_LEVELS - 1);
+    own_work_end();
+    return !walk.is_partial && walk.tail < MOST_OBJECTS;
 }
 
 bool

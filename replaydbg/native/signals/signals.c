@@ -25,9 +25,9 @@ static struct {
 /* Whether a handler's place is distinguishable from the program's next passage there: looked at when it comes by again. */
 static struct {
     bool active;
-    uint64_t event;  /* the last one before it */
-    Place place;     /* as the handler left it */
-    uint64_t unsure; /* the first event before which one could not */
+    uint64_t event; /* the last one before it */
+    Place place;    /* as the handler left it */
+    int signum;
 } again;
 #define MOST_FRAMES 1024
 static struct {
@@ -64,6 +64,18 @@ run_handler(int signum, PyObject *frame)
 }
 
 static void
+put_contents(Buf *b, const Place *place)
+{
+    const Contents *each[] = {&place->near, &place->all};
+    buf_varint(b, place->computed);
+    for (int i = 0; i < 2; i++) {
+        buf_varint(b, each[i]->size);
+        buf_varint(b, (uint64_t)each[i]->count);
+        buf_bytes(b, each[i]->chunks, (size_t)each[i]->count * 8);
+    }
+}
+
+static void
 record_between(int signum, const Place *place)
 {
     Buf b = {0};
@@ -72,8 +84,10 @@ record_between(int signum, const Place *place)
     buf_bytes(&b, &place->fingerprint, 8);
     buf_varint(&b, (uint64_t)place->lasti);
     buf_varint(&b, place->ticks);
-    buf_varint(&b, (uint64_t)place->levels);
+    buf_varint(&b, (uint64_t)(place->has_contents ? PLACE_WITH_CONTENTS : place->levels));
     buf_bytes(&b, place->state, (size_t)place->levels * 8);
+    if (place->has_contents)
+        put_contents(&b, place);
     log_append(&event_log, &b);
 }
 
@@ -99,7 +113,7 @@ stub(PyObject *self, PyObject *args)
         return result;
     }
     Place place;
-    place_here(&place);
+    place_here(&place, log_computed());
     record_between(signum, &place);
     return run_handler(signum, frame);
 }
@@ -175,6 +189,7 @@ signals_expect(int signum, const Place *place)
     expected.signum = signum;
     expected.place = *place;
     looks = 0;
+    doubt_begin();
     frames_note();
     if (!lanes_expect_place(place->ticks))
         signals_look();
@@ -198,6 +213,17 @@ signal_inside(Crossing *open)
     cross_keep_raised();
 }
 
+static void
+read_contents(Contents *contents)
+{
+    contents->size = cross_read_number();
+    uint64_t count = cross_read_number();
+    if (count > MOST_CHUNKS || contents->size == 0)
+        diverge("corrupt", NULL, NULL, "a signal cannot be read");
+    contents->count = (int)count;
+    cross_read_raw(contents->chunks, (size_t)count * sizeof *contents->chunks);
+}
+
 void
 signal_between(Crossing *open)
 {
@@ -207,10 +233,18 @@ signal_between(Crossing *open)
     place.lasti = (int)cross_read_number();
     place.ticks = cross_read_number();
     uint64_t levels = cross_read_number();
+    place.has_contents = levels == PLACE_WITH_CONTENTS;
+    if (place.has_contents)
+        levels = PLACE_LEVELS;
     if (levels > PLACE_LEVELS)
         diverge("corrupt", NULL, NULL, "a signal cannot be read");
     place.levels = (int)levels;
     cross_read_raw(place.state, (size_t)levels * sizeof *place.state);
+    if (place.has_contents) {
+        place.computed = cross_read_number();
+        read_contents(&place.near);
+        read_contents(&place.all);
+    }
     cross_expect_signal();
     signals_expect(signum, &place);
 }
@@ -229,23 +263,18 @@ signals_expected_no_more(void)
     return expected.signum;
 }
 
-uint64_t
-signals_unsure(void)
-{
-    return again.unsure;
-}
-
 /* A handler has run, and the program goes on. If it comes by again and nothing seems to have changed, then the
  * fingerprints do not know what this loop changes, and the handler may have run in another round than when it was
  * recorded. It is seen only while the next handler is due already: to look at places for this alone would make objects
  * that the recording did not. */
 static void
-look_again(void)
+look_again(int signum)
 {
-    again.active = !again.unsure && expected.pending;
+    again.active = !signals_unsure() && expected.pending;
     again.event = core.crossings;
+    again.signum = signum;
     if (again.active)
-        place_here(&again.place);
+        place_here(&again.place, expected.place.computed);
 }
 
 static void
@@ -255,7 +284,7 @@ compare_again(void)
         again.active = false;
     else if (core.depth == 0 && place_is_same_instruction(&again.place)) {
         if (place_is_here(&again.place))
-            again.unsure = again.event + 1;
+            doubt_note(again.signum);
         again.active = false;
     }
 }
@@ -298,6 +327,7 @@ watch(PyObject *self, PyObject *args)
     limit_check();
     if (again.active)
         compare_again();
+    uint64_t since = monotonic_ns();
     bool frame_is_wanted = false;
     result = Py_NewRef(Py_None);
     while (result && expected.pending) { /* several may have come at once */
@@ -314,14 +344,17 @@ watch(PyObject *self, PyObject *args)
         bool counted = expected.place.ticks;
         expected.pending = again.active = false;
         signum = expected.signum;
+        doubt_judge(signum, &expected.place);
         signal_delivered();
         Py_SETREF(result, run_handler(signum, frame));
         frames_note();
         if (result && !counted)
-            look_again();
+            look_again(signum);
     }
-    if (!frame_is_wanted)
+    if (!frame_is_wanted) {
         frame_forget(frame);
+        doubt_looked(monotonic_ns() - since);
+    }
     return result;
 }
 
@@ -379,6 +412,7 @@ signal_signal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     PyObject *done = NULL;
     if (c.perform) {
         PyObject *installed = callable ? own_function(&stub_def) : Py_NewRef(args[1]);
+        log_is_timed |= callable;
         done = installed ? set_really(args[0], installed) : NULL;
         Py_XDECREF(installed);
         if (done)

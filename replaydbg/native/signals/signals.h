@@ -2,6 +2,8 @@
  *
  *   signals.c  handlers
  *   places.c   what a place in pure computation is known by
+ *   contents.c the contents of large objects there
+ *   doubt.c    whether a replay has found it for certain
  *   raised.c   signals that the program's C code sends to the process itself
  *   limit.c    how long a replay may compute without asking for anything
  */
@@ -29,9 +31,10 @@ typedef struct {
 } SignalsHooks;
 extern const SignalsHooks signals_hooks;
 
-/* signals.c */
+/* doubt.c */
 /* replay: the event before which a handler's place was ambiguous; 0: none was */
 uint64_t signals_unsure(void);
+void signals_report_unsure(Buf *b);
 
 /* limit.c */
 void limit_begin(uint64_t after, uint64_t between);

@@ -33,6 +33,7 @@ def replay_facts(result: ReplayResult) -> JsonObject:
         "mixed": result.is_mixed,
         "drift": result.drift or None,
         "unsure": result.unsure or None,
+        "unsure_place": result.unsure_place or None,
         "divergence": result.divergence.as_dict() if result.divergence is not None else None,
         "stack": list(result.stack),
         "lines_since_event": result.clock.lines_since_event if result.clock is not None else None,
