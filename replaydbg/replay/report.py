@@ -153,8 +153,8 @@ class ReplayStop:
 def unsure_text(event: int, place: str) -> str:
     """Return that a handler's place was ambiguous, without a full stop."""
     return (
-        f"before event {event}, the handler of {place} may have run in another iteration of a loop than in the recording: "
-        "the program's visible state was the same in several of them"
+        f"before event {event}, the handler of {place} may have run in another iteration of a loop than in the "
+        "recording: the program's visible state was the same in several of them"
     )
 
 

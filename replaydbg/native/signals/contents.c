@@ -152,13 +152,19 @@ hash_words(const Bulk *bulk, Py_ssize_t from, Py_ssize_t to)
 }
 
 static uint64_t
+hash_item(PyObject *o, uint64_t h)
+{
+    return place_hash_quickly(o, &h) ? h : place_hash_simple(o, h, 1);
+}
+
+static uint64_t
 hash_entries(PyObject *dict, Py_ssize_t from, Py_ssize_t to)
 {
     uint64_t h = 0;
     Py_ssize_t at = from;
     PyObject *key, *value;
     while (at < to && PyDict_Next(dict, &at, &key, &value))
-        h = place_hash_simple(value, place_hash_simple(key, h, 0), 1);
+        h = hash_item(value, hash_item(key, h));
     return h;
 }
 
@@ -171,7 +177,7 @@ hash_elements(PyObject *set)
     PyObject *key;
     Py_hash_t hash;
     while (_PySet_NextEntry(set, &at, &key, &hash))
-        sum += place_hash_simple(key, 0, 1);
+        sum += hash_item(key, 0);
     return sum;
 }
 
@@ -194,7 +200,7 @@ hash_chunk(const Bulk *bulk, Py_ssize_t from, Py_ssize_t to)
     switch (bulk->kind) {
     case ITEMS:
         for (Py_ssize_t i = from; i < to; i++)
-            h = place_hash_simple(PySequence_Fast_GET_ITEM(bulk->object, i), h, 1);
+            h = hash_item(PySequence_Fast_GET_ITEM(bulk->object, i), h);
         return h;
     case ENTRIES:
         return hash_entries(bulk->object, from, to);

@@ -35,6 +35,7 @@ place_mix(uint64_t h, uint64_t v)
     h = (h ^ v) * 0x9E3779B97F4A7C15u;
     return h ^ h >> 29;
 }
+bool place_hash_quickly(PyObject *v, uint64_t *h);              /* false: it is another value */
 uint64_t place_hash_simple(PyObject *v, uint64_t h, int depth); /* without its address */
 void place_here(Place *place, uint64_t computed);
 bool place_is_here(Place *place); /* quick where the topmost frame is at another instruction */
@@ -49,6 +50,8 @@ void doubt_note(int signum); /* the handler's place, which is here, was ambiguou
 
 /* signals.c */
 void signals_expect(int signum, const Place *place); /* replay: a handler runs there */
+
+bool signals_are_due(void); /* replay: a handler's place is being looked for */
 
 /* raised.c */
 void raised_prepare(void); /* raised.c */

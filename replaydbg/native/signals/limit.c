@@ -21,6 +21,7 @@
 
 #define LOOK 50000000               /* ns of CPU time between two looks */
 #define GRACE 1000000000u           /* ns for the interpreter to come to a check */
+#define DUE_FACTOR 10               /* a replay that looks for the place of a handler computes so much longer */
 #define WATCH_SIGNAL (SIGRTMAX - 1) /* the one of signals.c: its handler asks limit_is_due() */
 
 static struct {
@@ -60,6 +61,8 @@ look(int signum)
         limit.due = false;
     }
     uint64_t most = limit.after && log_is_read() ? limit.after : limit.between;
+    if (signals_are_due())
+        most *= DUE_FACTOR;
     if (core.followed && limit.after == 0 && log_has_stopped())
         limit.after = 2 * log_cpu_time() + GRACE; /* its program has just been killed, perhaps */
     else if (limit.due) {

@@ -91,6 +91,38 @@ hash_value(PyObject *v, uint64_t *h)
     return true;
 }
 
+/* The commonest values, several times as fast as the rest of this file has it, which must stay as it is: recordings of
+ * earlier versions have its results. */
+bool
+place_hash_quickly(PyObject *v, uint64_t *h)
+{
+    enum { LONG_TEXT = 4096 }; /* its hash is kept, but the program may make a longer one each time */
+    if (PyLong_CheckExact(v)) {
+#if PY_VERSION_HEX >= 0x030C0000
+        if (((PyLongObject *)v)->long_value.lv_tag >= 2 << 3) /* digits */
+            return false;
+        *h = mix(*h, (uint64_t)PyUnstable_Long_CompactValue((PyLongObject *)v));
+#else
+        if (Py_SIZE(v) < -1 || Py_SIZE(v) > 1)
+            return false;
+        *h = mix(*h, (uint64_t)(Py_SIZE(v) * (Py_ssize_t)((PyLongObject *)v)->ob_digit[0]));
+#endif
+        return true;
+    }
+    if (PyUnicode_CheckExact(v) && PyUnicode_GET_LENGTH(v) <= LONG_TEXT) {
+        *h = mix(*h, (uint64_t)PyObject_Hash(v)); /* its seed is recorded */
+        return true;
+    }
+    if (PyFloat_CheckExact(v)) {
+        uint64_t bits;
+        double number = PyFloat_AS_DOUBLE(v);
+        memcpy(&bits, &number, sizeof bits);
+        *h = mix(*h, bits);
+        return true;
+    }
+    return false;
+}
+
 static uint64_t
 hash_type(PyObject *v, uint64_t h)
 {
@@ -157,6 +189,7 @@ static struct {
     uint64_t h;
     int items;       /* still to be visited of the object that is looked into */
     bool is_partial; /* something was met that may change unseen */
+    bool is_quick;   /* not for a place of an earlier version */
 } walk;
 
 /* The number of an object in the order in which this walk has met it: references to the same one are distinguished from what
@@ -186,6 +219,8 @@ visit(PyObject *o)
         walk.h = mix(walk.h, o != NULL);
         return;
     }
+    if (walk.is_quick && place_hash_quickly(o, &walk.h))
+        return;
     if (hash_value(o, &walk.h) && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyByteArray_Check(o))
         return;
     walk.h = hash_type(o, walk.h);
@@ -464,8 +499,9 @@ visit_frames(int most)
 }
 
 static void
-walk_begin(int frames)
+walk_begin(int frames, bool is_quick)
 {
+    walk.is_quick = is_quick;
     if (++walk.walk == 0) {
         memset(walk.seen, 0, sizeof walk.seen);
         walk.walk = 1;
@@ -485,9 +521,9 @@ walk_to_end_of(int level)
 }
 
 static uint64_t
-near_state(void)
+near_state(bool is_quick)
 {
-    walk_begin(1);
+    walk_begin(1, is_quick);
     return walk_to_end_of(0);
 }
 
@@ -509,9 +545,9 @@ place_here(Place *place, uint64_t computed)
     place->has_contents = place->levels > 0;
     place->computed = computed;
     if (place->levels) {
-        place->state[0] = near_state();
+        place->state[0] = near_state(true);
         contents_here(&place->near, walk.queue, walk.tail, computed);
-        walk_begin(MOST_FRAMES);
+        walk_begin(MOST_FRAMES, true);
         for (int level = 1; level < PLACE_LEVELS; level++)
             place->state[level] = walk_to_end_of(level);
         contents_here(&place->all, walk.queue, walk.tail, computed);
@@ -526,7 +562,7 @@ is_near_state(Place *place)
 {
     if (place->levels == 0)
         return true;
-    return near_state() == place->state[0] &&
+    return near_state(place->has_contents) == place->state[0] &&
            (!place->has_contents || contents_are_here(&place->near, walk.queue, walk.tail, place->computed));
 }
 
@@ -535,7 +571,7 @@ is_all_state(Place *place)
 {
     bool is_here = true;
     if (place->levels)
-        walk_begin(MOST_FRAMES);
+        walk_begin(MOST_FRAMES, place->has_contents);
     for (int level = 1; is_here && level < place->levels; level++)
         is_here = walk_to_end_of(level) == place->state[level];
     return is_here && (!place->has_contents || contents_are_here(&place->all, walk.queue, walk.tail, place->computed));
@@ -563,7 +599,7 @@ bool
 place_is_all_visible(void)
 {
     own_work_begin();
-    walk_begin(MOST_FRAMES);
+    walk_begin(MOST_FRAMES, true);
     walk_to_end_of(PLACE_LEVELS - 1);
     own_work_end();
     return !walk.is_partial && walk.tail < MOST_OBJECTS;

@@ -256,6 +256,12 @@ signals_look(void)
     PyErr_SetInterruptEx(watch_signal());
 }
 
+bool
+signals_are_due(void)
+{
+    return expected.pending;
+}
+
 int
 signals_expected_no_more(void)
 {
