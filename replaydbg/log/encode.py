@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from replaydbg.events.values import TypeName
 
-FORMAT = 2
+FORMAT = 3
 """The format number that is written, and the newest that is read. Its history is in format.md."""
 
 MAX_DEPTH = 200

@@ -11,8 +11,11 @@ from tests.harness.replays import run
 from tests.harness.sanitizer import runtime
 
 OLD = sorted((Path(__file__).parents[2] / "fixtures" / "formats").glob("*.rdbg"))
-OUTPUT = {"format-1": "6 225 1795375821.5086193\n"}
-STATUS = {"format-1": 3}
+OUTPUT = {
+    "format-1": "6 225 1795375821.5086193\n",
+    "format-2": "interrupted 2022009\n1795625043.4609513\n",
+}
+STATUS = {"format-1": 3, "format-2": 3}
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
