@@ -20,7 +20,7 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "ends_by_an_except
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     recording = record_file(PROGRAM, tmp_path_factory.mktemp("travel"), status=1)
-    with Session(recording, spacing=0.005) as opened:
+    with Session(recording, spacing=0.001) as opened:
         yield opened
 
 
@@ -167,11 +167,11 @@ def test_back_without_a_breakpoint_goes_to_the_programs_first_line(session: Sess
 def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: Session) -> None:
     generator = random.Random(1)
     counts = session.travel.timeline.counts()
-    assert len(counts) > 2
+    assert len(counts) > 1  # how many depends on the speed of the machine
     for _ in range(5):
         count = generator.randrange(session.index.end // 2, session.index.end)
         found = set()
-        for first in [each for each in counts if each < count][:: len(counts) // 3]:
+        for first in [each for each in counts if each < count][:: max(1, len(counts) // 3)]:
             worker = session.travel.arrived(session.travel.timeline.before(first).clone(), count)  # type: ignore[union-attr]
             top = worker.look().stack[0]
             names = [each.name for each in worker.ask(GetVariables())][:20]
