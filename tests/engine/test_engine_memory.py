@@ -64,7 +64,7 @@ def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monke
     # Long enough that a checkpoint is made on the way, even on a fast machine.
     (tmp_path / "program.py").write_text("for number in range(200_000):\n    number += 1\n")
     recording = record_file(tmp_path / "program.py", tmp_path)
-    with Session(recording, spacing=0.01) as session:
+    with Session(recording, spacing=0.002) as session:
         assert session.here.count == session.index.end
         assert session.travel.is_limited_by == "memory"
     assert has_ended(runners[-1])
