@@ -1,4 +1,4 @@
-"""The limitations of a session: slow seeks, and values that depend on the recursion limit."""
+"""The limitations of a session: slow seeks, and where values may differ from those of the recorded run."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ class Limitations:
 
     def __init__(self, view: ReplayView) -> None:
         self._view = view
+        self.doubt = ""
+        """That a signal handler may have run elsewhere than in the recorded run; empty: there is no doubt."""
 
     @property
     def text(self) -> str:
         """All limitations as one paragraph; empty: there is none."""
-        return " ".join(filter(None, (self._few_checkpoints(), self._recursion)))
+        return " ".join(filter(None, (self.doubt, self._few_checkpoints(), self._recursion)))
 
     @cached_property
     def _recursion(self) -> str:

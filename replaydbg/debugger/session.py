@@ -117,6 +117,7 @@ class Session:
         self.work.begin("replaying", known.total if known is not None else 0)
         if ended is None:
             ended = self.travel.first_pass()
+        self.limitations.doubt = ended.doubt
         ending = ending_of(ended, self.travel.why_it_ends, is_script=self.header.kind == "script")
         self.index: Index = read_index(self.travel.engine, ending)
         """Steps for each event, exceptions, output and hits of the whole run."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
+from replaydbg.replay.report import UNSURE_PLACE, place_in_doubt, unsure_text
 
 EXIT, SIGNAL, END, COMPUTING, FENCE, DRIFT, REFUSED, UNANSWERED, STUCK = (
     "exit",
@@ -198,6 +199,18 @@ class EndReport:
     """The function that was called."""
     detail: str = ""
     """The reason; may be empty."""
+    unsure: int = 0
+    """The event before which a signal handler's place was ambiguous; 0: none was."""
+    unsure_place: Sequence[Any] = ()
+    """The signal's number, and file, line and function of that place; empty: there is none."""
+
+    @property
+    def doubt(self) -> str:
+        """That a signal handler's place was ambiguous, as a sentence; empty: none was."""
+        if not self.unsure:
+            return ""
+        text = unsure_text(self.unsure, place_in_doubt(self.unsure_place))
+        return f"{text[0].upper()}{text[1:]}. Values from then on may differ."
 
     @property
     def reason(self) -> str:
@@ -236,6 +249,8 @@ _OPTIONAL: dict[str, tuple[object, object]] = {
     "written_all": (COUNT, 0),
     "gate": (str, ""),
     "detail": (str, ""),
+    "unsure": (COUNT, 0),
+    "unsure_place": (UNSURE_PLACE, ()),
 }
 """Optional fields of a report of an end: shape and default."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,9 @@ from replaydbg.log.reader import Recording
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.log.soundness import is_sound
 
+UNSURE_PLACE = one_of((), (range(1, 65), (str, COUNT, str)))
+"""The shape of a handler's place in doubt: the signal's number, and file, line and function; or nothing."""
+
 _REPORT = {
     "kind": str,
     "detail": str,
@@ -22,7 +26,7 @@ _REPORT = {
     "lane": COUNT,
     "drift": COUNT,
     "unsure": COUNT,
-    "unsure_place": one_of((), (range(1, 65), (str, COUNT, str))),
+    "unsure_place": UNSURE_PLACE,
     "memory": COUNT,
     "stack": ListOf((str, COUNT, str)),
 }
@@ -215,10 +219,11 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def _unsure_place(report: dict[str, Any]) -> str:
-    if not report["unsure_place"]:
+def place_in_doubt(place: Sequence[Any]) -> str:
+    """Return the signal and the place of `UNSURE_PLACE` for people."""
+    if not place:
         return "a signal"
-    number, (file, line, function) = report["unsure_place"]
+    number, (file, line, function) = place
     return f"signal {_signal_name(number)} in {function} ({file}:{line})"
 
 
@@ -237,7 +242,7 @@ def read_report(data: bytes) -> ReplayStop:
         lane=report["lane"],
         drift=report["drift"],
         unsure=report["unsure"],
-        unsure_place=_unsure_place(report) if report["unsure"] else "",
+        unsure_place=place_in_doubt(report["unsure_place"]) if report["unsure"] else "",
         memory=report["memory"],
         is_mixed=bool(report["mixed"]),
     )

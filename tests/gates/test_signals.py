@@ -260,6 +260,16 @@ def test_a_loop_whose_state_cannot_be_seen_leaves_a_doubt(loop: str, function: s
     assert "may have run in another iteration of a loop" in as_text.stderr
 
 
+def test_questions_about_such_a_run_come_with_the_doubt(tmp_path: Path) -> None:
+    recording = _recorded(f"{_COUNTS_UNSEEN}n = rows()\n", tmp_path)
+
+    why = run([sys.executable, "-m", "replaydbg", "why", str(recording), "n"], cwd=tmp_path, env=_env())
+    debug = run([sys.executable, "-m", "replaydbg", "debug", str(recording)], cwd=tmp_path, env=_env(), stdin=b"quit\n")
+
+    assert "the handler of signal 14 (SIGALRM) in rows (" in why.stderr
+    assert (debug.stdout + debug.stderr).count("the handler of signal 14 (SIGALRM) in rows (") == 1
+
+
 @pytest.mark.parametrize("loop", ["rows", "compressed"])
 def test_a_doubt_is_the_cause_of_a_divergence_that_follows(loop: str, tmp_path: Path) -> None:
     recording = _recorded(f"{_COUNTS_UNSEEN}print({loop}())\n", tmp_path)

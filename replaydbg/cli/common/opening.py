@@ -14,6 +14,7 @@ from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
 
@@ -51,6 +52,7 @@ def opened(
     path = the_store().resolve(name)
     warn_if_foreign(path, name, quiet=quiet)
     # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
+    answers_once = interrupts is None
     interrupts = interrupts or AtOnce()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 
@@ -62,6 +64,8 @@ def opened(
         with progress.cleared():
             session = Session(path, progress=progress, current_source=current_source, memory=most)
         with session, progress.cleared():
+            if answers_once and session.limitations.doubt:  # a prompt shows it itself
+                print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
             yield View(session, screen)
 

@@ -3,6 +3,7 @@
 #include "clock/clock.h"
 #include "crossing/crossing.h"
 #include "engine/inside.h"
+#include "signals/signals.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void
 end_with(const char *kind, int status)
 {
     Buf b = engine_message();
-    report_dict(&b, 7);
+    report_dict(&b, 9);
     report_key(&b, "kind");
     report_text(&b, kind, strlen(kind));
     report_key(&b, "own");
@@ -34,6 +35,10 @@ end_with(const char *kind, int status)
     report_number(&b, (int64_t)stepclock.count);
     report_key(&b, "event");
     report_number(&b, (int64_t)core.crossings);
+    report_key(&b, "unsure");
+    report_number(&b, (int64_t)signals_unsure());
+    report_key(&b, "unsure_place");
+    signals_report_unsure(&b);
     engine_report_written(&b);
     engine_send('E', &b);
 }
