@@ -695,10 +695,11 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
     if (signals_wait)
         clock_hooks.signals_go_on();
     if (what == PyTrace_LINE) {
-        if (listening & LISTEN_LINES)
-            stepclock_line(frame);
+        /* First the tick: where it is preempted, lines of other lanes run before this one, and count before it. */
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
+        if (listening & LISTEN_LINES)
+            stepclock_line(frame);
     }
     else if (what == PyTrace_CALL) {
         if (is_first_call(frame)) {
