@@ -28,7 +28,7 @@ MEMORY_LIMIT = 1 << 30
 
 
 class Checked(NamedTuple):
-    """What a check of a whole recording has read."""
+    """Result of checking a whole recording: how much was read."""
 
     sizes: dict[str, int]
     """The length of each section in bytes."""

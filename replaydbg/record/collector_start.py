@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 
-# What an interpreter of that version has counted when it begins to import `site`: allocations of tracked objects since
-# the last collection of the youngest generation. Measured at the first line of a script, plainly and recorded; builds
+# Count of the youngest generation when an interpreter of that version begins to import `site`: allocations of tracked
+# objects since its last collection. Measured at the first line of a script, plainly and recorded; builds
 # with other built-in modules differ by a few. A wrong value changes where collections come, and nothing else.
 _PLAIN = {(3, 11): 385, (3, 12): 450, (3, 13): 416}
 
@@ -19,6 +19,6 @@ def first_counts(chaos: int | None) -> tuple[int, int, int]:
     """
     if chaos is None:
         return _PLAIN.get(sys.version_info[:2], 0), 0, 0
-    import random  # here: it takes 5 ms, which ordinary recordings need not pay
+    import random  # here: it takes 2 ms, which ordinary recordings need not pay
 
     return random.Random(chaos).randrange(max(1, gc.get_threshold()[0])), 0, 0

@@ -144,8 +144,6 @@ used_by(int who)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
-/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time,
- * a hundred times as much, is read so rarely that it costs nothing. */
 static uint64_t read_at, own;         /* when CPU time was read last, and what it was */
 bool log_is_timed;                    /* a handler may come: each event's time is needed */
 static uint64_t timed_at, read_timed; /* ns, of the last record, and of the last reading; 0: not timed */
@@ -158,6 +156,8 @@ coarse_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time,
+ * a hundred times as much, is read so rarely that it costs nothing. */
 static void
 stamp(LogHeader *h)
 {
