@@ -33,15 +33,16 @@ _REPORT = {
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
-    "call": "The program made a different call than in the recording. Often: an input that replaydbg does not record.",
+    "call": "The program made a different call than in the recording. "
+    "Common cause: an input that replaydbg does not record.",
     "site": "The program made the same call from a different place: the running code is not the recorded code.",
     "arguments": "The program made the call with different arguments. "
-    "Often: an input that replaydbg does not record (an address, an order).",
+    "Common cause: an input that replaydbg does not record (an address, an order).",
     "bytes": "The program wrote different bytes than in the recording. "
-    "Often: an address in a text, or an input that replaydbg does not record.",
+    "Common cause: an address in a text, or an input that replaydbg does not record.",
     "early": "The program ended earlier than in the recording.",
-    "endless": "The replay computes here for much longer than the program ever did between two events. Often: a loop "
-    "that waits for memory that another process writes.",
+    "endless": "The replay computes here for much longer than the program ever did between two events. "
+    "Common cause: a loop that waits for memory that another process writes.",
     "computing": "The program was computing when its recording ended; the replay ends after about as much computation.",
     "shortage": "Memory ran out for a small object when this was recorded, and a replay cannot repeat which "
     "allocation failed.",
@@ -54,13 +55,13 @@ CAUSES = {
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
     "unusable": "The record here does not match what the replay does, although the recording is intact. The cause is "
-    "unknown. Often: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
+    "unknown. Common causes: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
     "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
     "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",
     "thread": "A different thread was running here in the recording.",
     "ticks": "The thread executed more or fewer steps than in the recording. "
-    "Often: an input that replaydbg does not record.",
+    "Common cause: an input that replaydbg does not record.",
     "unanswered": "The edited program needs an input that is not in the recording.",
     "stuck": "The threads of the edited program deadlock, which they did not in the recording.",
     "tools": "The program uses every tracing and monitoring slot of the interpreter, so lines cannot be counted.",
@@ -150,8 +151,8 @@ class ReplayStop:
         if not self.unsure:
             return usual
         # What is usual for this kind would mislead: an iteration more or less explains every difference.
-        begin, _, _ = usual.partition(" Often: ")
-        return f"{begin} Probably: {unsure_text(self.unsure, self.unsure_place)}."
+        begin, _, _ = usual.partition(" Common cause")
+        return f"{begin} Probable cause: {unsure_text(self.unsure, self.unsure_place)}."
 
 
 def unsure_text(event: int, place: str) -> str:
@@ -198,10 +199,10 @@ def waited(name: str, events: int, seconds: float) -> Divergence:
     return Divergence(
         recording=name,
         event=events,
-        recorded="the program went on",
+        recorded="the program continued",
         observed=f"it waited for {seconds:.0f} s without using the processor, at or before this event",
-        cause="The replay waits for something that never happens in it. Often: native code that waits for another "
-        "process.",
+        cause="The replay waits for something that never happens during a replay. Common cause: native code that "
+        "waits for another process.",
         kind="endless",
     )
 
