@@ -226,7 +226,8 @@ class Divergence(ReplaydbgError):
     )
 
     LIKELY_CAUSE = (
-        "The program made a different call than in the recording. Common cause: an input that replaydbg does not record."
+        "The program made a different call than in the recording. "
+        "Common cause: an input that replaydbg does not record."
     )
 
     def __init__(

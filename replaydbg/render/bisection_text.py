@@ -85,7 +85,7 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         since = (
             "first true after" if found.is_monotone else "true after" if is_one_of_some else "permanently true after"
         )
-        since = "true for a while after" if found.healed is not None else since
+        since = "temporarily true after" if found.healed is not None else since
         yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  thread {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:
         yield f"{found.predicate}: already true at {moment_text(found.first)}, where the search begins."
@@ -107,7 +107,7 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         if found.unfit:
             yield f"But it was true at {_moments(found.unfit)}: use --to with that moment, or --linear."
         elif not found.is_exact and not found.note:
-            yield "It may have been true for a while before that: --linear checks every line in between."
+            yield "It may have been temporarily true before that: --linear checks every line in between."
 
 
 def _about(session: Session, culprit: Culprit) -> Iterator[str]:
@@ -155,10 +155,10 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
             f"line{'s' if lines_between != 1 else ''} later."
         )
         if found.passing:
-            yield f"It was true {times} more, each time only for a while: --all lists them."
+            yield f"It was true {times} more, each time only temporarily: --all lists them."
     if found.last_healed is not None:
         yield (
-            f"It was true {times}, each time only for a while; good again the last time after "
+            f"It was true {times}, each time only temporarily; good again the last time after "
             f"{_change_text(session, found.last_healed)}: --all lists them."
         )
     if found.unfit and found.culprit is not None:

@@ -54,8 +54,9 @@ CAUSES = {
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
-    "unusable": "The record here does not match what the replay does, although the recording is intact. The cause is "
-    "unknown. Common causes: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
+    "unusable": "The record here does not match what the replay does, although the recording is intact. "
+    "The cause is unknown. Common causes: an earlier divergence that was not noticed, or a recording by another "
+    "version of replaydbg.",
     "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
     "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",

@@ -128,7 +128,7 @@ def test_what_is_true_in_between_only_may_be_found_at_each_line(tmp_path: Path) 
     with Session(record_file(FOLDER / "changed.py", tmp_path), spacing=10) as session:
         between = predicates.bad_if("number == 20")
         told = list(headline(session, session.run.bisect(between)))
-        assert told[-1].startswith("It may have been true for a while before that: --linear ")
+        assert told[-1].startswith("It may have been temporarily true before that: --linear ")
         assert session.run.bisect(between, linear=True).culprit is not None
         assert len(list(headline(session, session.run.bisect(predicates.bad_if("number == 99"), linear=True)))) == 1
 

@@ -283,7 +283,7 @@ def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsy
 
 def test_the_first_one_of_all_is_told_with_where_it_healed(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--linear")
-    assert "true for a while after" in told.splitlines()[0]
+    assert "temporarily true after" in told.splitlines()[0]
     assert "That was temporary: good again after" in told
     assert "transfers.py:3 move, 1 line later." in told
 
@@ -301,7 +301,7 @@ def test_what_was_never_so_permanent_is_told(transfers: Path, capsys: pytest.Cap
         last = moment_text(thirtieth.moment)
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--permanent")
     assert "no longer true at" in told
-    assert "It was true 30 times, each time only for a while; good again the last time after" in told
+    assert "It was true 30 times, each time only temporarily; good again the last time after" in told
 
 
 @pytest.mark.parametrize("place", ["nowhere", "transfers.py:999", "7", "other.py:3"])
