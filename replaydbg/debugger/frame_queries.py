@@ -41,6 +41,11 @@ class At:
     """None: the one that runs."""
 
 
+def condition_raised(error: str) -> str:
+    """Return the note about a breakpoint's condition that raised: it counts as true."""
+    return f"its condition raised {error}"
+
+
 class Standing(Protocol):
     """A position in a run whose frames can be asked about."""
 
@@ -156,7 +161,7 @@ class FrameQueries:
         except AskFailed as error:
             return f"its condition cannot be evaluated: {error.reason}"
         if result.error is not None:
-            return f"its condition raised {result.error}"
+            return condition_raised(result.error)
         return "" if result.truth else None
 
     def _ask(self, query: Query[A]) -> A:

@@ -131,6 +131,8 @@ class EngineProcess:
                 self.where = self._read(read_where, message, protocol.STOOD)
                 self.count, self.event = self.where.count, self.where.event
                 return self.where
+            elif message.kind == "X":
+                raise EngineLost(f"it ended while something was evaluated: {self._reason(message.payload)}")
             else:
                 ended = self._read(reports.read_ended, message, protocol.ENDED)
                 if ended.kind != reports.DRIFT:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replaydbg.engine.queries import JudgeEachLine
+from replaydbg.engine.queries import EvaluatePassages, JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 6
+VERSION = 7
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -132,6 +132,10 @@ class RunOrder:
     """Whether to report the path of the innermost frame: its instructions, calls and events."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
+    passages: EvaluatePassages | None = None
+    """What to evaluate at each passage of a break."""
+    most_passages: int = 0
+    """The number of passages with a true condition after which to stop at one."""
     watch: Watch | Judged | None = None
     """A value to watch, or a predicate to evaluate, line by line."""
 
@@ -144,5 +148,7 @@ class RunOrder:
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
             for each in self.breaks
         )
+        query = self.passages.encode() if self.passages is not None else b""
+        passages = varint(self.most_passages) + varint(len(query)) + query
         watch = self.watch.encode() if self.watch is not None else varint(0)
-        return head + varint(len(self.breaks)) + breaks + watch
+        return head + varint(len(self.breaks)) + breaks + passages + watch

@@ -344,6 +344,16 @@ class JudgeEachLine(PredicateQuery[None]):
     """`names` or `decided` to find the first line where its names, or a verdict, exist; empty: to find bad lines."""
 
 
+@dataclass(frozen=True, slots=True)
+class EvaluatePassages(Query[None]):
+    """What the core evaluates at each passage of a run's breaks; it gives no answer of its own."""
+
+    tag = "passing"
+    shape = bytes
+    asked: tuple[tuple[str, str], ...]
+    """For each break its condition and an expression to evaluate where that is true; empty: none."""
+
+
 QUERIES: dict[str, type[Query[Any]]] = {
     each.tag: each
     for each in (

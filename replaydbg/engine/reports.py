@@ -85,6 +85,18 @@ class Passages:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatedPassage:
+    """A passage of a break at which its condition was true, or raised."""
+
+    number: int
+    """Of the break in its run, from 1."""
+    count: int
+    lane: int
+    answer: tuple[str, str] | None
+    """What the condition raised (empty: it was true), and the expression's value as text; None: that was too long."""
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The changes that a watch has seen in a run; counts of lines, 0 where there is none."""
 
@@ -166,6 +178,8 @@ class Where:
     """How many frames there are."""
     passages: tuple[Passages, ...]
     """One for each break of the run."""
+    evaluated: tuple[EvaluatedPassage, ...]
+    """Those with a true condition, if one is evaluated."""
     changes: Changes
     """The changes that the watch saw."""
     path: FramePath
@@ -231,6 +245,7 @@ _WHERE = {
     "stack": ListOf(_FRAME),
     "depth": COUNT,
     "breakpoints": ListOf((COUNT, COUNT, COUNT)),
+    "evaluated": ListOf((COUNT, COUNT, COUNT, bytes)),
     "watch": (COUNT, COUNT, COUNT, COUNT, COUNT, range(2)),
     "path": (
         range(2),
@@ -269,6 +284,7 @@ def read_where(payload: bytes) -> Where:
         stack=tuple(_frame(each) for each in fields_read["stack"]),
         depth=fields_read["depth"],
         passages=tuple(Passages(*each) for each in fields_read["breakpoints"]),
+        evaluated=tuple(_evaluated(*each) for each in fields_read["evaluated"]),
         changes=Changes(*fields_read["watch"]),
         path=_path(*fields_read["path"]),
     )
@@ -316,6 +332,11 @@ def end_report(read: Mapping[str, Any]) -> EndReport:
 def _frame(entry: list[Any]) -> Frame:
     file, line, function, first_line, started, last, before, is_generator, unit = entry
     return Frame(file, line, function, first_line, started, last, before, bool(is_generator), unit)
+
+
+def _evaluated(number: int, count: int, lane: int, payload: bytes) -> EvaluatedPassage:
+    answer = tuple(decoded(payload, (str, str), "evaluated passage")) if payload else None
+    return EvaluatedPassage(number, count, lane, answer)
 
 
 def _path(is_cut: int, units: list[int], calls: list[list[int]], events: list[list[int]]) -> FramePath:

@@ -9,12 +9,12 @@ from pathlib import Path
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint, Logged
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
+from replaydbg.debugger.stops.evaluated_passages import Asked, passages_between
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport
-from replaydbg.errors import AskFailed
 
 
 def forward(view: ReplayView, last: int) -> StopFound | None:
@@ -25,9 +25,12 @@ def forward(view: ReplayView, last: int) -> StopFound | None:
     lines = [each for each in points if _may_be_met(view, each)]
     if not lines:
         return found
+    limit = found.count if found is not None else last
+    if any(each.condition for each in lines):
+        return _first_between(view, lines, view.here.count, limit) or found
     worker = view.cursor.clone()
     try:
-        met = _until_one_is_met(view, worker, lines, found.count if found is not None else last)
+        met = _until_one_is_met(view, worker, lines, limit)
         return met if isinstance(met, StopFound) else found
     finally:
         worker.kill()
@@ -107,29 +110,9 @@ def last_passage(view: ReplayView, file: str, line: int, until: int) -> tuple[in
 
 def log(view: ReplayView, file: str, line: int, expression: str, condition: str) -> Iterator[Logged]:
     """Yield what `expression` was at each passage of a line."""
-    worker = view.travel.at(1)
-    place = Break(file=file, line=line)
-    try:
-        while True:
-            where = worker.run(RunOrder(until=view.index.total, breaks=(place,)), idle=view.travel.idle)
-            if isinstance(where, EndReport) or where.why != "break":
-                return
-            view.travel.idle()
-            if condition and view.ask.judge(worker, condition) is None:
-                continue
-            yield Logged(where.count, view.index.moment(where.count), where.lane, _text(view, worker, expression))
-    finally:
-        worker.kill()
-
-
-def _text(view: ReplayView, worker: EngineProcess, expression: str) -> str:
-    try:
-        result = view.ask.evaluate_at(worker, expression)
-    except AskFailed as error:
-        return f"<{error.reason}>"
-    if result.error is not None:
-        return f"<{result.error}>"
-    return result.output + (result.value.text if result.value is not None else "")
+    asked = Asked(Break(file=file, line=line), condition, expression)
+    for each in passages_between(view, [asked], 1, view.index.total):
+        yield Logged(each.count, view.index.moment(each.count), each.lane, each.text)
 
 
 # ---- lines ----
@@ -179,6 +162,19 @@ def _until_one_is_met(
     return None
 
 
+def _asked(points: Sequence[Breakpoint]) -> list[Asked]:
+    return [Asked(place, point.condition) for point, place in zip(points, _breaks(points, 0), strict=True)]
+
+
+def _first_between(view: ReplayView, points: Sequence[Breakpoint], first: int, last: int) -> StopFound | None:
+    """The first one that is met after the line `first` and not after `last`."""
+    filter_ = BreakpointFilter(view, points)
+    for each in passages_between(view, _asked(points), first, last):
+        if not filter_.consumes_ignore(points[each.asked]):
+            return StopFound(each.count, "breakpoint", points[each.asked].number, each.note)
+    return None
+
+
 def _last_between(
     view: ReplayView, filter_: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
 ) -> StopFound | None:
@@ -191,25 +187,10 @@ def _last_between(
         met = zip(plain, where.passages, strict=True)
         found += [StopFound(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
     if careful:
-        for point, passages in _all_between(view, filter_, careful, begin, last):
-            passage = filter_.last(point, passages)
+        met_with_conditions = list(passages_between(view, _asked(careful), begin, last))
+        for number, point in enumerate(careful):
+            hits = [Hit(each.count, each.note) for each in met_with_conditions if each.asked == number]
+            passage = filter_.last(point, hits)
             if passage is not None:
                 found.append(StopFound(passage.count, "breakpoint", point.number, passage.note))
     return max(found, key=lambda each: each.count, default=None)
-
-
-def _all_between(
-    view: ReplayView, filter_: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
-) -> list[tuple[Breakpoint, list[Hit]]]:
-    """The passages of each of `points` whose conditions are true."""
-    found: list[tuple[Breakpoint, list[Hit]]] = [(each, []) for each in points]
-    worker = view.travel.at(begin)
-    try:
-        while (met := _next_met(view, worker, points, last)) and not isinstance(met, EndReport):
-            for point, passages in found:
-                passage = filter_.hit(point, worker) if point in met else None
-                if passage is not None:
-                    passages.append(passage)
-    finally:
-        worker.kill()
-    return found

@@ -1,5 +1,6 @@
 # What the C core lends the probe: see engine_probe() in replaydbg/native/engine/engine.c.
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 builtins: dict[str, Any]
@@ -19,3 +20,12 @@ def stands_at(file: str, line: int, function: str) -> bool:
 
 def judge_lines_by(function: Callable[[], int]) -> None:
     """Call a function before each line from here on; it returns 0 to 2: good, bad, undecided."""
+
+def answer_passages_by(function: Callable[[int], bytes | None]) -> None:
+    """Call a function where a breakpoint is met, with its number, from 1; what it returns is kept for the debugger."""
+
+def names_here(names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return those of `names` that the code which is about to run sees, and its builtins; None: it is not known."""
+
+def run(code: CodeType, names: dict[str, Any]) -> Any:
+    """Evaluate code in a namespace, without an audit event."""

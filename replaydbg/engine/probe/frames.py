@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from replaydbg.engine.probe.value_text import Described
 
 
+def innermost() -> Any:
+    """The program's innermost frame; None: there is none."""
+    frame: Any = sys._getframe()
+    while frame is not None and frame.f_code.co_filename == "<probe>":
+        frame = frame.f_back
+    return frame
+
+
 def frame_of(query: queries.FrameQuery[Any]) -> Any:
     lane = query.lane
     if lane is None:
-        frame: Any = sys._getframe()
-        while frame is not None and frame.f_code.co_filename == "<probe>":
-            frame = frame.f_back
+        frame = innermost()
     else:
         frame = sys._current_frames().get(0x2C0000000000 + lane % 262144 * 4096)
     for _ in range(query.frame):

@@ -1,7 +1,7 @@
 """Load the modules of the probe into a namespace of their own, and answer one query: the script that the core runs.
 
-It gets `modules`, their code by full name; `lent`, the contents of the module `core`; `sys`; `run`, which evaluates
-code in a namespace without an audit event; and `argument`, a query as repr() writes it. It leaves `answer`, the bytes
+It gets `modules`, their code by full name; `lent`, the contents of the module `core`; `sys`; and `argument`, a query
+as repr() writes it. It leaves `answer`, the bytes
 of a plain value in the encoding of docs/reference/format.md.
 """
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     modules: dict[str, CodeType] = {}
     lent: dict[str, Any] = {}
     argument = b""
-
-    def run(code: CodeType, names: dict[str, Any]) -> None: ...
 
 
 PACKAGE = "replaydbg.engine.probe"
@@ -40,7 +38,7 @@ class Loader:
     def load(self, name: str) -> Any:
         """Run a module's code."""
         module = self.add(name)
-        run(modules[name], module.__dict__)
+        lent["run"](modules[name], module.__dict__)
         return module
 
     def add(self, name: str) -> Any:

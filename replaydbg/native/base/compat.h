@@ -336,6 +336,17 @@ compat_levels_to(int *remaining, int wanted)
     return more;
 }
 
+/* Of a local variable, by its kind: it is a comprehension's that is compiled into the function around it. */
+static inline bool
+compat_is_hidden(int kind)
+{
+#ifdef CO_FAST_HIDDEN
+    return kind & CO_FAST_HIDDEN;
+#else
+    return false;
+#endif
+}
+
 /* The limit itself stays what the program has set. */
 static inline CompatRoom
 compat_room_make(PyThreadState *ts)

@@ -112,6 +112,7 @@ const ClockHooks clock_hooks = {
     .raised = engine_raised,
     .own_line = course_line,
     .stands_at = engine_line,
+    .passage = passages_met,
     .take_clock = engine_take_clock,
     .report_uncaught = engine_report_uncaught,
     .signals_go_on = signals_go_on,

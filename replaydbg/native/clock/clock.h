@@ -54,6 +54,7 @@ typedef struct {
     void (*stop)(void); /* before the line runs; may return: then the program goes on */
     bool is_on;
     bool looks;       /* each line is shown to engine_line() */
+    bool asks;        /* where a breakpoint is met, something is evaluated */
     int broken;       /* the breakpoint that was met at this line, from 1; 0: none */
     int fd, steps_fd; /* of the report, of the steps for each event; -1: the replay has no clock */
 } StepClock;
@@ -90,6 +91,7 @@ typedef struct {
     void (*raised)(const Raise *raise);
     void (*own_line)(_PyInterpreterFrame *frame, CodeFacts *facts, int unit); /* if course_is_on */
     bool (*stands_at)(_PyInterpreterFrame *frame);                            /* if stepclock.looks */
+    bool (*passage)(int number); /* of a breakpoint, from 1, if stepclock.asks; true: stand here */
     void (*take_clock)(void);
     void (*report_uncaught)(Buf *b);
     void (*signals_go_on)(void); /* if signals_wait */

@@ -46,7 +46,7 @@ met_breakpoint(int number)
     b->last = stepclock.count;
     if (b->hits++ == 0)
         b->first = stepclock.count;
-    if (b->hits == b->stop_at)
+    if (b->hits == b->stop_at || (stepclock.asks && clock_hooks.passage(number)))
         stepclock.broken = number;
 }
 

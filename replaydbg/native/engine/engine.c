@@ -231,7 +231,7 @@ report_lanes(Buf *b)
 static void
 report_where(Buf *b, const char *why)
 {
-    report_dict(b, 12);
+    report_dict(b, 13);
     report_key(b, "why");
     report_text(b, why, strlen(why));
     report_key(b, "count");
@@ -251,6 +251,7 @@ report_where(Buf *b, const char *why)
     report_key(b, "depth");
     report_number(b, (int64_t)depth_of(report_thread()));
     stepclock_report_breaks(b);
+    passages_report(b);
     watch_report(b);
     path_report(b);
 }
@@ -335,6 +336,11 @@ obey_run(Command *c)
         uint64_t stop_at = number(c);
         c->ok = c->ok && stepclock_add_break(file, function, line, stop_at);
     }
+    uint64_t most = number(c), size = number(c);
+    if (!c->ok || size > (uint64_t)(c->end - c->p) || !passages_begin(c->p, c->p + size, most))
+        return false;
+    c->p += size;
+    stepclock.asks = passages_are_asked();
     if (!watch_begin(c->p, c->end) || !path_begin(is_followed))
         c->ok = false;
     points_begin(event, run.stop, point);
@@ -369,13 +375,8 @@ digest_of(PyObject *self, PyObject *value)
 {
     return PyLong_FromUnsignedLongLong(course_digest(value) >> 4); /* a number that is read as a count */
 }
-static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
-                             {"call_of", judge_call_of, METH_VARARGS, NULL},
-                             {"stands_at", judge_stands_at, METH_VARARGS, NULL},
-                             {"digest_of", digest_of, METH_O, NULL},
-                             {"judge_lines_by", judge_lines_by, METH_O, NULL}};
 
-/* run(code, names): exec() would be heard by audit hooks. */
+/* run(code, names): exec() and eval() would be heard by audit hooks. */
 static PyObject *
 run_code(PyObject *self, PyObject *args)
 {
@@ -384,7 +385,15 @@ run_code(PyObject *self, PyObject *args)
                ? PyEval_EvalCode(code, names, names)
                : NULL;
 }
-static PyMethodDef run_method = {"run", run_code, METH_VARARGS, NULL};
+
+static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
+                             {"call_of", judge_call_of, METH_VARARGS, NULL},
+                             {"stands_at", judge_stands_at, METH_VARARGS, NULL},
+                             {"digest_of", digest_of, METH_O, NULL},
+                             {"judge_lines_by", judge_lines_by, METH_O, NULL},
+                             {"answer_passages_by", passages_answer_by, METH_O, NULL},
+                             {"names_here", passages_names, METH_O, NULL},
+                             {"run", run_code, METH_VARARGS, NULL}};
 
 /* Steals `value`, which may be NULL. */
 static bool
@@ -407,7 +416,6 @@ engine_probe(PyObject *globals, const uint8_t *p, const uint8_t *end)
             return NULL;
     if (!name(globals, "__builtins__", Py_NewRef(builtins)) || !name(globals, "lent", of_core) ||
         !name(globals, "sys", Py_NewRef(sys_module)) || !name(globals, "modules", Py_NewRef(probe_modules)) ||
-        !name(globals, "run", PyCFunction_New(&run_method, NULL)) ||
         !name(globals, "argument", PyBytes_FromStringAndSize((const char *)p, end - p)))
         return NULL;
     PyObject *result = PyEval_EvalCode(probe_loader, globals, globals),
@@ -804,6 +812,7 @@ engine_prepare(PyObject *asked)
     clones_prepare();
     engine_hear_of_crashes();
     arenas_prepare();
+    passages_prepare();
     engine.is_on = true;
     last_line = mmap(NULL, sizeof *last_line, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (last_line == MAP_FAILED)

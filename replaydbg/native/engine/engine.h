@@ -4,6 +4,7 @@
  *   rule.c     where a step ends
  *   watch.c    whether a value has changed
  *   judge.c    what a question says at each line
+ *   passages.c what an expression is where a breakpoint is met
  *   raises.c   the exceptions for the index
  *   lineage.c  what exceptions inherit from
  *   course.c   hashes of the program's own lines
@@ -31,6 +32,9 @@ void course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit);
 
 /* engine.c */
 void engine_raised(const Raise *raise); /* from listen.c */
+
+/* passages.c */
+bool passages_met(int number); /* of a breakpoint, from 1; true: stand here */
 
 /* raises.c */
 void engine_uncaught(PyObject *type, PyObject *value); /* it ends the program */

@@ -57,11 +57,30 @@ void path_event(void); /* one has been consumed */
 void path_report(Buf *b);
 
 /* judge.c */
+typedef struct {
+    CompatRoom room;
+    bool is_heard;
+} Asking;
+Asking asking_begin(void); /* Python that is run from here on is not the program's; its exceptions are to be put aside */
+void asking_end(Asking asking);
+void asking_forget(PyObject **by);
+/* has the probe put the function by which it answers into `by`; false: there is nothing to ask */
+bool asking_prepare(PyObject **by, const uint8_t *p, const uint8_t *end);
+_PyInterpreterFrame *programs_frame(PyThreadState *ts); /* the innermost one that is not the probe's */
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_of(PyObject *self, PyObject *args);
 PyObject *judge_stands_at(PyObject *self, PyObject *args);
 PyObject *judge_lines_by(PyObject *self, PyObject *function);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
+
+/* passages.c */
+void passages_prepare(void);
+/* no query: nothing is evaluated; most: answers after which the run stops */
+bool passages_begin(const uint8_t *p, const uint8_t *end, uint64_t most);
+bool passages_are_asked(void);
+void passages_report(Buf *b); /* a key and its value */
+PyObject *passages_answer_by(PyObject *self, PyObject *function);
+PyObject *passages_names(PyObject *self, PyObject *names);
 
 /* raises.c */
 void raises_prepare(int fd);

@@ -11,23 +11,59 @@
 
 static PyObject *judging;
 
-static CompatRoom
-begin_to_ask(void)
+/* ---- Python of the user's in the program's process ---- */
+
+Asking
+asking_begin(void)
 {
+    PyThreadState *ts = core.tstate;
+    Asking asking = {.is_heard = ts->tracing == 0}; /* not within a callback, where the interpreter is deaf */
     own_work_begin();
     set_diverting(true);
     core.ground = core.depth;
-    return compat_room_make(core.tstate);
+    asking.room = compat_room_make(ts);
+    if (asking.is_heard)
+        PyThreadState_EnterTracing(ts);
+    return asking;
 }
 
-static void
-end_asking(CompatRoom room)
+void
+asking_end(Asking asking)
 {
-    compat_room_end(core.tstate, room);
+    if (asking.is_heard)
+        PyThreadState_LeaveTracing(core.tstate);
+    compat_room_end(core.tstate, asking.room);
     core.ground = 0;
     set_diverting(false);
     own_work_end();
 }
+
+/* `by` is a function of an earlier order, or NULL. */
+void
+asking_forget(PyObject **by)
+{
+    if (*by == NULL)
+        return;
+    Asking asking = asking_begin();
+    Py_CLEAR(*by);
+    asking_end(asking);
+}
+
+bool
+asking_prepare(PyObject **by, const uint8_t *p, const uint8_t *end)
+{
+    Asking asking = asking_begin();
+    PyObject *type, *value, *traceback, *globals = PyDict_New();
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_CLEAR(*by);
+    engine_probe(globals, p, end);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    asking_end(asking);
+    return *by != NULL;
+}
+
+/* ---- the question ---- */
 
 /* judge_lines_by(function): what the probe answers by. */
 PyObject *
@@ -40,15 +76,7 @@ judge_lines_by(PyObject *self, PyObject *function)
 bool
 judge_begin(const uint8_t *p, const uint8_t *end)
 {
-    CompatRoom room = begin_to_ask();
-    PyObject *type, *value, *traceback, *globals = PyDict_New();
-    PyErr_Fetch(&type, &value, &traceback);
-    Py_CLEAR(judging);
-    engine_probe(globals, p, end);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
-    end_asking(room);
-    return judging != NULL;
+    return asking_prepare(&judging, p, end);
 }
 
 uint64_t
@@ -56,19 +84,13 @@ judge(uint64_t before)
 {
     enum { GOOD, BAD, UNDECIDED };
     PyObject *type, *value, *traceback;
-    PyThreadState *ts = core.tstate;
-    bool is_heard = ts->tracing == 0; /* not within a callback, where the interpreter is deaf */
     PyErr_Fetch(&type, &value, &traceback);
-    CompatRoom room = begin_to_ask();
-    if (is_heard)
-        PyThreadState_EnterTracing(ts);
+    Asking asking = asking_begin();
     PyObject *said = PyObject_CallNoArgs(judging);
     long verdict = said ? PyLong_AsLong(said) : UNDECIDED;
     Py_XDECREF(said);
-    if (is_heard)
-        PyThreadState_LeaveTracing(ts);
     PyErr_Clear();
-    end_asking(room);
+    asking_end(asking);
     PyErr_Restore(type, value, traceback);
     return verdict == BAD || verdict == GOOD ? (uint64_t)verdict + 1 : before ? before : GOOD + 1;
 }
@@ -104,7 +126,7 @@ call_on_stack(_PyInterpreterFrame *frame, Call call)
     return frame;
 }
 
-static _PyInterpreterFrame *
+_PyInterpreterFrame *
 programs_frame(PyThreadState *ts)
 {
     _PyInterpreterFrame *frame = compat_top_frame(ts);

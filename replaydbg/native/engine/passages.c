@@ -1,0 +1,165 @@
+/* Expressions of the user's that are evaluated where breakpoints are met: conditions, and values that are logged. Python
+ * is run for them in the program's own process, so it must not change what it looks at: code of the program is refused
+ * meanwhile, and C code that changes something is by the probe (replaydbg/engine/probe/passages.py). Where something is
+ * refused the process stands, and the debugger asks a copy, which takes a thousand times as long. */
+#include "base/core.h"
+#include "code/code.h"
+#include "engine/inside.h"
+#include "memory/memory.h"
+
+/* Bytes after which a run stops; a message has room for 64 MB, and one answer is shorter than that. */
+#define MOST_FOUND (4u << 20)
+
+static PyObject *asked; /* by number of the breakpoint, from 1: None, or an answer as bytes */
+static struct {
+    Buf buf; /* what was found: apart, since the program's own memory is to stay as it is */
+    uint64_t used, most;
+    bool is_refused; /* the last one: a copy is to be asked */
+} found;
+
+void
+passages_prepare(void)
+{
+    found.buf = (Buf){.data = memory_apart(2 * MOST_FOUND), .size = 2 * MOST_FOUND, .is_fixed = true};
+}
+
+/* answer_passages_by(function): what the probe answers by. */
+PyObject *
+passages_answer_by(PyObject *self, PyObject *function)
+{
+    Py_XSETREF(asked, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+bool
+passages_begin(const uint8_t *p, const uint8_t *end, uint64_t most)
+{
+    found.used = 0;
+    found.buf.used = 0;
+    found.most = most;
+    if (p == end) {
+        asking_forget(&asked);
+        return true;
+    }
+    return asking_prepare(&asked, p, end);
+}
+
+bool
+passages_are_asked(void)
+{
+    return asked != NULL;
+}
+
+/* No bytes: it was refused. */
+static void
+keep(int number, PyObject *answer)
+{
+    size_t size = (size_t)PyBytes_GET_SIZE(answer);
+    found.is_refused |= size == 0 || size >= MOST_FOUND;
+    report_list(&found.buf, 4);
+    report_number(&found.buf, number);
+    report_number(&found.buf, (int64_t)stepclock.count);
+    report_number(&found.buf, core.lane);
+    buf_byte(&found.buf, TAG_BYTES);
+    buf_str(&found.buf, found.is_refused ? "" : PyBytes_AS_STRING(answer), found.is_refused ? 0 : size);
+    found.used++;
+}
+
+static bool
+is_named(PyCodeObject *code, const char *file)
+{
+    return PyUnicode_CompareWithASCIIString(code->co_filename, file) == 0;
+}
+
+/* In place of the interpreter's function that runs a frame. An exception before the first instruction ends the frame as
+ * one of its own would. A generator that waits would be given it where it waits, and handle it: the guards let none be
+ * resumed. */
+static PyObject *
+refuse_program(PyThreadState *ts, _PyInterpreterFrame *frame, int throwflag)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    if (!is_named(code, "<probe>") && !is_named(code, "<expression>")) {
+        found.is_refused = true;
+        if (frame->owner == FRAME_OWNED_BY_GENERATOR)
+            leave_process(0);
+        if (!throwflag)
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+        throwflag = 1;
+    }
+    return _PyEval_EvalFrameDefault(ts, frame, throwflag);
+}
+
+/* Returns whether the run is to stop here: a copy is to be asked, or as much was found as was wanted. */
+bool
+passages_met(int number)
+{
+    PyObject *type, *value, *traceback;
+    if (asked == NULL)
+        return false;
+    PyErr_Fetch(&type, &value, &traceback);
+    Asking asking = asking_begin();
+    _PyFrameEvalFunction runs = core.tstate->interp->eval_frame;
+    core.tstate->interp->eval_frame = refuse_program;
+    found.is_refused = false;
+    PyObject *at = PyLong_FromLong(number), *answer = at ? PyObject_CallOneArg(asked, at) : NULL;
+    if (answer == NULL || found.is_refused) /* who was refused may have been caught */
+        Py_XSETREF(answer, PyBytes_FromStringAndSize("", 0));
+    if (answer && PyBytes_Check(answer))
+        keep(number, answer);
+    Py_XDECREF(answer);
+    Py_XDECREF(at);
+    PyErr_Clear();
+    core.tstate->interp->eval_frame = runs;
+    asking_end(asking);
+    PyErr_Restore(type, value, traceback);
+    return found.is_refused || found.used >= found.most || found.buf.used > MOST_FOUND;
+}
+
+void
+passages_report(Buf *b)
+{
+    report_key(b, "evaluated");
+    report_list(b, found.used);
+    buf_bytes(b, found.buf.data, found.buf.used);
+}
+
+/* ---- the names that code sees ---- */
+
+/* Borrowed; NULL: it has no such variable, or not now. */
+static PyObject *
+local_named(_PyInterpreterFrame *frame, PyObject *name)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    for (int i = 0; i < code->co_nlocalsplus; i++) {
+        int kind = _PyLocals_GetKind(code->co_localspluskinds, i);
+        PyObject *value = frame->localsplus[i];
+        if (compat_is_hidden(kind) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
+            continue;
+        return value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) ? PyCell_GET(value) : value;
+    }
+    return frame->f_locals && frame->f_locals != frame->f_globals ? PyDict_GetItemWithError(frame->f_locals, name) : NULL;
+}
+
+/* names_here(names): a dictionary of those of them that the code which is about to run sees, and of its builtins; None:
+ * that is not known without a frame object, which the program might find. */
+PyObject *
+passages_names(PyObject *self, PyObject *names)
+{
+    _PyInterpreterFrame *frame = programs_frame(PyThreadState_Get());
+    if (frame == NULL || (frame->f_locals && !PyDict_CheckExact(frame->f_locals)) || !PyTuple_CheckExact(names))
+        Py_RETURN_NONE;
+    PyObject *seen = PyDict_New();
+    if (seen == NULL || PyDict_SetItemString(seen, "__builtins__", frame->f_builtins) < 0)
+        goto failed;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = local_named(frame, name);
+        if (value == NULL)
+            value = PyDict_GetItemWithError(frame->f_globals, name);
+        if (value ? PyDict_SetItem(seen, name, value) < 0 : PyErr_Occurred() != NULL)
+            goto failed;
+    }
+    return seen;
+failed:
+    Py_XDECREF(seen);
+    return NULL;
+}
