@@ -105,8 +105,8 @@ int ticks_off(void);
 void ticks_slice(uint64_t slice); /* the handler's last act: ticks until it is called again */
 void ticks_event(void);           /* an event has been recorded, or consumed; or lanes have switched */
 uint64_t ticks_since(void);       /* then */
-void ticks_crossing(void);        /* from cross.c */
-extern bool ticks_are_counted;
+void ticks_crossing(void);        /* the crossing that is due */
+extern bool ticks_are_counted, ticks_crossing_is_due;
 extern bool ticks_slice_is_over; /* another thread may say so: then the slice is used up at the next tick; atomic */
 void ticks_load(uint64_t slice, int fd); /* only in tests: what is reported, and where */
 void ticks_begin(void);

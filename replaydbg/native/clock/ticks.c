@@ -14,7 +14,7 @@ static int report_fd = -1;
 bool ticks_are_reported;
 static Buf reported;
 
-bool ticks_are_counted, ticks_slice_is_over;
+bool ticks_are_counted, ticks_slice_is_over, ticks_crossing_is_due;
 
 static inline void
 count(void)
@@ -24,11 +24,15 @@ count(void)
         ticks.used_up();
 }
 
-/* A crossing ticks when it has ended: C code may cross again and again without a call or a jump of Python's. */
+/* A crossing ticks when it has ended: C code may cross again and again without a call or a jump of Python's. Another
+ * lane may continue then. So it ticks only when its gate has done all that belongs to it: filled the buffer, put the
+ * descriptor in its place, shown what was written. */
 void
 ticks_crossing(void)
 {
-    count();
+    ticks_crossing_is_due = false;
+    if (ticks_are_counted)
+        count();
 }
 
 void
@@ -39,6 +43,8 @@ ticks_tick(_PyInterpreterFrame *frame)
     CodeFacts *facts = code_facts(compat_frame_code(frame));
     if (facts->is_importers)
         return;
+    if (ticks_crossing_is_due)
+        ticks_crossing();
     if (trace_is_on)
         trace_tick(frame, facts);
     count();

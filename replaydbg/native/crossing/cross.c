@@ -130,6 +130,7 @@ cross_state_swap(CrossState *leaves, const CrossState *comes)
 void
 cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    cross_settle(); /* of one that the same gate has made before */
     shared_crossing(true, g->flags);
     if (core.depth++ == 0)
         /* else it makes an exception */
@@ -198,7 +199,7 @@ cross_end(Crossing *c, PyObject *result)
         draws_crossed(c->gate);
     work_end();
     if (ticks_are_counted && core.depth == 0)
-        ticks_crossing();
+        ticks_crossing_is_due = true;
     if (__builtin_expect(engine.point_is_due, 0) && core.depth == 0)
         crossing_hooks.stand_at_point();
     return result;

@@ -4,7 +4,9 @@
  *     Crossing c;
  *     cross_begin(&c, gate, self, args, nargs, kwnames);
  *     PyObject *result = c.perform ? gate_call_original(...) : NULL;
- *     return cross_end(&c, result);
+ *     result = cross_end(&c, result);
+ *     ...             // what else is made of it, in a replay perhaps
+ *     cross_settle(); // in a slot of a type; a gate's trampoline does it
  *
  *   cross.c    its begin and its end
  *   record.c   it is recorded
@@ -264,6 +266,15 @@ void warned_again(int kind, Crossing *c, PyObject *recorded); /* an exception ma
 extern const HandlerEntry gate_handlers[];
 
 /* ---- asked at each crossing ---- */
+
+/* The last act of a gate: the program sees all that came of its crossing, and another lane may continue. */
+static inline void
+cross_settle(void)
+{
+    if (__builtin_expect(ticks_crossing_is_due, 0) && core.depth == 0)
+        ticks_crossing();
+}
+
 static inline bool
 gate_passes(void)
 {

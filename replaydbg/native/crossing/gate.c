@@ -23,9 +23,10 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     if (gate_passes() && !(g->flags & GATE_ALWAYS))
         return gate_call_original(g, self, args, nargs, kwnames);
     PyObject *result;
-    if (__builtin_expect(core.lenient, 0) && crossing_hooks.answers_data(g, self, args, nargs, kwnames, &result))
-        return result;
-    return g->handler(g, self, args, nargs, kwnames);
+    if (!__builtin_expect(core.lenient, 0) || !crossing_hooks.answers_data(g, self, args, nargs, kwnames, &result))
+        result = g->handler(g, self, args, nargs, kwnames);
+    cross_settle();
+    return result;
 }
 
 /* ---- one trampoline for each gate ---- */

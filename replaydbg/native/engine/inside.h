@@ -61,7 +61,8 @@ typedef struct {
     CompatRoom room;
     bool is_heard;
 } Asking;
-Asking asking_begin(void); /* Python that is run from here on is not the program's; its exceptions are to be put aside */
+Asking
+asking_begin(void); /* Python that is run from here on is not the program's; its exceptions are to be put aside */
 void asking_end(Asking asking);
 void asking_forget(PyObject **by);
 /* has the probe put the function by which it answers into `by`; false: there is nothing to ask */

@@ -137,7 +137,8 @@ local_named(_PyInterpreterFrame *frame, PyObject *name)
             continue;
         return value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) ? PyCell_GET(value) : value;
     }
-    return frame->f_locals && frame->f_locals != frame->f_globals ? PyDict_GetItemWithError(frame->f_locals, name) : NULL;
+    return frame->f_locals && frame->f_locals != frame->f_globals ? PyDict_GetItemWithError(frame->f_locals, name)
+                                                                  : NULL;
 }
 
 /* names_here(names): a dictionary of those of them that the code which is about to run sees, and of its builtins; None:

@@ -143,16 +143,17 @@ scandir_next(PyObject *self)
     if (c.perform && entry == NULL && !PyErr_Occurred())
         entry = Py_NewRef(Py_None); /* exhausted */
     entry = cross_end(&c, entry);
-    if (entry != Py_None)
-        return entry;
-    Py_DECREF(entry);
-    if (replayed) {
+    bool has_ended = entry == Py_None;
+    if (has_ended)
+        Py_CLEAR(entry);
+    if (has_ended && replayed) {
         own_work_begin();
         PyObject *closed = PyObject_CallMethod(self, "close", NULL);
         Py_XDECREF(closed);
         own_work_end();
     }
-    return NULL;
+    cross_settle();
+    return entry;
 }
 
 void

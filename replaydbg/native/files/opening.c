@@ -200,6 +200,7 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     }
     Py_XDECREF(path);
     Py_XDECREF(mode);
+    cross_settle();
     return rc;
 }
 

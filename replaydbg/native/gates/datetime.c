@@ -156,6 +156,7 @@ seed_anew(PyObject *self, PyObject *args, PyObject *kwds)
     }
     PyObject *done = random_seed(seed_gate, self, NULL, 0, NULL);
     Py_XDECREF(done);
+    cross_settle();
     return done ? 0 : -1;
 }
 

@@ -68,6 +68,7 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
             rc = init_with_fields(self, fields);
     }
     Py_XDECREF(fields);
+    cross_settle();
     return rc;
 }
 

@@ -168,6 +168,7 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         Py_CLEAR(epoll);
     Py_XDECREF(outcome);
     own_work_gives(epoll);
+    cross_settle();
     return epoll;
 }
 
@@ -234,6 +235,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
     semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3]);
     Py_DECREF(fields);
+    cross_settle();
     return semlock;
 }
 

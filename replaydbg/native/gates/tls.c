@@ -339,6 +339,7 @@ session_compare(PyObject *left, PyObject *right, int op)
     if (result == Py_None)
         Py_SETREF(result, Py_NewRef(Py_NotImplemented));
     Py_DECREF(which);
+    cross_settle();
     return result;
 }
 

@@ -10,6 +10,7 @@ typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
 uint64_t shared_file(int fd);
 uint8_t *shared_map_data(PyObject *map, size_t *size);
+void shared_map_move_descriptor(PyObject *map, int (*move)(int fd));
 void shared_map_extend(PyObject *map, size_t at, const uint8_t *data, size_t n);
 int shared_descriptor(uint64_t file);
 void shared_map_gone(PyObject *map);

@@ -120,6 +120,8 @@ map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, ui
     own_work_end();
     if (fd >= 0)
         close(fd);
+    if (map) /* it has a descriptor of its own, with the lowest number that was free */
+        shared_map_move_descriptor(map, move_high);
     return map;
 }
 
@@ -217,6 +219,7 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     }
     Py_XDECREF(outcome);
     own_work_gives(map);
+    cross_settle();
     return map;
 }
 

@@ -178,6 +178,13 @@ shared_map_data(PyObject *object, size_t *size)
     return map->data;
 }
 
+void
+shared_map_move_descriptor(PyObject *object, int (*move)(int fd))
+{
+    MapObject *map = (MapObject *)object;
+    map->fd = move(map->fd);
+}
+
 /* Replay: by the descriptor, since the map may be one that can only be read. */
 void
 shared_map_extend(PyObject *object, size_t at, const uint8_t *data, size_t n)
