@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from flask import Flask, g, jsonify, render_template_string, request, session
+from flask import Flask, g, jsonify, make_response, render_template_string, request, session
 
 app = Flask(__name__)
 app.secret_key = os.urandom(16)
@@ -65,8 +65,10 @@ def wrong():
 
 @app.get("/end")
 def end():
-    os.kill(os.getpid(), signal.SIGINT)
-    return "ends"
+    response = make_response("ends")
+    # Only when it has been written: threads of this server end with the program.
+    response.call_on_close(lambda: os.kill(os.getpid(), signal.SIGINT))
+    return response
 
 
 app.run("127.0.0.1", int(sys.argv[1]), threaded=True)
