@@ -367,7 +367,7 @@ cross_at_end(void)
 bool
 cross_ends_unannounced(void)
 {
-    return cross_at_end() && exit_code_seen < 0;
+    return cross_at_end() && exit_code_seen < 0 && !armed;
 }
 
 /* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over.

@@ -1,0 +1,38 @@
+"""Signals that C code of the program sends to its own process, where the program handles them."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import tool
+from tests.harness.replays import Outcome, passed_on, run
+
+pytestmark = pytest.mark.slow
+
+_C_CODE = "x = 1\nimport ctypes, os, signal\nlibrary = ctypes.CDLL(None)\n"
+_RAISES = "getattr(library, 'raise')"
+
+
+def test_a_signal_whose_handler_is_due_does_not_end_it(tmp_path: Path) -> None:
+    program = f"signal.signal(10, lambda *_: None)\n{_RAISES}(10)\nctypes.string_at(0)\n"
+    (tmp_path / "program.py").write_text(_C_CODE + program)
+    _record(tmp_path, "program.py")
+
+    replayed = _tool(tmp_path, "replay", "r.rdbg")
+
+    assert replayed.status in (-signal.SIGSEGV, 128 + signal.SIGSEGV), replayed.stderr
+
+
+def _record(directory: Path, *argv: str) -> Outcome:
+    return run(tool.record(sys.executable, directory / "r.rdbg", list(argv)), cwd=directory, env=_env())
+
+
+def _tool(directory: Path, *args: str) -> Outcome:
+    return run([sys.executable, "-m", "replaydbg", *args], cwd=directory, env=_env())
+
+
+def _env() -> dict[str, str]:
+    return {**passed_on(), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
