@@ -48,6 +48,12 @@ same_pid(void)
     return root;
 }
 
+pid_t
+clones_pid(void)
+{
+    return engine.is_on ? root : 0;
+}
+
 void *
 clones_getpid(void)
 {

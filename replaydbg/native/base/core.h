@@ -180,6 +180,7 @@ void clones_prepare(void);
 pid_t clone_bare(unsigned long flags); /* as fork(), of which the program sees nothing */
 pid_t clone_here(void);                /* the same, of a process of the debugger's */
 void clone_begin(void);                /* in the clone */
+pid_t clones_pid(void);                /* what a copy believes to be; 0: there are none */
 void *clones_getpid(void);             /* what getpid() is in a copy; NULL: there are none */
 void clones_library_loaded(void);      /* an extension module is new, or the first lane begins */
 

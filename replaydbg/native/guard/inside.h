@@ -37,7 +37,7 @@ typedef enum {
     ASKS_PROCESS,     /* prctl: the options in prctl_options */
     UNIX_PAIR,        /* socketpair: of the family AF_UNIX */
     NEW_THREAD,       /* clone: as pthread_create() calls it */
-    ITSELF,           /* the first argument is this process */
+    ITSELF,           /* the first argument is this process; for its copies refused.c answers */
     ITSELF_OR_ZERO,   /* the same; zero means this process, too */
     OWN_PRIORITY,     /* setpriority(PRIO_PROCESS, this process) */
     OWN_IO_PRIORITY,  /* ioprio_set(IOPRIO_WHO_PROCESS, this process) */

@@ -72,6 +72,25 @@ handle(const ucontext_t *context)
     return 0;
 }
 
+/* A copy of a process of the debugger has another number than the one that the filter knows as its own. */
+static bool
+is_signal_to_itself(const siginfo_t *info, const ucontext_t *context)
+{
+    static const int calls[] = {__NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (calls[i] == info->si_syscall)
+            return info->si_arch == THIS_ARCH && engine.is_on && (pid_t)argument(context, 0) == getpid();
+    return false;
+}
+
+static int64_t
+send_signal(const siginfo_t *info, const ucontext_t *context)
+{
+    long result = syscall(info->si_syscall, argument(context, 0), argument(context, 1), argument(context, 2),
+                          argument(context, 3), 0, own_token());
+    return result < 0 ? -errno : result;
+}
+
 /* Reads a path where the program says it is, page by page: what follows its end may be unmapped. The kernel looks
  * whether that is readable, as it copies it into a pipe. Returns its length. */
 static size_t
@@ -148,6 +167,8 @@ refused(int signum, siginfo_t *info, void *context)
     }
     else if (info->si_arch == THIS_ARCH && info->si_syscall == __NR_rt_sigaction)
         set_result(context, handle(context));
+    else if (is_signal_to_itself(info, context))
+        set_result(context, send_signal(info, context));
     else if (info->si_arch == THIS_ARCH && info->si_syscall == __NR_exit_group)
         process_ends((int)argument(context, 0));
     else {

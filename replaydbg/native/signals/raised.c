@@ -64,10 +64,12 @@ os_getpid(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 const HandlerEntry raised_handlers[] = {{"os_getpid", os_getpid}, {NULL, NULL}};
 
+/* A copy of a process of the debugger believes that it is the first one. */
 static pid_t
 today(pid_t pid)
 {
-    return core.mode == REPLAY && pid > 0 && pid == recorded_pid ? getpid() : pid;
+    bool is_own = core.mode == REPLAY && pid > 0 && (pid == recorded_pid || pid == clones_pid());
+    return is_own ? getpid() : pid;
 }
 
 static int
