@@ -8,6 +8,9 @@ from replaydbg.debugger.first_pass.run_index import RunEnding
 from replaydbg.engine.reports import COMPUTING, END, EXIT, SIGNAL, STUCK, UNANSWERED, EndReport
 from replaydbg.replay.result import COMPUTING as STILL_COMPUTING
 
+_SENT = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM)
+"""Signals that end a program but are no crash: they are sent to it."""
+
 MOST_WRITTEN = 300
 """Bytes of what a changed run wrote that are shown: the last."""
 
@@ -25,7 +28,8 @@ def how_it_ended(ended: EndReport, why: str) -> str:
         status = ended.status
         return "the program ended" if status == 0 else f"the program ended with status {status}"
     if kind == SIGNAL:
-        return f"the program crashed: {_name(ended.status)}"
+        name = _name(ended.status)
+        return f"the program was killed by {name}" if ended.status in _SENT else f"the program crashed: {name}"
     if kind == COMPUTING or (kind == END and not ended.detail):
         text = f"the recording ends here: {why}" if why else "the recording ends here, before the program did"
         return text + STILL_COMPUTING if kind == COMPUTING else text

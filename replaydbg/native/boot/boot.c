@@ -386,16 +386,6 @@ run_script(const char *filename)
     return rc;
 }
 
-_Noreturn static void
-end_by_interrupt(void)
-{
-    process_has_ended(128 + SIGINT, NULL);
-    set_mode(OBSERVE);
-    signal(SIGINT, SIG_DFL);
-    kill(getpid(), SIGINT);
-    exit(128 + SIGINT);
-}
-
 static void
 put_first(const wchar_t *path0)
 {
@@ -471,13 +461,14 @@ run_program(Start start)
     if (start.target)
         *start.target = start.what;
     on_exit(process_has_ended, NULL);
+    Py_AtExit(signals_interpreter_has_ended);
     if (start.filename) {
         code = go_on_interactively(run_script(start.filename) < 0);
         compat_main_not_running(core.tstate);
         if (Py_FinalizeEx() < 0)
             code = 120;
         if (core.interrupted)
-            end_by_interrupt();
+            process_ends_by_interrupt();
     }
     else {
         compat_main_not_running(core.tstate);
@@ -583,6 +574,7 @@ boot_program(const char *boot_file, int boot_fd)
         outcome_prepare(boot) < 0 || (!recording && open_for_replay(boot) < 0))
         return -1;
     if (!recording) {
+        crashes_prepare();
         streams_open();
         limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));
         if (fence_raise(boot) < 0)

@@ -158,6 +158,8 @@ const FilesHooks files_hooks = {
 const SignalsHooks signals_hooks = {
     .handler_is_late = lenient_handler_is_late,
     .ends_here = engine_ends_here,
+    .is_interrupted = process_ends_by_interrupt,
+    .is_killed = process_is_killed,
 };
 
 const LibcHooks libc_hooks = {

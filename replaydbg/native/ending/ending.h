@@ -2,6 +2,7 @@
  *
  *   outcome.c     the exception, and what is asked of it then
  *   exit.c        the end of the process
+ *   killed.c      its end by a signal
  *   divergence.c  the report of a divergence
  */
 #ifndef REPLAYDBG_ENDING_H
@@ -20,6 +21,12 @@ void ending_report(void);          /* to the launcher, once */
 void process_has_ended(int status, void *unused); /* of on_exit() */
 /* somebody else than the core ends it, at once: exit() as its last act, or _exit() of C code */
 _Noreturn void process_ends(int status);
+extern bool process_end_is_reported; /* by process_has_ended() or process_is_killed() */
+
+/* killed.c */
+void process_is_killed(int signum);             /* this signal is about to end it, which its caller then does */
+_Noreturn void process_ends_by_interrupt(void); /* KeyboardInterrupt has ended the program */
+void crashes_prepare(void);                     /* replay: what is counted is reported at a crash, too */
 
 /* divergence.c */
 _Noreturn void report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail);

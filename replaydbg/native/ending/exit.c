@@ -6,12 +6,12 @@
 #include "engine/engine.h"
 #include "files/files.h"
 
-static bool has_ended;
+bool process_end_is_reported;
 
 void
 process_has_ended(int status, void *unused)
 {
-    has_ended = true;
+    process_end_is_reported = true;
     core.tstate = NULL;
     if (engine.diverting)
         engine_exit(status);
@@ -31,7 +31,7 @@ process_has_ended(int status, void *unused)
 _Noreturn void
 process_ends(int status)
 {
-    if (!has_ended)
+    if (!process_end_is_reported)
         process_has_ended(status, NULL);
     leave_process(status);
 }

@@ -1,11 +1,10 @@
-/* How a process of the engine ends: the program's exit, a crash of its C code, and a diversion that cannot answer. */
+/* How a process of the engine ends: the program's exit, a signal, and a diversion that cannot answer. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "crossing/crossing.h"
 #include "engine/inside.h"
 #include "signals/signals.h"
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,10 +83,9 @@ engine_outcome(Gate *gate)
     return NULL;
 }
 
-/* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this
- * one, which is called if it raises the signal again. */
+/* C code has crashed, perhaps as it did when it was recorded, or has sent the signal to the process. */
 void
-engine_crashed(int signum)
+engine_is_killed(int signum)
 {
     char text[80];
     if (engine.diverting) {
@@ -97,18 +95,6 @@ engine_crashed(int signum)
     clocks_report();
     end_with("signal", signum);
     leave_process(128 + signum);
-}
-
-void
-engine_hear_of_crashes(void)
-{
-    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    static char stack[1 << 18];
-    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction action = {.sa_handler = engine_crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
-    sigaltstack(&own, NULL);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        sigaction(signals[i], &action, NULL);
 }
 
 /* ---- crossings in a diversion ---- */

@@ -807,7 +807,6 @@ engine_prepare(PyObject *asked)
     raises_prepare(asked_fd(asked, "raises_fd"));
     course_prepare(asked_fd(asked, "course_fd"));
     clones_prepare();
-    engine_hear_of_crashes();
     arenas_prepare();
     passages_prepare();
     engine.is_on = true;

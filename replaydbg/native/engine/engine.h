@@ -47,6 +47,7 @@ void engine_report(Buf *report); /* in place of report_send(); the replay ends *
 
 /* ending.c */
 void engine_exit(int status);
+void engine_is_killed(int signum);                         /* reports it, and leaves the process */
 _Noreturn void engine_would_wait(const char *what);        /* in a diversion */
 _Noreturn void engine_asks_outside(const char *what);      /* the same: C code asks, which knows no exceptions */
 PyObject *engine_cross_end(Crossing *c, PyObject *result); /* the same: of a crossing; raises */

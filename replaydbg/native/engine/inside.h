@@ -30,10 +30,6 @@ PyObject *engine_probe(PyObject *globals, const uint8_t *p, const uint8_t *end);
 /* arenas.c */
 void arenas_prepare(void);
 
-/* ending.c */
-void engine_hear_of_crashes(void);
-void engine_crashed(int signum);
-
 /* printed.c */
 int printed_prepare(int fd);
 void printed_ignore(void); /* from here on */

@@ -232,7 +232,7 @@ fault(int signum)
 {
     if (is_looking)
         siglongjmp(way_out, 1);
-    engine_crashed(signum);
+    engine_is_killed(signum);
 }
 
 static void

@@ -3,12 +3,13 @@
  * While recording they are like any other: what came of them (a handler of the program's, or its end) is in the log. In
  * a replay the same C code runs and sends them again, but handlers run where the log says. So a signal from this
  * process is taken for done, unless the log ends here without an end of the program: then it was this signal that ended
- * it. One from elsewhere (Ctrl-C, a supervisor) does what it does to any program. */
+ * it, which is reported before. One from elsewhere (Ctrl-C, a supervisor) does what it does to any program. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "signals/inside.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static pid_t recorded_pid; /* replay: what os.getpid() has given */
@@ -19,6 +20,8 @@ raised(int signum, siginfo_t *info, void *context)
     int saved = errno;
     bool by_itself = info->si_code <= 0 && info->si_pid == getpid(); /* SI_USER, SI_TKILL, SI_QUEUE */
     if (!by_itself || cross_ends_unannounced()) {
+        if (by_itself)
+            signals_hooks.is_killed(signum);
         signal(signum, SIG_DFL);
         if (info->si_code <= 0 || signum == SIGXCPU)
             kill(getpid(), signum); /* it is blocked until this handler returns */
@@ -72,19 +75,85 @@ today(pid_t pid)
     return is_own ? getpid() : pid;
 }
 
+/* ---- signals that no handler of ours sees ---- */
+
+static bool interpreter_has_ended;
+
+void
+signals_interpreter_has_ended(void)
+{
+    interpreter_has_ended = true;
+}
+
+/* SIGSYS is refused.c's: the kernel never sees that it has no handler. */
+static bool
+is_harmless(int signum)
+{
+    static const int some[] = {0, SIGSYS, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGURG, SIGWINCH, SIGCONT};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (some[i] == signum)
+            return true;
+    return false;
+}
+
+/* Whether sending it to this thread ends the process, before the call returns. */
+static bool
+ends_at_once(int signum)
+{
+    struct sigaction now;
+    sigset_t blocked;
+    if (signum == SIGKILL)
+        return true;
+    return !is_harmless(signum) && sigaction(signum, NULL, &now) == 0 && now.sa_handler == SIG_DFL &&
+           pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && !sigismember(&blocked, signum);
+}
+
+static void
+sends_to_itself(int signum)
+{
+    if (core.mode == REPLAY && ends_at_once(signum))
+        signals_hooks.is_killed(signum);
+}
+
+/* The interpreter's own last act, if KeyboardInterrupt has ended a module or a command. */
 static int
 our_kill(pid_t pid, int signum)
 {
+    if (today(pid) == getpid() && signum == SIGINT && interpreter_has_ended)
+        signals_hooks.is_interrupted();
+    if (today(pid) == getpid())
+        sends_to_itself(signum);
     return kill(today(pid), signum);
+}
+
+static int
+our_raise(int signum)
+{
+    sends_to_itself(signum);
+    return raise(signum);
+}
+
+_Noreturn static void
+our_abort(void)
+{
+    if (core.mode == REPLAY)
+        signals_hooks.is_killed(SIGABRT);
+    abort();
 }
 
 static int
 our_sigqueue(pid_t pid, int signum, const union sigval value)
 {
+    if (today(pid) == getpid())
+        sends_to_itself(signum);
     return sigqueue(today(pid), signum, value);
 }
 
-static const Relink functions[] = {{"kill", (void *)our_kill}, {"sigqueue", (void *)our_sigqueue}, {NULL, NULL}};
+static const Relink functions[] = {{"kill", (void *)our_kill},
+                                   {"sigqueue", (void *)our_sigqueue},
+                                   {"raise", (void *)our_raise},
+                                   {"abort", (void *)our_abort},
+                                   {NULL, NULL}};
 
 void *
 raising_call(const char *name)

@@ -24,10 +24,13 @@ void signals_go_on(void);
 /* raised.c */
 void *raising_call(const char *name); /* what stands for this function of the C library's; NULL: itself */
 void raising_calls_relink(void);
+void signals_interpreter_has_ended(void); /* nothing of the program runs any more */
 typedef struct {
     void (*handler_is_late)(int signum); /* lenient: its place was not met for long: it runs here */
     /* the debugger: this line is the last one, for this process and for all its clones */
     void (*ends_here)(void);
+    void (*is_interrupted)(void);  /* the interpreter ends itself by SIGINT */
+    void (*is_killed)(int signum); /* replay: C code of the program ends the process by this signal */
 } SignalsHooks;
 extern const SignalsHooks signals_hooks;
 
