@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from replaydbg.errors import ReplaydbgError
-from tests.bench import bisections, heaps, keys
+from tests.bench import bisections, conditions, heaps, keys
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
@@ -73,6 +73,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
     measures: dict[str, Callable[[], Costs]] = {
         heaps.NAME: lambda: heaps.measure_heap(options.runs, options.timeout),
         bisections.NAME: lambda: bisections.measure_bisections(options.timeout),
+        conditions.NAME: lambda: conditions.measure_conditions(options.runs, options.timeout),
         keys.NAME: lambda: keys.measure_keys(options.timeout, scale=scale),
     }
     found: dict[str, Costs] = {}
@@ -82,7 +83,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         try:
             found[name] = measure_it()
-        except (heaps.HeapFailed, bisections.BisectFailed, keys.KeysFailed) as failure:
+        except (heaps.HeapFailed, bisections.BisectFailed, conditions.ConditionsFailed, keys.KeysFailed) as failure:
             failures.append(f"{name} FAILED: {failure}")
     return found
 
@@ -113,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
             "lines",
             heaps.NAME,
             bisections.NAME,
+            conditions.NAME,
             keys.NAME,
             *(each.name for each in JOURNEYS),
         ]
