@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.errors import Cancelled, Divergence, ReplaydbgError, UsageError
+from replaydbg.launch.closed_stderr import discard_messages
 from replaydbg.launch.interruption import INTERRUPTIONS, interruptible, number_of
 
 TYPE_CHECKING = False
@@ -79,6 +80,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
     words = list(sys.argv[1:] if argv is None else argv)
+    discard_messages()
     # A recording can contain any character, and a terminal may support few.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

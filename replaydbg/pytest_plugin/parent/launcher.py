@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replaydbg.errors import CannotRecord, ReplaydbgError
+from replaydbg.launch.closed_stderr import discard_messages
 from replaydbg.launch.endings import end_like
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 def main(asked: str, words: list[str]) -> None:
     """Record the program in `words`, and end as it ends. `asked` are our orders, as JSON. Does not return."""
     gc.freeze()
+    discard_messages()
     try:
         orders = shared_names.read_launcher_orders(asked)
     except ValueError as error:

@@ -57,7 +57,8 @@ def ensure_recorded(config: pytest.Config) -> None:
         )
         return
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        if stream is not None:
+            stream.flush()
     os.execv(sys.executable, [sys.executable, *own, "-c", START, orders(config), *words])
 
 
