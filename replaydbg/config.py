@@ -80,6 +80,20 @@ def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[FoundSetting,
     return tuple(_find(name, layers) for name in Settings._fields)
 
 
+def is_notice_unwanted(flag: bool | None) -> bool:
+    """Whether the user does not want the notice that a program out of somebody else's recording is run.
+
+    `flag` is `--quiet`, None if it is not given. A project's file has no say in this: it may come from the person who
+    made the recording.
+    """
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        ("the command line", {} if flag is None else {"quiet": flag}),
+        ("", _environment()),
+        *_user_files(),
+    ]
+    return bool(_find("quiet", layers).value)
+
+
 def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> FoundSetting:
     for source, values in layers:
         if name in values:
@@ -115,11 +129,13 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
                     raise UsageError(f"{path} sets 'python'; only REPLAYDBG_PYTHON or {user_config_file()} may set it.")
                 found.append((str(path), values))
             break
+    return found + _user_files()
+
+
+def _user_files() -> list[tuple[str, Mapping[str, Any]]]:
     path = user_config_file()
     data = _read(path)
-    if data is not None:
-        found.append((str(path), _known(path, _parse(path, data))))
-    return found
+    return [] if data is None else [(str(path), _known(path, _parse(path, data)))]
 
 
 def _directories() -> list[Path]:

@@ -37,6 +37,14 @@ def _do(home: Path, *words: str | Path, stdin: bytes | None = None) -> Outcome:
     return run([sys.executable, "-m", "replaydbg", *map(str, words)], cwd=home, env=_env(home), stdin=stdin)
 
 
+def test_a_project_does_not_suppress_the_notice(own: Path, tmp_path: Path) -> None:
+    """The file may come with the recording."""
+    (tmp_path / "pyproject.toml").write_text("[tool.replaydbg]\nquiet = true\n")
+
+    assert _NOTICE in _do(tmp_path, "replay", own).stderr
+    assert _do(tmp_path, "replay", "-q", own).stderr == ""
+
+
 def test_a_recording_of_ones_own_runs_without_a_word(own: Path, tmp_path: Path) -> None:
     """Under another name and in another place as well; and the result of `pack`, too."""
     copied = Path(shutil.copy(own, tmp_path / "other.rdbg"))

@@ -10,7 +10,7 @@ from typing import NoReturn
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.streams import open_closed_streams
-from replaydbg.config import load_settings
+from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.verdict import Verdict
 from replaydbg.render.json_data.verdict_json import verdict_facts
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         store = Store(settings.store)
         path = store.resolve(args.recording)
         sources = _sources(args.source_root)
-        warn_if_foreign(path, args.recording, quiet=settings.quiet)
+        warn_if_foreign(path, args.recording, quiet=is_notice_unwanted(args.quiet))
         with open(os.devnull, "wb") as null:  # noqa: PTH123 - a descriptor is wanted
             stream = None if args.show_output and not args.json else null.fileno()
             errors = None if args.show_output else null.fileno()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.streams import open_closed_streams
-from replaydbg.config import load_settings
+from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.launch.endings import end_like
 from replaydbg.replay import ReplayResult, replay
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     store = Store(settings.store)
     path = store.resolve(args.recording)
     event, step = _moment(args.to)
-    warn_if_foreign(path, args.recording, quiet=settings.quiet)
+    warn_if_foreign(path, args.recording, quiet=is_notice_unwanted(args.quiet))
     if args.until_outcome:
         return _until_outcome(args, path, store.name_of(path), quiet=settings.quiet)
     result = replay(
