@@ -16,6 +16,7 @@ from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, fits
+from replaydbg.store.private import open_private
 
 VERSION = 2
 """The version of the file's format; other versions are not read."""
@@ -154,7 +155,7 @@ class State:
         }
         data = json.dumps(stored, indent=1)
         new = self.path.with_name(self.path.name + ".new")
-        with new.open("w", encoding="utf-8", errors="surrogateescape") as file:
+        with open_private(new, errors="surrogateescape") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -89,6 +89,7 @@ def test_the_past_is_what_it_was(session: Session, tmp_path: Path) -> None:
 def test_the_command(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "basket.dill"
     assert main(["export", str(recording), "basket", "-o", str(path), "-q"]) == 0
+    assert path.stat().st_mode & 0o777 == 0o600
     said = capsys.readouterr().out
     assert "not saved: .running['deep'][1] (a generator): TypeError" in said
     assert load(path).items == [1, 2, 3]

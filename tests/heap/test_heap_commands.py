@@ -253,6 +253,7 @@ def test_a_run_is_compared_with_a_golden_one(kept: Path, tmp_path: Path, capsys:
     golden = str(tmp_path / "golden.snapshot")
 
     assert shown_by(capsys, "heap", str(kept), "@#2", "-o", golden) == ""
+    assert Path(golden).stat().st_mode & 0o777 == 0o600
     assert "No differences." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#2")
     shown = shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "n", code=1)
     assert "30 -> 59" in shown

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from replaydbg.config import find_settings, load_settings, parse_size
+from replaydbg.config import find_settings, is_notice_unwanted, load_settings, parse_size
 from replaydbg.errors import NoSuchRecording, UsageError
 from replaydbg.store.directory import Store, live_path, sealed_path
+from replaydbg.store.private import write_private
 
 
 @pytest.fixture
@@ -198,3 +200,44 @@ def test_sizes(text: str | int, size: int | None) -> None:
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(ValueError, match="size"):
         parse_size(text)
+
+
+def test_a_project_cannot_suppress_the_notice_about_recordings_of_others(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "project" / "pyproject.toml").write_text("[tool.replaydbg]\nquiet = true\n")
+    assert load_settings().quiet
+    assert not is_notice_unwanted(None)
+    assert is_notice_unwanted(True)
+
+    (home / "config" / "replaydbg").mkdir(parents=True)
+    (home / "config" / "replaydbg" / "config.toml").write_text("quiet = true\n")
+    assert is_notice_unwanted(None)
+
+    monkeypatch.setenv("REPLAYDBG_QUIET", "0")
+    assert not is_notice_unwanted(None)
+
+
+def test_a_written_file_is_private_whatever_was_there(tmp_path: Path) -> None:
+    new, old, link = tmp_path / "new", tmp_path / "old", tmp_path / "link"
+    old.write_bytes(b"for all to read")
+    old.chmod(0o644)
+    link.symlink_to("old")
+
+    for path in (new, old, link, Path(os.devnull)):
+        write_private(path, b"data")
+
+    assert [path.stat().st_mode & 0o777 for path in (new, old)] == [0o600, 0o600]
+    assert (new.read_bytes(), old.read_bytes()) == (b"data", b"data")
+    assert link.is_symlink() and Path(os.devnull).is_char_device()
+    assert sorted(tmp_path.iterdir()) == [link, new, old]
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "directory").mkdir()
+
+    for path in (tmp_path / "directory", tmp_path / "none" / "file"):
+        with pytest.raises(OSError):
+            write_private(path, b"data")
+
+    assert [path.name for path in tmp_path.rglob("*")] == ["directory"]

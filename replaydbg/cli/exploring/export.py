@@ -10,6 +10,7 @@ from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.debugger.object_export import Export
 from replaydbg.errors import UsageError
 from replaydbg.render.export_text import export_facts, export_lines
+from replaydbg.store.private import write_private
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 def write(found: Export, path: str) -> None:
     """Write the object to a file, completely or not at all. Raises UsageError."""
-    temporary = Path(f"{path}.part")
     try:
-        temporary.write_bytes(found.data)
-        temporary.replace(path)
+        write_private(Path(path), found.data)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None

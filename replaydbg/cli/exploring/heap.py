@@ -26,6 +26,7 @@ from replaydbg.heap.retention.path_lookup import find
 from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
 from replaydbg.render.json_data.heap_json import heap_facts, object_facts
+from replaydbg.store.private import write_private
 
 GROWTH = 8
 """Default number of moments in a series."""
@@ -103,7 +104,7 @@ def _of_file(args: argparse.Namespace, most: int | None) -> int:
 
 def _show(args: argparse.Namespace, held: Holding, most: int | None) -> int:
     if args.output is not None:
-        Path(args.output).write_bytes(pack(held.snapshot))
+        write_private(Path(args.output), pack(held.snapshot))
     if args.json:
         print_json(heap_facts(held, most))
     elif args.output is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from replaydbg.log.allowance import load_json
+from replaydbg.store.private import write_private
 
 FORMAT = 1
 LARGEST = 16 << 20
@@ -53,6 +53,4 @@ def save_notes(recording: Path, notes: tuple[MarkNote, ...]) -> None:
         path.unlink(missing_ok=True)
         return
     marks = [{"name": each.name, "event": each.event, "step": each.step, "note": each.text} for each in notes]
-    temporary = path.with_name(f".{path.name}-{os.getpid()}")
-    temporary.write_text(json.dumps({"format": FORMAT, "marks": marks}, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_private(path, (json.dumps({"format": FORMAT, "marks": marks}, indent=1) + "\n").encode())
