@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from typing import NamedTuple
 
@@ -68,9 +69,22 @@ def _file_target(argv: list[str]) -> Target:
         _check_console_script(found)
         first = found
     path = os.path.abspath(first)  # noqa: PTH100
+    _check_readable_twice(first, path)
     if os.path.isdir(path) or _is_archive(path):  # noqa: PTH112
         return Target(DIRECTORY, path, [first, *rest], [first, *rest], None)
     return Target(SCRIPT, path, [first, *rest], [first, *rest], os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
+
+
+def _check_readable_twice(given: str, path: str) -> None:
+    """Refuse a pipe, socket or device: a source is read before the program starts, and again when it is recorded."""
+    mode = os.stat(path).st_mode  # noqa: PTH116
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+    raise UsageError(
+        f"{given!r} is {kind}, from which no program can be recorded. The program was not started. Save it to a file, "
+        "and record that."
+    )
 
 
 def _is_archive(path: str) -> bool:

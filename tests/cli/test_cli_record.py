@@ -1,6 +1,7 @@
 """`replaydbg record` separates its own words from the interpreter's and from the program's."""
 
 import argparse
+import os
 import shlex
 import signal
 import subprocess
@@ -147,6 +148,24 @@ def test_a_replay_repeats_what_the_recording_does_not_cover(tmp_path: Path) -> N
 
     assert "replaydbg: not covered by the recording: -X importtime: " in replayed.stderr
     assert "not covered" not in quiet.stderr
+
+
+def test_a_program_in_a_pipe_is_refused_before_it_starts(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    command = [sys.executable, "-m", "replaydbg", "record", "-o", "r.rdbg"]
+
+    for name, text in (("fifo", None), ("/dev/stdin", "print('ran')"), ("/dev/null", None)):
+        ran = subprocess.run(
+            [*command, name], cwd=tmp_path, input=text, capture_output=True, text=True, check=False, timeout=60
+        )
+
+        kind = "device" if name == "/dev/null" else "pipe"
+        assert (ran.returncode, ran.stdout) == (2, "")
+        assert ran.stderr == (
+            f"replaydbg: {name!r} is a {kind}, from which no program can be recorded. The program was not started. "
+            "Save it to a file, and record that.\n"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
