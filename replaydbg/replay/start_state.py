@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from replaydbg.events.run_facts import Header
 
-_LETTERS = frozenset("bBdEiIOPqRsSuvx")
-"""Options without a value. -h, -V, -? print something and exit; -c and -m run something."""
+_LETTERS = frozenset("bBdEiIOPqRsStuvx")
+"""Options without a value, also -t, which has no effect. -h, -V, -? print something and exit; -c and -m run something.
+"""
 
 _MOST_TIMES = 4
 """Maximum number of times that an option of one letter is passed on.
