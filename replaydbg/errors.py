@@ -35,6 +35,20 @@ def quoted(word: str) -> str:
     return word if is_plain else "'" + word.replace("'", "'\\''") + "'"
 
 
+def clause(text: str) -> str:
+    """Return `text`, such as an exception's, for the end of a sentence, which adds the full stop.
+
+    An exception without a text (`MemoryError: `) loses its colon.
+    """
+    shown = text.rstrip().removesuffix(":")
+    return shown if shown.endswith("..") else shown.removesuffix(".")
+
+
+def _with_one_stop(message: str) -> str:
+    """Return a message whose last words may be the text of an exception, with one full stop at its end."""
+    return clause(message[:-1]) + "." if message.endswith("..") or message.endswith(": .") else message
+
+
 class ReplaydbgError(Exception):
     """Base of all errors that replaydbg reports to its user; a message has the cause first, then the remedy."""
 
@@ -46,6 +60,9 @@ class ReplaydbgError(Exception):
 
     fields: tuple[str, ...] = ()
     """The names of the attributes that hold the evidence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_with_one_stop(message))
 
     def as_dict(self) -> dict[str, object]:
         """Return the evidence with slug and message, ready for `--json`."""
@@ -62,8 +79,8 @@ class UsageError(ReplaydbgError):
     fields = ("problem",)
 
     def __init__(self, problem: str) -> None:
-        self.problem = problem
         super().__init__(problem)
+        self.problem = str(self)
 
 
 class CannotRecord(ReplaydbgError):
@@ -76,7 +93,7 @@ class CannotRecord(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"Cannot record to {path!r}: {reason}. The program was not started.")
+        super().__init__(f"Cannot record to {path!r}: {clause(reason)}. The program was not started.")
 
 
 class NoSuchRecording(ReplaydbgError):
@@ -102,7 +119,7 @@ class NotARecording(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"{path!r} is not a recording: {reason}.")
+        super().__init__(f"{path!r} is not a recording: {clause(reason)}.")
 
 
 class NewerFormat(ReplaydbgError):
@@ -129,7 +146,7 @@ class Corrupt(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"{path!r} is damaged: {reason}.")
+        super().__init__(f"{path!r} is damaged: {clause(reason)}.")
 
 
 class BlocksMissing(ReplaydbgError):
@@ -173,7 +190,7 @@ class CannotStart(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"{path!r} cannot be replayed: {reason}. The program was not started.")
+        super().__init__(f"{path!r} cannot be replayed: {clause(reason)}. The program was not started.")
 
 
 class UnsupportedPython(ReplaydbgError):
@@ -187,7 +204,7 @@ class UnsupportedPython(ReplaydbgError):
         self.reason = reason
         self.wanted = wanted
         super().__init__(
-            f"Cannot record or replay with {executable!r}: {reason}. Install replaydbg for {wanted}. "
+            f"Cannot record or replay with {executable!r}: {clause(reason)}. Install replaydbg for {wanted}. "
             "Reading a recording (info, events, verify) works with any Python from 3.11 on."
         )
 
@@ -308,7 +325,7 @@ class EngineLost(ReplaydbgError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"A process in which the debugger replays the recording was lost: {reason}.")
+        super().__init__(f"A process in which the debugger replays the recording was lost: {clause(reason)}.")
 
 
 class ForgedMessage(ReplaydbgError):
@@ -321,7 +338,7 @@ class ForgedMessage(ReplaydbgError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"The process that replays the recording sent an invalid message: {reason}. "
+            f"The process that replays the recording sent an invalid message: {clause(reason)}. "
             "The recording is hostile or damaged; all processes of the replay were stopped."
         )
 
@@ -334,7 +351,7 @@ class AskFailed(ReplaydbgError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"Cannot evaluate this here: {reason}.")
+        super().__init__(f"Cannot evaluate this here: {clause(reason)}.")
 
 
 class Cancelled(ReplaydbgError):
@@ -398,4 +415,4 @@ class NoSuchMoment(ReplaydbgError):
     def __init__(self, moment: str, reason: str) -> None:
         self.moment = moment
         self.reason = reason
-        super().__init__(f"No such moment {moment!r}: {reason}.")
+        super().__init__(f"No such moment {moment!r}: {clause(reason)}.")

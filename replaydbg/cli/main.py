@@ -160,7 +160,10 @@ def _run(name: str, words: list[str]) -> int:
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:
-        return _complain(ReplaydbgError(_sentence(error)))
+        # Imported here: it is seldom needed.
+        from replaydbg.cli.common.refused import refused
+
+        return _complain(refused(error))
 
 
 def _width() -> int:
@@ -237,11 +240,6 @@ def _complain(error: ReplaydbgError) -> int:
     # Names in it may come from a recording, and an escape sequence among them would reach the terminal.
     print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
     return error.exit_code
-
-
-def _sentence(error: OSError) -> str:
-    place = f" {error.filename!r}" if error.filename is not None else ""
-    return f"The system refused{place}: {error.strerror or error}."
 
 
 def _reader_gone() -> int:

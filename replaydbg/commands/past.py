@@ -11,7 +11,7 @@ from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
-from replaydbg.errors import UsageError
+from replaydbg.errors import UsageError, clause
 from replaydbg.render import bisection_text, texts
 
 OUTPUT_LINES = 20
@@ -99,7 +99,7 @@ def _history(view: View, rest: str) -> None:
     if not found:
         view.screen.line("No changes.")
     if history.note:
-        view.screen.line(f"{expression}: {history.note}.")
+        view.screen.line(f"{expression}: {clause(history.note)}.")
 
 
 def _log(view: View, rest: str) -> None:

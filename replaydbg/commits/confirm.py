@@ -11,7 +11,7 @@ from typing import TypeAlias
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
-from replaydbg.errors import UsageError
+from replaydbg.errors import UsageError, clause
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
@@ -58,7 +58,7 @@ class RealRuns:
             looks.append(look)
             if look.verdict is Verdict.BAD:
                 why = f"the program itself fails there: {look.why}"
-                return [replace(look, why=why)], f"{parent[:10]} passes in a replay, but {why}."
+                return [replace(look, why=why)], f"{parent[:10]} passes in a replay, but {clause(why)}."
             if look.verdict is Verdict.UNDECIDED:
                 return [bad], f"Real runs do not confirm it: {parent[:10]} cannot be tested ({look.why})."
         runs = "run" if self._runs == 1 else "runs"

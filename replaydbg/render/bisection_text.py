@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
 from replaydbg.debugger.session_results import Moment
+from replaydbg.errors import clause
 from replaydbg.render.tables import Table, drawn, markdown
 from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
 
@@ -93,13 +94,13 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         between = f"{moment_text(found.first)} and {moment_text(found.last)}"
         yield f"{found.predicate}: inconclusive between {between}."
         if found.last_reason:
-            yield f"At {moment_text(found.last)} it cannot be evaluated: {found.last_reason}."
+            yield f"At {moment_text(found.last)} it cannot be evaluated: {clause(found.last_reason)}."
     elif found.last_healed is not None:
         yield f"{found.predicate}: no longer true at {moment_text(found.last)}, where the search ends."
     elif found.is_exact and not found.last_reason:
         yield f"{found.predicate}: true at no line from {moment_text(found.first)} to {moment_text(found.last)}."
     elif found.last_reason:
-        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {found.last_reason}."
+        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {clause(found.last_reason)}."
     else:
         yield f"{found.predicate}: not true at {moment_text(found.last)}, where the search ends."
         if session.index.count(found.last) >= session.index.total:
@@ -118,7 +119,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
         before, after = (_short(text) or "(not set)" for text in (each.before, each.after))
         yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
     if culprit.before is Verdict.UNDECIDED:
-        why = f": {culprit.before_reason}" if culprit.before_reason else ""
+        why = f": {clause(culprit.before_reason)}" if culprit.before_reason else ""
         yield f"  Before that line it cannot be evaluated{why}."
     if culprit.events:
         events = events_of(session, min(culprit.events), max(culprit.events))

@@ -11,7 +11,7 @@ from replaydbg.bisect.lane_turns import LaneKey, Preemption
 from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
 from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
-from replaydbg.errors import quoted
+from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
 from replaydbg.heap.comparison.diff_results import REORDERED, Change
@@ -197,7 +197,7 @@ def _confirmation(flip: Flip) -> Iterator[str]:
     for each in flip.replays:
         if not each.is_confirmed:
             reason = f"not replayed: {each.said}" if each.outcome is None else each.said
-            yield f"Not confirmed: {each.what} {reason}."
+            yield f"Not confirmed: {each.what} {clause(reason)}."
     if not flip.replays:
         yield "Not confirmed: not replayed with and without it."
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
 from replaydbg.debugger.source.place_expressions import places_read
-from replaydbg.errors import quoted
+from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
 from replaydbg.log.reader import open_recording
@@ -155,7 +155,7 @@ def why_lines(session: Session, why: LastWrite, *, follow: str) -> Iterator[str]
 def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
     """Yield what is known of the last write of a value."""
     if why.note:
-        yield WhyLine(f"{why.expression}: {why.note}.")
+        yield WhyLine(f"{why.expression}: {clause(why.note)}.")
     if why.moment is None:
         yield WhyLine(f"{why.expression} was not written before this moment.")
         return

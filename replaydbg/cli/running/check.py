@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import print_json
+from replaydbg.cli.common.refused import refused
 from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             )
             return show_verdict(judge.judge(), as_json=args.json, quiet=settings.quiet)
     except (ReplaydbgError, OSError) as error:
-        stopped = error if isinstance(error, ReplaydbgError) else ReplaydbgError(f"The system refused: {error}.")
+        stopped = error if isinstance(error, ReplaydbgError) else refused(error)
         stopped.exit_code = STOP_CODE
         raise stopped from None
 

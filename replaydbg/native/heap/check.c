@@ -22,7 +22,7 @@ static const char source[] =
     "        value = eval(what, space) if type(what) is str else what()\n"
     "        return (bool(value) if type(what) is str else value is not False), ''\n"
     "    except BaseException as error:\n"
-    "        text = f'{type(error).__name__}: {error}'[:500]\n"
+    "        text = f'{type(error).__name__}: {error}'.removesuffix(': ')[:500]\n"
     "        return (False if isinstance(error, AssertionError) else None), text\n"
     "main = modules['__main__'].__dict__\n"
     "asked = getattr(modules.get('replaydbg'), 'invariants', [])\n"

@@ -58,7 +58,7 @@ class Asked(Recorded):
             except (Exception, SystemExit) as error:
                 if str(path) != wanted:
                     return ModuleType(str(path))  # for tests that ran before it, and do not exist yet
-                self._report_end("uncollected", f"{type(error).__name__}: {error}")
+                self._report_end("uncollected", f"{type(error).__name__}: {error}".removesuffix(": "))
                 raise
 
         python.import_path = import_path
@@ -167,4 +167,4 @@ def _checked(source: str, item: pytest.Item) -> tuple[str, str]:
     try:
         return ("holds" if eval(source, known) else "fails"), ""
     except Exception as error:  # noqa: BLE001 - any of the program's
-        return "raised", f"{type(error).__name__}: {error}"[:_SHOWN]
+        return "raised", f"{type(error).__name__}: {error}".removesuffix(": ")[:_SHOWN]
