@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import readline
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -24,6 +25,12 @@ SHOWN_AFTER = 0.2
 
 EVERY = 0.1
 """Seconds between two updates of the progress line."""
+
+LINE_EVERY = 2.0
+"""Minimum number of seconds between two lines of progress where stderr is not a terminal."""
+
+SAME_LINE_EVERY = 60.0
+"""The same for two equal lines: a command may begin the same work at each of thousands of moments."""
 
 IMPATIENT = 3
 """Number of Ctrl-C during one operation that ends the debugger."""
@@ -118,11 +125,20 @@ class AtOnce:
 class ProgressLine:
     """Shows progress on stderr when an operation takes longer than a moment, and cancels it at a Ctrl-C."""
 
-    def __init__(self, err: TextIO, check: Callable[[], None], *, is_quiet: bool = False) -> None:
-        self._err, self._check, self._is_quiet = err, check, is_quiet
+    def __init__(
+        self,
+        err: TextIO,
+        check: Callable[[], None],
+        *,
+        is_quiet: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._err, self._check, self._is_quiet, self._clock = err, check, is_quiet, clock
         self._is_terminal = err.isatty()
         self._is_shown = False
         self._shown_at = 0.0
+        self._lines: dict[str, float] = {}
+        """When each line was written; only where stderr is not a terminal."""
 
     def __call__(self, progress: WorkProgress) -> None:
         """Show the progress. Raises Cancelled."""
@@ -134,10 +150,20 @@ class ProgressLine:
         if self._is_terminal:
             share = f" {progress.done:.0%}" if progress.done else ""
             self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C cancels)\x1b[K")
+            self._is_shown = True
         elif not self._is_shown:
-            self._err.write(f"replaydbg: {progress.what} ...\n")
-        self._is_shown = True
+            self._is_shown = self._write_line(f"replaydbg: {progress.what} ...\n")
         self._err.flush()
+
+    def _write_line(self, line: str) -> bool:
+        """Write a line unless it follows another one, or the same one, too soon; return whether it was written."""
+        now = self._clock()
+        self._lines = {each: at for each, at in self._lines.items() if now - at < SAME_LINE_EVERY}
+        if line in self._lines or any(now - at < LINE_EVERY for at in self._lines.values()):
+            return False
+        self._lines[line] = now
+        self._err.write(line)
+        return True
 
     def clear(self) -> None:
         """Clear the line when the operation has ended."""

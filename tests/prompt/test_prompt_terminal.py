@@ -122,6 +122,23 @@ def test_progress_is_shown_only_when_it_takes_long(capsys: pytest.CaptureFixture
     assert err.getvalue() == "replaydbg: replaying ...\n"
 
 
+def test_progress_that_is_not_on_a_terminal_takes_few_lines() -> None:
+    """However many operations one command consists of."""
+    err = io.StringIO()
+    now = [100.0]
+    line = ProgressLine(err, lambda: None, clock=lambda: now[0])
+
+    for number in range(4000):
+        now[0] = 100 + number / 100
+        line(WorkProgress("replaying" if number % 3 else "searching", 0.5, 5.0))
+        line.clear()
+    assert err.getvalue() == "replaydbg: searching ...\nreplaydbg: replaying ...\n"
+
+    now[0] = 200
+    line(WorkProgress("replaying", 0.5, 5.0))
+    assert err.getvalue().count("replaying") == 2
+
+
 def test_completion(typed: Typed) -> None:
     prompt = typed.prompt
 
