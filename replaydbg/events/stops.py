@@ -14,6 +14,7 @@ class StopReason(Enum):
     IO_ERROR = 3
     UNSUPPORTED = 4
     IMAGE_REPLACED = 5
+    FILE_LIMIT = 6
 
     @property
     def cause(self) -> str | None:
@@ -32,4 +33,5 @@ _CAUSES = {
     StopReason.IO_ERROR: "the recording could not be written",
     StopReason.UNSUPPORTED: "the program did something that cannot be recorded",
     StopReason.IMAGE_REPLACED: "the program replaced its process image (exec)",
+    StopReason.FILE_LIMIT: "the recording reached the limit of file sizes (ulimit -f)",
 }

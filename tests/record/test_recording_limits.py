@@ -52,6 +52,7 @@ def test_a_file_size_limit_of_the_process(tmp_path: Path) -> None:
     recorded = run(command, cwd=_work(tmp_path), env=_env())
 
     _assert_unharmed(recorded, tmp_path)
+    assert "ulimit -f" in (read_figures(_found(recording)).reason or "")
     _assert_replays_beginning(_found(recording), recorded)
 
 

@@ -51,7 +51,7 @@ tell_in_file(const char *text, size_t n)
         close(fd);
     }
     if (!is_told) /* whoever waits for it must not wait in vain */
-        log_fail(errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? 1 : 3);
+        log_fail_by(errno);
     errno = saved;
 }
 

@@ -99,6 +99,13 @@ log_fail(int reason)
         set_mode(OBSERVE);
 }
 
+void
+log_fail_by(int error)
+{
+    bool is_full = error == ENOSPC || error == EDQUOT;
+    log_fail(is_full ? 1 : error == EFBIG ? 6 : 3);
+}
+
 static uint8_t *
 log_grow(Log *log, size_t n)
 {
@@ -112,7 +119,7 @@ log_grow(Log *log, size_t n)
     }
     int saved = errno;
     if (log_map(log, size, size + step, 0) < 0) {
-        log_fail(errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? 1 : 3);
+        log_fail_by(errno);
         errno = saved;
         return NULL;
     }

@@ -27,6 +27,7 @@ void log_follow(void);
 uint8_t *log_room(Log *log, size_t n);
 void log_commit(Log *log, uint8_t *end); /* what lies before `end` is complete */
 void log_fail(int reason);               /* logging ends, the program goes on */
+void log_fail_by(int error);             /* the same, by an errno */
 void log_reason(int reason);             /* noted in the header, while logging goes on; 0 takes it back */
 void log_memory(void);                   /* record: notes how much address space the program had at most */
 bool log_is_read(void);                  /* replay: all events have been used up */
