@@ -163,6 +163,7 @@ PROCESSES: list[Row] = [
     *rows("_tracemalloc", "get_traced_memory get_tracemalloc_memory _get_traces _get_object_traceback", 0),
     *rows("sys", "addaudithook", 0, NOTED),
     *rows("gc", "get_count get_stats", 0),
+    *rows("gc", "set_debug", 0, "gc_set_debug"),
     *rows("gc", "collect", ARGS | BOTH, "gc_collect"),
     *rows("_dbm", "open", 0, STOPS),
     *rows("_gdbm", "open", 0, STOPS),

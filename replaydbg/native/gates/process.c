@@ -571,6 +571,18 @@ gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return cross_end(&c, found);
 }
 
+/* With these flags, collections print times and addresses. */
+static PyObject *
+gc_set_debug(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    enum { STATS = 1, COLLECTABLE = 2, UNCOLLECTABLE = 4 };
+    long flags = nargs == 1 && PyLong_CheckExact(args[0]) ? PyLong_AsLong(args[0]) : 0;
+    PyErr_Clear(); /* too large a number: the function itself raises */
+    if (flags & (STATS | COLLECTABLE | UNCOLLECTABLE))
+        note("uncovered", "gc.set_debug: the collector prints times and addresses, which differ in a replay");
+    return gate_call_original(g, self, args, nargs, kwnames);
+}
+
 /* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
 static PyObject *
 os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -583,6 +595,7 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 }
 
 const HandlerEntry process_handlers[] = {{"gc_collect", gc_collect},
+                                         {"gc_set_debug", gc_set_debug},
                                          {"os_wait_usage", os_wait_usage},
                                          {"os_fork", os_fork},
                                          {"os_forkpty", os_forkpty},
