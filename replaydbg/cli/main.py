@@ -11,6 +11,7 @@ import sys
 from replaydbg.errors import Cancelled, Divergence, ReplaydbgError, UsageError
 from replaydbg.launch.closed_stderr import discard_messages
 from replaydbg.launch.interruption import INTERRUPTIONS, interruptible, number_of
+from replaydbg.launch.quiet_start import start_quietly
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     with interruptible():
         try:
-            return _do(words)
+            return _do(words, is_process=argv is None)
         except Cancelled:
             return _end_by(KeyboardInterrupt())
         except ReplaydbgError as error:
@@ -103,7 +104,8 @@ def _end_by(interruption: BaseException) -> int:
     return end_like(-number_of(interruption))
 
 
-def _do(words: list[str]) -> int:
+def _do(words: list[str], *, is_process: bool) -> int:
+    """Run the command; `is_process`: it is what this process was started for."""
     if not words or words[0] in ("-h", "--help", "help"):
         print(_overview())
         return 0 if words else 2
@@ -114,6 +116,9 @@ def _do(words: list[str]) -> int:
         print(f"replaydbg {__version__}")
         return 0
     name, rest = _command(words)
+    if name == "record" and is_process:
+        # Before its imports: PYTHONVERBOSE would make each of them print.
+        start_quietly()
     return _run(name, rest)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from replaydbg.config import TEST_PREFIX
 from replaydbg.errors import UsageError
+from replaydbg.launch.quiet_start import as_given
 
 BOOTSTRAP = (
     "import _imp;from _frozen_importlib import ModuleSpec as S;"
@@ -184,12 +185,15 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
 
 
 def own_environment() -> dict[str, str]:
-    """Return our environment without the LC_CTYPE that Python adds to it in the C locale, and without tests' orders."""
+    """Return the environment that we were given: without the LC_CTYPE that Python adds to it in the C locale.
+
+    Orders of the tests are left out, too.
+    """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}
     is_of_python = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
     if is_of_python and not any(entry.startswith(b"LC_CTYPE=") for entry in _first_environment()):
         del environment["LC_CTYPE"]
-    return environment
+    return as_given(environment)
 
 
 def _first_environment() -> list[bytes]:

@@ -16,6 +16,7 @@ from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
+from replaydbg.launch.quiet_start import printed_by_itself, without_second_warning
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.collector_start import first_counts
@@ -70,6 +71,7 @@ def record(
         header = _header(wanted, seed, table, live, settings, fds)
         env = interpreter.start_environment(environment, options, seed)
         boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
+        boot["notes"] = printed_by_itself({} if options.ignore_environment else environment)
         boot_file = write_start(live, header, boot)
         passed = options.passed
         if boot["warnings"]:
@@ -78,7 +80,7 @@ def record(
         began = time.monotonic()
         ended = run_process(
             interpreter.command_line(sys.executable, passed, core, str(boot_file)),
-            env,
+            without_second_warning(env) if stderr is None else env,
             fds=fds,
             ignored=[int(number) for number in header["signals"]],
             meanwhile=lambda pid: _meanwhile(live, started, running, pid),

@@ -491,8 +491,11 @@ end_without_site(void)
 /* Lines that the interpreter prints before the core is there are in no recording, and it times imports by clocks of its
  * own. */
 static void
-note_options(void)
+note_options(PyObject *boot)
 {
+    PyObject *notes = item(boot, "notes"); /* what depends on variables, which the launcher knows */
+    for (Py_ssize_t i = 0; PyList_CheckExact(notes) && i < PyList_GET_SIZE(notes); i++)
+        note("uncovered", PyUnicode_AsUTF8(PyList_GET_ITEM(notes, i)));
     const PyConfig *config = compat_config(core.tstate);
     if (config->import_time)
         note(
@@ -596,7 +599,7 @@ boot_program(const char *boot_file, int boot_fd)
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
     if (recording)
-        note_options();
+        note_options(boot);
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
     Start start = read_start(boot);
