@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from typing import Protocol
+    from typing import Protocol, TextIO
 
     class CommandModule(Protocol):
         """The interface of a command's module."""
@@ -88,13 +88,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     with interruptible():
         try:
-            return _do(words, is_process=argv is None)
+            code = _do(words, is_process=argv is None)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return code
         except Cancelled:
             return _end_by(KeyboardInterrupt())
         except ReplaydbgError as error:
             return _complain(error)
         except INTERRUPTIONS as interruption:
             return _end_by(interruption)
+        except BrokenPipeError:
+            return _reader_gone()
+        except OSError as error:
+            return _refuse(error)
 
 
 def _end_by(interruption: BaseException) -> int:
@@ -145,12 +152,9 @@ def _run(name: str, words: list[str]) -> int:
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if row.replays:
         own = without_fence(own)
-    args = parser.parse_args(own, argparse.Namespace(program=program))
+    args = _parsed(parser, own, argparse.Namespace(program=program))
     try:
-        code = command.run(args)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return code
+        return command.run(args)
     except Cancelled:
         raise  # a Ctrl-C is not an error to report
     except ReplaydbgError as error:
@@ -162,13 +166,15 @@ def _run(name: str, words: list[str]) -> int:
 
             print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
         return _complain(error)
-    except BrokenPipeError:
-        return _reader_gone()
-    except OSError as error:
-        # Imported here: it is seldom needed.
-        from replaydbg.cli.common.refused import refused
 
-        return _complain(refused(error))
+
+def _parsed(parser: argparse.ArgumentParser, words: list[str], into: argparse.Namespace) -> argparse.Namespace:
+    try:
+        return parser.parse_args(words, into)
+    except SystemExit:
+        if sys.stdout is not None:
+            sys.stdout.flush()  # the help; at exit, a failure would have no message
+        raise
 
 
 def _width() -> int:
@@ -242,17 +248,38 @@ def _complain(error: ReplaydbgError) -> int:
     from replaydbg.events.show import printable
 
     text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
-    # Names in it may come from a recording, and an escape sequence among them would reach the terminal.
-    print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
+    try:
+        # Names in it may come from a recording, and an escape sequence among them would reach the terminal.
+        print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)  # the exit code is all that is left
     return error.exit_code
 
 
+def _refuse(error: OSError) -> int:
+    """Report an operation that the system refused: often to write our output, what is left of which is discarded."""
+    # Imported here: it is seldom needed.
+    from replaydbg.cli.common.refused import refused
+
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
+    return _complain(refused(error))
+
+
 def _reader_gone() -> int:
-    """Ignore a closed pipe: the reader has seen enough, which is no failure. The flush at exit must not make it one."""
+    """Ignore a closed pipe: the reader has seen enough, which is no failure."""
+    _discard(sys.stdout)
+    return 0
+
+
+def _discard(stream: TextIO) -> None:
+    """Discard what is left in a stream: the flush at exit must neither fail nor change the exit code."""
     # Imported here: it is seldom needed.
     import os
 
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, sys.stdout.fileno())
+    os.dup2(null, stream.fileno())
     os.close(null)
-    return 0

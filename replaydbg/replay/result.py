@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -187,6 +189,8 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
 def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) -> ReplayResult:
     if stop.kind == "fence":
         raise NoFence(stop.detail)
+    if stop.kind == "output":
+        raise _output_refused(stop.detail)
     if stop.kind == "stop":
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
@@ -195,6 +199,12 @@ def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) ->
         why += COMPUTING if stop.kind == "computing" else ""
         return _with_doubts(ReplayResult(status, None, stop.event - 1, why), stop)
     return _with_doubts(ReplayResult(4, stop.divergence(recording, name), stop.event - 1, ""), stop)
+
+
+def _output_refused(number: str) -> OSError:
+    """Return the error for output of the replay that could not be written; `number` is an errno, as reported."""
+    error = int(number) if number.isdecimal() and len(number) < 5 else errno.EIO
+    return OSError(error, os.strerror(error))
 
 
 def _with_doubts(result: ReplayResult, stop: ReplayStop) -> ReplayResult:

@@ -51,3 +51,77 @@ def test_a_recorded_program_finds_stderr_closed_too(tmp_path: Path) -> None:
     ran = _tool("record", "-o", "r.rdbg", "-c", code, cwd=tmp_path, shell="2>&-")
 
     assert ran.stdout == "2\n"
+
+
+_REFUSED = "replaydbg: The system refused: No space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["replay", "-q", "r.rdbg"],
+        ["replay", "--json", "r.rdbg"],
+        ["info", "r.rdbg"],
+        ["events", "r.rdbg"],
+        ["events", "--json", "r.rdbg"],
+        ["hits", "-h"],
+        ["--help"],
+        ["--version"],
+    ],
+)
+def test_a_full_disk_is_reported(words: list[str], recorded: Path) -> None:
+    ran = _tool(*words, cwd=recorded, shell=">/dev/full")
+
+    # The program's own output goes to stderr with --json.
+    assert ran.stderr.removeprefix("hello\n") == _REFUSED
+    assert ran.returncode == 1
+
+
+def test_an_error_as_json_that_cannot_be_written_is_reported_too(recorded: Path) -> None:
+    ran = _tool("info", "--json", "no-such.rdbg", cwd=recorded, shell=">/dev/full")
+
+    assert ran.stderr.startswith("replaydbg: No recording 'no-such.rdbg'")
+    assert ran.stderr.endswith(_REFUSED)
+    assert "Exception ignored" not in ran.stderr
+
+
+def test_a_replay_into_a_full_file_ends(recorded: Path) -> None:
+    """A limit of the size of files, as on a full disk."""
+    code = "import sys\nfor each in range(4000): print('x' * 1000, flush=True)\nsys.exit(3)"
+    assert _tool("record", "-q", "-o", "long.rdbg", "-c", code, cwd=recorded).returncode == 3
+
+    ran = _tool("replay", "long.rdbg", cwd=recorded, shell=">written 2>&1")
+    limited = subprocess.run(
+        ["sh", "-c", 'ulimit -f 1000; exec "$@" >limited', "sh", sys.executable, "-m", "replaydbg", "replay", "long.rdbg"],
+        cwd=recorded,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert (ran.returncode, (recorded / "written").stat().st_size) == (3, 4_004_000)
+    assert (limited.returncode, limited.stderr) == (1, "replaydbg: The system refused: File too large.\n")
+
+
+def test_a_full_stderr_leaves_the_exit_code(recorded: Path) -> None:
+    assert _tool("info", "no-such.rdbg", cwd=recorded, shell="2>/dev/full").returncode == 2
+
+
+@pytest.mark.parametrize("words", [["replay", "long.rdbg"], ["events", "long.rdbg"], ["--help"]])
+def test_a_reader_that_has_seen_enough_is_no_failure(words: list[str], recorded: Path) -> None:
+    code = "import sys\nfor each in range(4000): print('x' * 1000, flush=True)\nsys.exit(3)"
+    assert _tool("record", "-q", "-o", "long.rdbg", "-c", code, cwd=recorded).returncode == 3
+    command = [sys.executable, "-m", "replaydbg", *words]
+
+    ran = subprocess.run(
+        ["sh", "-c", '{ "$@"; echo $? >code; } | head -c 10', "sh", *command],
+        cwd=recorded,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert ran.stderr == ""
+    assert (recorded / "code").read_text() == ("3\n" if words[0] == "replay" else "0\n")

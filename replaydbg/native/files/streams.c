@@ -452,6 +452,15 @@ write_at(int fd, const uint8_t *p, size_t n, int64_t at)
     return pwrite(fd, p, n, at);
 }
 
+/* A full disk, for instance: the replay would go on without a part of its output. The report has the error's number. */
+_Noreturn static void
+end_without_room(int error)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", error);
+    diverge("output", NULL, NULL, number);
+}
+
 static void
 write_all(int fd, const uint8_t *p, size_t n, int64_t at)
 {
@@ -459,6 +468,8 @@ write_all(int fd, const uint8_t *p, size_t n, int64_t at)
         ssize_t k = at < 0 ? write(fd, p, n) : write_at(fd, p, n, at);
         if (k < 0 && errno == EINTR)
             continue;
+        if (k < 0 && errno != EPIPE && errno != EAGAIN)
+            end_without_room(errno);
         if (k <= 0)
             return; /* whoever reads our output is gone: the replay goes on, it is verified all the same */
         p += k;
