@@ -88,7 +88,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
 }
 """The subjects of `info`, each with one line of help."""
 
-SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals", "lanes": "threads"}
+SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals"}
 
 
 def _info(view: View, rest: str) -> None:

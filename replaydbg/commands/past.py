@@ -218,7 +218,7 @@ def lanes(view: View, rest: str) -> None:
 
 
 def _thread(view: View, rest: str) -> None:
-    word = rest.strip().removeprefix("thread ").removeprefix("lane ").strip()
+    word = rest.strip().removeprefix("thread ").strip()
     if not word:
         lanes(view, "")
         return
@@ -256,7 +256,7 @@ COMMANDS = (
     PromptCommand(
         ("exceptions",), "[N]", "list the exceptions being handled, and those raised", exceptions, completes=""
     ),
-    PromptCommand(("threads", "lanes"), "", "list the threads, and what each waits for", lanes, completes=""),
-    PromptCommand(("thread", "lane"), "[N]", "select another thread", _thread, completes="lanes"),
+    PromptCommand(("threads",), "", "list the threads, and what each waits for", lanes, completes=""),
+    PromptCommand(("thread",), "[N]", "select another thread", _thread, completes="lanes"),
     PromptCommand(("tasks",), "", "list asyncio tasks and what they await", tasks, completes=""),
 )

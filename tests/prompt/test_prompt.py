@@ -385,7 +385,7 @@ def test_what_went_in_and_out(typed: Typed) -> None:
         ("recording", "ended with status 1"),
         ("program", "ended with status 1"),
         ("stack", "-> #0"),
-        ("lanes", "-> thread 0  MainThread  runs"),
+        ("threads", "-> thread 0  MainThread  runs"),
         ("threads", "-> thread 0  MainThread  runs"),
         ("tasks", "No asyncio tasks"),
         ("marks", ""),
@@ -410,8 +410,14 @@ def test_help_names_every_command(typed: Typed) -> None:
     assert "Unknown command 'nxet' (did you mean 'next'?)" in typed("help nxet")
 
 
+@pytest.mark.parametrize("name", ["lane", "lanes"])
+def test_words_of_the_implementation_are_no_commands(typed: Typed, name: str) -> None:
+    assert typed.prompt.vocabulary.find(name) is None
+    assert f"info '{name}' is unknown" in typed(f"info {name}")
+
+
 def test_lanes_can_be_looked_at(lanes: Typed) -> None:
-    shown = lanes("start", "b work", "c", "lanes")
+    shown = lanes("start", "b work", "c", "threads")
     assert re.search(r"-> thread 1  worker  runs", shown), shown
     assert "thread 0  MainThread" in shown
     assert "#0" in lanes("thread 0", "where")

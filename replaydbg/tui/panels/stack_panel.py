@@ -60,7 +60,7 @@ the pending asyncio tasks.
                     (f"{lane.id} {lane.name or '(no name)'}  {lane.state}", style),
                     (f"  {lane.place}", "dim"),
                 )
-                yield PanelRow(pieces, f"lane {lane.id}")
+                yield PanelRow(pieces, f"thread {lane.id}")
         if scene.tasks:
             yield plain("Tasks", "accent")
             for task in scene.tasks:
