@@ -124,8 +124,10 @@ def _do(words: list[str], *, is_process: bool) -> int:
         return 0
     name, rest = _command(words)
     if name == "record" and is_process:
-        # Before its imports: PYTHONVERBOSE would make each of them print.
-        start_quietly()
+        # Before most of its imports: PYTHONVERBOSE would make each of them print.
+        from replaydbg.launch.interpreter import own_environment
+
+        start_quietly(own_environment)
     return _run(name, rest)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 _PREFIX = "REPLAYDBG_GIVEN_"
@@ -22,22 +22,23 @@ def _prints(name: str, value: str) -> bool:
     return (name in _PRINTING and bool(value)) or (name, value) == (_COERCION, "warn")
 
 
-def start_quietly() -> None:
-    """Replace this process by one without variables that make it print; return if there are none."""
+def start_quietly(given: Callable[[], Mapping[str, str]]) -> None:
+    """Replace this process by one without variables that make it print; return if there are none.
+
+    `given` returns the environment that this process was given, see `own_environment`.
+    """
     if sys.flags.ignore_environment or not any(_prints(*each) for each in os.environ.items()):
         return
-    # Imported here: it imports this module.
-    from replaydbg.launch.interpreter import own_environment
-
     # In their places: the program finds its environment in the order in which it was given.
-    kept = {(_PREFIX if _prints(*each) else "") + each[0]: each[1] for each in own_environment().items()}
+    kept = {(_PREFIX if _prints(*each) else "") + each[0]: each[1] for each in given().items()}
     with suppress(OSError):  # then it prints
         os.execve(sys.executable, sys.orig_argv, kept)
 
 
 def as_given(environment: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` with the variables of which `start_quietly` has changed the names."""
-    return {name.removeprefix(_PREFIX): value for name, value in environment.items()}
+    ours = {_PREFIX + name: name for name in (*_PRINTING, _COERCION)}
+    return {ours.get(name, name): value for name, value in environment.items()}
 
 
 def without_second_warning(environment: dict[str, str]) -> dict[str, str]:

@@ -92,7 +92,17 @@ def test_a_replay_into_a_full_file_ends(recorded: Path) -> None:
 
     ran = _tool("replay", "long.rdbg", cwd=recorded, shell=">written 2>&1")
     limited = subprocess.run(
-        ["sh", "-c", 'ulimit -f 1000; exec "$@" >limited', "sh", sys.executable, "-m", "replaydbg", "replay", "long.rdbg"],
+        [
+            "sh",
+            "-c",
+            'ulimit -f 1000; exec "$@" >limited',
+            "sh",
+            sys.executable,
+            "-m",
+            "replaydbg",
+            "replay",
+            "long.rdbg",
+        ],
         cwd=recorded,
         capture_output=True,
         text=True,

@@ -88,7 +88,12 @@ def test_a_collector_that_prints_is_named(flags: str, is_noted: bool, tmp_path: 
 
 
 def test_wrong_arguments_of_the_collector_raise_as_they_do_without(tmp_path: Path) -> None:
-    code = "import gc\nfor each in ((), ('x',), (1 << 80,), (1, 2)):\n    try: gc.set_debug(*each)\n    except Exception as e: print(repr(e))"
+    code = (
+        "import gc\n"
+        "for each in ((), ('x',), (1 << 80,), (1, 2)):\n"
+        "    try: gc.set_debug(*each)\n"
+        "    except Exception as e: print(repr(e))"
+    )
 
     plain = _run("-c", code, cwd=tmp_path)
 

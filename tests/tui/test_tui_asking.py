@@ -350,7 +350,18 @@ def test_python_runs_in_a_diversion(fails: Path) -> None:
 
 def test_every_word_of_the_prompt_is_known(fails: Path) -> None:
     async def look(seen: Seen) -> None:
-        for line in ("where", "info locals", "when", "help", "exceptions 3", "lanes", "tasks", "output", "list", "rn"):
+        for line in (
+            "where",
+            "info locals",
+            "when",
+            "help",
+            "exceptions 3",
+            "threads",
+            "tasks",
+            "output",
+            "list",
+            "rn",
+        ):
             await seen.press("colon")
             await seen.type(line)
             assert "Unknown command" not in seen.text("console")

@@ -147,7 +147,8 @@ class Collector(threading.Thread):
             return
         except Exception as error:  # noqa: BLE001 - that one cannot be made shall not cost all that come later
             self._report_unwritten(
-                folder, replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}".removesuffix(": "))
+                folder,
+                replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}".removesuffix(": ")),
             )
             return
         # For other tests the list of all has everything.
