@@ -107,8 +107,8 @@ print(documented.__doc__, b"1" == b"2", os.cpu_count())
 """
 _OPTIONS = (
     "-t -tB -q -b -bb -d -O -OO -B -u -s -S -E -I -P -R -x -Wignore -Xdev -Xutf8 -Xutf8=0 -Xfaulthandler"
-    " -Xtracemalloc=3 -Xint_max_str_digits=0 -Xno_debug_ranges -Xwarn_default_encoding -Xpycache_prefix=/none -Xfrozen_modules=off"
-    " -Xcpu_count=3 -Xown=1 --check-hash-based-pycs=always"
+    " -Xtracemalloc=3 -Xint_max_str_digits=0 -Xno_debug_ranges -Xwarn_default_encoding"
+    " -Xpycache_prefix=/none -Xfrozen_modules=off -Xcpu_count=3 -Xown=1 --check-hash-based-pycs=always"
 )
 _VARIABLES = (
     "PYTHONOPTIMIZE=2 PYTHONDEBUG=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PYTHONWARNINGS=error PYTHONUTF8=1"
