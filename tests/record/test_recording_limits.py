@@ -56,6 +56,22 @@ def test_a_file_size_limit_of_the_process(tmp_path: Path) -> None:
     _assert_replays_beginning(_found(recording), recorded)
 
 
+@pytest.mark.parametrize("handler", ["signal.SIG_DFL", "lambda *_: print('handled')"])
+def test_a_file_size_limit_sends_the_program_no_signal(handler: str, tmp_path: Path) -> None:
+    """Python ignores SIGXFSZ; a program may not."""
+    recording = tmp_path / "r.rdbg"
+    work = _work(tmp_path)
+    program = work / "program.py"
+    program.write_text(f"import signal\nsignal.signal(signal.SIGXFSZ, {handler})\n" + program.read_text())
+    command = ["sh", "-c", 'ulimit -f 8000; exec "$@"', "sh", *_record(recording)]
+
+    recorded = run(command, cwd=work, env=_env())
+
+    _assert_unharmed(recorded, tmp_path)
+    assert "handled" not in recorded.stdout
+    assert "ulimit -f" in (read_figures(_found(recording)).reason or "")
+
+
 def test_no_room_for_the_log(tmp_path: Path) -> None:
     """The program is not started, one sentence gives the reason, and nothing is left behind."""
     recording = tmp_path / "r.rdbg"

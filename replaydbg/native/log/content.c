@@ -82,8 +82,12 @@ copy_piece(int fd, File *file, size_t piece)
         log_fail(2);
         return false;
     }
+    FileLimit held;
+    file_limit_hold(&held);
     int content_fd = open_content();
-    if (content_fd < 0 || ftruncate(content_fd, (off_t)(content_size + PIECE)) < 0) {
+    bool has_grown = content_fd >= 0 && ftruncate(content_fd, (off_t)(content_size + PIECE)) == 0;
+    file_limit_release(&held);
+    if (!has_grown) {
         if (content_fd >= 0)
             close(content_fd);
         return false;

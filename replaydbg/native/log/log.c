@@ -43,12 +43,42 @@ header_of(Log *log)
 
 /* ---- writing ---- */
 
+/* Past the limit of file sizes the kernel also sends SIGXFSZ, which would end a program that does not ignore it, as
+ * Python does, or run a handler of its own. */
+void
+file_limit_hold(FileLimit *held)
+{
+    sigset_t set, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    sigpending(&pending);
+    held->is_pending = sigismember(&pending, SIGXFSZ); /* then it is the program's */
+    pthread_sigmask(SIG_BLOCK, &set, &held->before);
+}
+
+void
+file_limit_release(FileLimit *held)
+{
+    int saved = errno;
+    sigset_t set;
+    struct timespec none = {0};
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    while (!held->is_pending && sigtimedwait(&set, NULL, &none) < 0 && errno == EINTR)
+        ;
+    pthread_sigmask(SIG_SETMASK, &held->before, NULL);
+    errno = saved;
+}
+
 /* No descriptor is kept open: the program could close it, and would see it. */
 static int
 log_map(Log *log, size_t old_size, size_t size, int flags)
 {
+    FileLimit held;
+    file_limit_hold(&held);
     int fd = open(log->path, O_RDWR | O_CLOEXEC | flags, 0600);
     int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+    file_limit_release(&held);
     void *base = MAP_FAILED;
     if (!error && log->base == NULL)
         base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

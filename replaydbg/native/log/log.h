@@ -6,6 +6,7 @@
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
 #include "base/core.h"
+#include <signal.h>
 
 typedef struct {
     uint8_t *base;            /* start of the mapping */
@@ -17,6 +18,12 @@ typedef struct {
 } Log;
 
 /* log.c */
+typedef struct {
+    sigset_t before;
+    bool is_pending;
+} FileLimit;
+void file_limit_hold(FileLimit *held);    /* before a file of ours grows: the program gets no SIGXFSZ for it */
+void file_limit_release(FileLimit *held); /* after it; errno stays */
 extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
 int log_open(Log *log, int fd); /* for replay; maps it, closes fd */
