@@ -16,7 +16,7 @@ from replaydbg.render.texts import why_lines
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.recording import record_file
-from tests.harness.sanitizer import usual_addresses
+from tests.harness.sanitizer import needs_usual_memory
 from tests.harness.surroundings import without_steering
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -125,7 +125,7 @@ def test_what_only_c_code_can_read_is_not_claimed_to_be_unchanged(session: Sessi
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-@usual_addresses()
+@needs_usual_memory
 def test_a_write_is_the_line_that_made_it_also_where_another_thread_goes_on_at_once(tmp_path: Path, seed: int) -> None:
     program = FOLDER.parents[1] / "races" / "till.py"
     recording = tmp_path / "till.rdbg"

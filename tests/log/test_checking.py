@@ -15,6 +15,7 @@ from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from replaydbg.log.stream import LogStream
 from tests.harness.build import GATES, Example, LogBuilder
+from tests.harness.sanitizer import SLOWER
 from tests.log.test_bounded_readers import _assert_bounded, _bomb, _file
 
 _NONE, _TRUE, _PID = b"\x04\x00", b"\x04\x02", b"\x04\x03\xf2\xc0\x01"
@@ -140,7 +141,7 @@ def test_uniform_logs_of_programs_are_sound(kind: str, tmp_path: Path) -> None:
         used = _work(path)
 
     assert not recording.damage
-    assert seconds < 5
+    assert seconds < 5 * SLOWER
     assert used < 0.6, "of the work that is allowed"
 
 
