@@ -235,10 +235,6 @@ emit_kind(Program *p, const SystemCall *call)
         emit_clone(p);
         return;
     case ITSELF:
-        if (debugger_is_on) { /* a copy has another number, see refused.c */
-            emit_argument(p, 5);
-            emit_if(p, token, ALLOW);
-        }
         emit_if_itself(p, 0, false);
         return;
     case ITSELF_OR_ZERO:
@@ -261,6 +257,12 @@ emit_kind(Program *p, const SystemCall *call)
         return;
     case TO_DEBUGGER:
         emit_return(p, debugger_is_on ? ALLOW : TRAP);
+        return;
+    case OWN_TIMER:
+        if (debugger_is_on)
+            emit_unless(p, 5, token, ALLOW, TRAP);
+        else
+            emit_return(p, TRAP);
         return;
     case ENDS:
         emit_unless(p, 1, token, ALLOW, TRAP);

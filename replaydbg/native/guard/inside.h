@@ -37,7 +37,7 @@ typedef enum {
     ASKS_PROCESS,     /* prctl: the options in prctl_options */
     UNIX_PAIR,        /* socketpair: of the family AF_UNIX */
     NEW_THREAD,       /* clone: as pthread_create() calls it */
-    ITSELF,           /* the first argument is this process; for its copies refused.c answers */
+    ITSELF,           /* the first argument is this process; for signals of its copies refused.c answers */
     ITSELF_OR_ZERO,   /* the same; zero means this process, too */
     OWN_PRIORITY,     /* setpriority(PRIO_PROCESS, this process) */
     OWN_IO_PRIORITY,  /* ioprio_set(IOPRIO_WHO_PROCESS, this process) */
@@ -45,6 +45,7 @@ typedef enum {
     ASKS_PERSONALITY, /* personality(0xffffffff) */
     HANDLES,          /* rt_sigaction: not for SIGSYS, whose handler is ours; refused.c answers for it */
     TO_DEBUGGER,      /* sendmsg: in a session of the debugger, on its descriptor */
+    OWN_TIMER,        /* in a session of the debugger, by refused.c: a timer signals its own process alone */
     ENDS,             /* exit_group: goes by refused.c, which looks whether the recording ends there, too */
     CALL_KINDS,
 } CallKind;

@@ -18,7 +18,8 @@ static void
 raised(int signum, siginfo_t *info, void *context)
 {
     int saved = errno;
-    bool by_itself = info->si_code <= 0 && info->si_pid == getpid(); /* SI_USER, SI_TKILL, SI_QUEUE */
+    /* SI_USER, SI_TKILL, SI_QUEUE; a copy of the debugger's sends it by a timer (guard/refused.c) */
+    bool by_itself = info->si_code == SI_TIMER ? engine.is_on : info->si_code <= 0 && info->si_pid == getpid();
     if (!by_itself || cross_ends_unannounced()) {
         if (by_itself)
             signals_hooks.is_killed(signum);
