@@ -83,7 +83,7 @@ def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[FoundSetting,
 def is_notice_unwanted(flag: bool | None) -> bool:
     """Whether the user does not want the notice that a program out of somebody else's recording is run.
 
-    `flag` is `--quiet`, None if it is not given. A project's file has no say in this: it may come from the person who
+    `flag` is `--quiet`, None if it is not given. A project's file is ignored: it may come from the person who
     made the recording.
     """
     layers: list[tuple[str, Mapping[str, Any]]] = [

@@ -50,9 +50,9 @@ def printed_by_itself(environment: Mapping[str, str]) -> list[str]:
     """Return notes on what the interpreter of a program with `environment` prints by itself and a replay does not."""
     notes = []
     if environment.get("PYTHONMALLOCSTATS"):
-        notes.append("PYTHONMALLOCSTATS: a replay prints other statistics of the memory allocator, and less often")
+        notes.append("PYTHONMALLOCSTATS: a replay prints different memory allocator statistics, and fewer of them")
     if environment.get(_COERCION) == "warn" and _has_c_locale(environment):
-        notes.append("PYTHONCOERCECLOCALE=warn: a replay prints no warning about the locale")
+        notes.append("PYTHONCOERCECLOCALE=warn: a replay does not print the warning about the locale")
     return notes
 
 

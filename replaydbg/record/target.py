@@ -82,8 +82,8 @@ def _check_readable_twice(given: str, path: str) -> None:
         return
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
     raise UsageError(
-        f"{given!r} is {kind}, from which no program can be recorded. The program was not started. Save it to a file, "
-        "and record that."
+        f"Cannot record a program from {kind} ({given!r}). The program was not started. Save it to a file and record "
+        "that file."
     )
 
 

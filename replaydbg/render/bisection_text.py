@@ -156,10 +156,10 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
             f"line{'s' if lines_between != 1 else ''} later."
         )
         if found.passing:
-            yield f"It was true {times} more, each time only temporarily: --all lists them."
+            yield f"It was temporarily true {times} more: --all lists them."
     if found.last_healed is not None:
         yield (
-            f"It was true {times}, each time only temporarily; good again the last time after "
+            f"It was temporarily true {times}, and last became false again after "
             f"{_change_text(session, found.last_healed)}: --all lists them."
         )
     if found.unfit and found.culprit is not None:

@@ -174,7 +174,9 @@ class ClockReport:
 def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
     """Return the core's report; raises ReplaydbgError if it ended without one."""
     if not data:
-        raise ReplaydbgError("The replay ended without the step clock's report: the interpreter was killed or crashed.")
+        raise ReplaydbgError(
+            "The replay ended before it reported the line counts: the interpreter was killed or crashed."
+        )
     report = decoded(data, _REPORT, "report of the step clock")
     stopped: int = report["stopped"]
     if stopped > len(orders.breakpoints) or len(report["breakpoints"]) != len(orders.breakpoints):

@@ -55,7 +55,7 @@ CAUSES = {
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
     "unusable": "The record here does not match what the replay does, although the recording is intact. "
-    "The cause is unknown. Common causes: an earlier divergence that was not noticed, or a recording by another "
+    "Common causes: an earlier divergence that was not noticed, or a recording by another "
     "version of replaydbg.",
     "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",

@@ -162,8 +162,8 @@ def test_a_program_in_a_pipe_is_refused_before_it_starts(tmp_path: Path) -> None
         kind = "device" if name == "/dev/null" else "pipe"
         assert (ran.returncode, ran.stdout) == (2, "")
         assert ran.stderr == (
-            f"replaydbg: {name!r} is a {kind}, from which no program can be recorded. The program was not started. "
-            "Save it to a file, and record that.\n"
+            f"replaydbg: Cannot record a program from a {kind} ({name!r}). The program was not started. "
+            "Save it to a file and record that file.\n"
         )
     assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
 

@@ -301,7 +301,7 @@ def test_what_was_never_so_permanent_is_told(transfers: Path, capsys: pytest.Cap
         last = moment_text(thirtieth.moment)
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--permanent")
     assert "no longer true at" in told
-    assert "It was true 30 times, each time only temporarily; good again the last time after" in told
+    assert "It was temporarily true 30 times, and last became false again after" in told
 
 
 @pytest.mark.parametrize("place", ["nowhere", "transfers.py:999", "7", "other.py:3"])

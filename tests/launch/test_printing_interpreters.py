@@ -39,7 +39,7 @@ def test_a_warning_about_the_locale_is_printed_once_and_named(tmp_path: Path) ->
 
     assert recorded.stdout == plain.stdout == replayed.stdout
     assert [each.stderr.count(_LOCALE_WARNING) for each in (plain, recorded, replayed)] == [1, 1, 0]
-    assert notes == ["PYTHONCOERCECLOCALE=warn: a replay prints no warning about the locale"]
+    assert notes == ["PYTHONCOERCECLOCALE=warn: a replay does not print the warning about the locale"]
     assert f"uncovered: {notes[0]}" in recorded.stderr
     assert f"not covered by the recording: {notes[0]}" in replayed.stderr
 

@@ -114,7 +114,12 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
         "--state", type=Path, metavar="FILE", help="where verdicts are kept (default: the user's cache directory)"
     )
     parser.add_argument("--restart", action="store_true", help="forget the verdicts of an interrupted search")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="show no progress, and no notice about a recording that you did not make",
+    )
     parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
     parser.add_argument("--md", action="store_true", help="print Markdown (for a pull request)")
 

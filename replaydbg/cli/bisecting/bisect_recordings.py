@@ -70,7 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whose variables to compare (default: mine; all if the hash seed is the cause)",
     )
     parser.add_argument("--no-state", action="store_true", help="do not compare memory")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="show no progress, and no notice about a recording that you did not make",
+    )
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_json(parser)
 

@@ -34,7 +34,12 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
     """Declare `--quiet`."""
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="show no progress, and no notice about a recording that you did not make",
+    )
 
 
 @contextmanager

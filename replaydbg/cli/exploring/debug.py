@@ -47,7 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory", metavar="SIZE", help="memory limit of the debugger's processes, such as 2G; more makes seeks faster"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        action="store_true",
+        help="show no progress, and no notice about a recording that you did not make",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

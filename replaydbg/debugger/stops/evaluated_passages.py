@@ -28,7 +28,8 @@ LONGEST = 10.0
 """Seconds that a process may take from one report to the next; then it may hang in an expression."""
 
 MOST_REFUSED = 20
-"""So often a copy is asked where the process stands. If it is more, and more than is evaluated, only copies are."""
+"""Refused passages that are evaluated in copies. If there are more, and more than were evaluated in the process, all
+further ones are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _MAKERS = (ast.Call, ast.GeneratorExp, ast.List, ast.Tuple, ast.Set, ast.Dict, a
 
 
 def guarded(expression: str) -> str | None:
-    """Return `expression` with guards; None: it is no expression, or one that cannot be guarded."""
+    """Return `expression` with guards; None: it is not an expression, or cannot be guarded."""
     try:
         tree = ast.parse(expression.strip(), "<expression>", "eval")
         source = ast.unparse(ast.fix_missing_locations(_Guards().visit(tree)))

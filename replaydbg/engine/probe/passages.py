@@ -44,7 +44,7 @@ METHODS = {
     ),
     **dict.fromkeys((str, bytes, int, float, complex, bool, tuple, range, frozenset), ()),
 }
-"""Methods that change nothing, by exact types; empty: all do not."""
+"""Methods that change nothing, by exact types; empty: no method of the type changes anything."""
 
 
 class Refused(BaseException):
