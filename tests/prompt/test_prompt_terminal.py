@@ -252,12 +252,13 @@ def test_when_ctrl_c_is_an_exception() -> None:
 
 
 def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:
-    terminal.type("log long_loop.py:5 number\n", "thread 0  3")
+    # Copies of the process are asked for these values, which takes long.
+    terminal.type("log long_loop.py:5 locals()['number']\n", "thread 0  3")
     shown = terminal.interrupt()
 
     assert shown.count("Cancelled.") == 1
     assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
-    terminal.type("b grow if number == 59_999\n", "(replaydbg) ")
+    terminal.type("b grow if locals()['number'] == 59_999\n", "(replaydbg) ")
     terminal.type("start\n", "(replaydbg) ")
     terminal.type("c\n", "running")
     assert "Cancelled." in terminal.interrupt()

@@ -305,7 +305,8 @@ def test_what_takes_long_says_so_and_is_given_up(long: Path) -> None:
         status = seen.app.part(StatusLine)
         before = seen.scene.count
         file = TRAVEL / "long_loop.py"
-        seen.app.order(f"log {file}:11 'number'", is_typed=True)
+        # Copies of the process are asked for these values, which takes long.
+        seen.app.order(f"log {file}:11 \"locals()['number']\"", is_typed=True)
         await seen.until(lambda: "Esc cancels" in status.shown)
 
         # Drawing is not held up meanwhile.
