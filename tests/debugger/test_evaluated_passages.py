@@ -97,7 +97,11 @@ COPIED = [
 """They may change something, or run code of the program."""
 
 
-@pytest.mark.parametrize(("condition", "expression"), PLAIN + COPIED)
+# Copies take long: most of these are compared in the second stage.
+@pytest.mark.parametrize(
+    ("condition", "expression"),
+    [*PLAIN[::3], *COPIED[::5], *(pytest.param(*each, marks=pytest.mark.long) for each in [*PLAIN, *COPIED])],
+)
 def test_both_ways_find_the_same(session: Session, condition: str, expression: str) -> None:
     found, by_copies = both(session, [asked(session, condition, expression)])
 
