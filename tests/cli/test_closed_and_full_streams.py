@@ -35,7 +35,12 @@ def recorded(tmp_path: Path) -> Path:
         (["ls"], None, 0),
     ],
 )
-def test_messages_never_go_to_stdout(words: list[str], stdout: str | None, status: int, recorded: Path) -> None:
+def test_messages_never_go_to_stdout(
+    words: list[str], stdout: str | None, status: int, recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A store of its own: `ls` lists what other tests record.
+    monkeypatch.setenv("XDG_DATA_HOME", str(recorded / "data"))
+
     ran = _tool(*words, cwd=recorded, shell="2>&-")
 
     assert ran.returncode == status
