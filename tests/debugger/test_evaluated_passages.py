@@ -69,6 +69,7 @@ PLAIN = [
 """Read only: the process itself evaluates them."""
 
 COPIED = [
+    ("amount > 36 and sum({'it': used}.get('it'))", "sum((lambda: used)())"),
     ("amount == 25", "account"),
     ("amount == 5", "print('printed') or len(locals())"),
     ("amount == 6 and globals()['Account']", "0"),
@@ -90,6 +91,7 @@ COPIED = [
     ("amount > 36 and used", "sum(used)"),
     ("amount > 36 and next(used)", "next(used)"),
     ("amount > 36", "[*used], {**counts}"),
+    ("amount > 36 and min([1], key=amounts.append)", "len(amounts)"),
     ("default[amount] or amount > 36", "len(default)"),
     ("amount > 36", "type('Made', (Account,), {}), len(Account.__subclasses__())"),
     ("amount > 36 and f'{account}'", "str(account), repr([account]), account < account"),

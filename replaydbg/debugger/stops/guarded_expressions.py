@@ -12,7 +12,10 @@ import ast
 
 CALL, STILL, ITEM, SLICE = "__replaydbg_call", "__replaydbg_still", "__replaydbg_item", "__replaydbg_slice"
 
-_MAKERS = (ast.Call, ast.GeneratorExp, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
+_ITERATOR_MAKERS = ("enumerate", "reversed", "zip")
+"""Functions whose results are iterators that nothing else has; another function may return one of the program's."""
+
+_MAKERS = (ast.GeneratorExp, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
 """What makes a new value: using up that one changes nothing of the program."""
 
 
@@ -59,7 +62,7 @@ class _Guards(ast.NodeTransformer):
         return node
 
     def _still(self, value: ast.expr) -> ast.expr:
-        if isinstance(value, (ast.Constant, ast.JoinedStr)) or (isinstance(value, _MAKERS) and not _is_guard(value)):
+        if isinstance(value, (ast.Constant, ast.JoinedStr, *_MAKERS)) or _makes_iterator(value):
             return value
         return ast.Call(_name(STILL), [value], [])
 
@@ -74,9 +77,12 @@ class _Guards(ast.NodeTransformer):
         return node
 
 
-def _is_guard(value: ast.expr) -> bool:
-    """Whether it is an item, which the program has made."""
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in (ITEM, STILL)
+def _makes_iterator(value: ast.expr) -> bool:
+    """Whether it is a guarded call of one of these functions; another one of that name is refused by the guard."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or value.func.id != CALL:
+        return False
+    called = value.args[0]
+    return isinstance(called, ast.Name) and called.id in _ITERATOR_MAKERS
 
 
 def _name(name: str) -> ast.Name:

@@ -109,7 +109,9 @@ def call(function: Any, /, *given: Any, **named: Any) -> Any:
         is_known = len(given) == 1
     else:
         is_known = any(function is each for each in FUNCTIONS)
-    if not is_known:
+    # C code calls the key itself, without a guard.
+    key = named.get("key")
+    if not is_known or (key is not None and type(key) is not type(call) and not any(key is each for each in FUNCTIONS)):
         raise Refused
     return function(*given, **named)
 
