@@ -1,17 +1,15 @@
 """A program that a signal ends has an end in the debugger and under the step clock, too, whoever sends the signal."""
 
-import os
 import re
 import signal
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from replaydbg.debugger import Session
-from tests.harness import tool
-from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.in_directory import record_in, tool_in
+from tests.harness.replays import Outcome
 
 pytestmark = pytest.mark.slow
 
@@ -52,10 +50,10 @@ _BY_C_CODE = {
 def test_c_code_ends_it(name: str, tmp_path: Path) -> None:
     ending = _BY_C_CODE[name]
     (tmp_path / "program.py").write_text(_C_CODE + ending.source)
-    recorded = _record(tmp_path, "program.py")
+    recorded = record_in(tmp_path, "program.py")
 
-    replayed = _tool(tmp_path, "replay", "r.rdbg")
-    hits = _tool(tmp_path, "hits", "r.rdbg")
+    replayed = tool_in(tmp_path, "replay", "r.rdbg")
+    hits = tool_in(tmp_path, "hits", "r.rdbg")
 
     assert {recorded.status, replayed.status} <= {ending.status, 128 - ending.status}
     assert hits.status == 0, hits.stderr
@@ -70,10 +68,10 @@ def test_the_interpreter_ends_itself_after_a_keyboard_interrupt(argv: list[str],
     """It does so for all but a script, by SIGINT, so that a shell knows."""
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "__main__.py").write_text(_INTERRUPTED)
-    recorded = _record(tmp_path, *argv)
+    recorded = record_in(tmp_path, *argv)
 
-    replayed = _tool(tmp_path, "replay", "r.rdbg")
-    hits = _tool(tmp_path, "hits", "r.rdbg")
+    replayed = tool_in(tmp_path, "replay", "r.rdbg")
+    hits = tool_in(tmp_path, "hits", "r.rdbg")
 
     assert {recorded.status, replayed.status} <= _INTERRUPTIONS
     assert hits.status == 0, hits.stderr
@@ -88,9 +86,9 @@ def test_the_interpreter_ends_itself_after_a_keyboard_interrupt(argv: list[str],
 def test_an_interrupt_that_is_sent_ends_a_command(tmp_path: Path) -> None:
     # It waits for the signal that it has asked for; the time only bounds a failure.
     program = "x = 1\nimport subprocess, time\nsubprocess.Popen(['sh', '-c', 'kill -INT $PPID'])\ntime.sleep(60)\n"
-    recorded = _record(tmp_path, "-c", program)
+    recorded = record_in(tmp_path, "-c", program)
 
-    hits = _tool(tmp_path, "hits", "r.rdbg")
+    hits = tool_in(tmp_path, "hits", "r.rdbg")
 
     assert recorded.status in _INTERRUPTIONS
     assert hits.status == 0, hits.stderr
@@ -99,9 +97,9 @@ def test_an_interrupt_that_is_sent_ends_a_command(tmp_path: Path) -> None:
 
 
 def test_the_outcome_of_an_interrupted_command_is_known(tmp_path: Path) -> None:
-    _record(tmp_path, "-c", _INTERRUPTED)
+    record_in(tmp_path, "-c", _INTERRUPTED)
 
-    checked = _tool(tmp_path, "check", "r.rdbg")
+    checked = tool_in(tmp_path, "check", "r.rdbg")
 
     assert "KeyboardInterrupt" in checked.stdout + checked.stderr
 
@@ -117,15 +115,3 @@ def _is_answered_everywhere(session: Session) -> None:
 def _own_hits(hits: Outcome, file: str) -> list[int]:
     found = re.findall(rf"^\d+\t.*{re.escape(file)}:(\d+)\t<module>$", hits.stdout, re.MULTILINE)
     return [int(line) for line in found]
-
-
-def _record(directory: Path, *argv: str) -> Outcome:
-    return run(tool.record(sys.executable, directory / "r.rdbg", list(argv)), cwd=directory, env=_env())
-
-
-def _tool(directory: Path, *args: str) -> Outcome:
-    return run([sys.executable, "-m", "replaydbg", *args], cwd=directory, env=_env())
-
-
-def _env() -> dict[str, str]:
-    return {**passed_on(), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}

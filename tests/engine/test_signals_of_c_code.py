@@ -1,15 +1,12 @@
 """Signals that C code of the program sends to its own process, where the program handles them."""
 
-import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
-from tests.harness import tool
-from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.in_directory import record_in, tool_in
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +17,9 @@ _RAISES = "getattr(library, 'raise')"
 def test_a_signal_whose_handler_is_due_does_not_end_it(tmp_path: Path) -> None:
     program = f"signal.signal(10, lambda *_: None)\n{_RAISES}(10)\nctypes.string_at(0)\n"
     (tmp_path / "program.py").write_text(_C_CODE + program)
-    _record(tmp_path, "program.py")
+    record_in(tmp_path, "program.py")
 
-    replayed = _tool(tmp_path, "replay", "r.rdbg")
+    replayed = tool_in(tmp_path, "replay", "r.rdbg")
 
     assert replayed.status in (-signal.SIGSEGV, 128 + signal.SIGSEGV), replayed.stderr
 
@@ -32,7 +29,7 @@ def test_c_code_sends_a_signal_in_a_copy_of_the_first_process_too(tmp_path: Path
     program = "signal.signal(10, lambda *_: seen.append(1))\nseen = []\nlibrary.kill(os.getpid(), 10)\n"
     program += f"{_RAISES}(10)\nend = 1\n"
     (tmp_path / "program.py").write_text(_C_CODE + program)
-    _record(tmp_path, "program.py")
+    record_in(tmp_path, "program.py")
 
     with Session(tmp_path / "r.rdbg") as session:
         total = session.index.total
@@ -43,15 +40,3 @@ def test_c_code_sends_a_signal_in_a_copy_of_the_first_process_too(tmp_path: Path
         assert session.index.total == total
         assert value is not None
         assert value.text == "2"
-
-
-def _record(directory: Path, *argv: str) -> Outcome:
-    return run(tool.record(sys.executable, directory / "r.rdbg", list(argv)), cwd=directory, env=_env())
-
-
-def _tool(directory: Path, *args: str) -> Outcome:
-    return run([sys.executable, "-m", "replaydbg", *args], cwd=directory, env=_env())
-
-
-def _env() -> dict[str, str]:
-    return {**passed_on(), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
