@@ -71,6 +71,8 @@ class Header:
     """The seed of uneven slices for threads; None for ordinary ones."""
     collector: tuple[int, ...]
     """The collector's counts of the three generations before `site` is imported; none: they begin at 0."""
+    ticks: str
+    """How calls and jumps were counted on 3.11: `checks`, or empty for a trace function."""
     real_ids: bool
     """Whether `id()` returned real addresses."""
     python: PythonBuild

@@ -8,6 +8,7 @@ from typing import Any
 
 from replaydbg.gates.row import Row
 from replaydbg.launch.interpreter import has_safe_path, held_warnings, split_options
+from replaydbg.log.encode import CHECKS
 
 
 def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, str]) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "real_ids": bool(header.get("real_ids", False)),
         "chaos": header.get("chaos"),
         "collector": tuple(header.get("collector", ())),
+        "ticks_by_checks": header.get("ticks") == CHECKS,
         "site": options.site,
         "isolated": options.isolated,
         "ignore_environment": options.ignore_environment,

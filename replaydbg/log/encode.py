@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from replaydbg.events.values import TypeName
 
-FORMAT = 3
+FORMAT = 4
 """The format number that is written, and the newest that is read. Its history is in format.md."""
+
+CHECKS = "checks"
+"""The header's `ticks` of recordings in which 3.11 counts calls and jumps; else a trace function counted lines."""
 
 MAX_DEPTH = 200
 """Maximum nesting depth of values. Data of real programs stays below 20; hostile data must not exhaust the stack."""

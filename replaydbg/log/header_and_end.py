@@ -13,7 +13,7 @@ from typing import Any
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.run_facts import End, GateRow, Header, Note, PythonBuild
 from replaydbg.log.allowance import load_json
-from replaydbg.log.encode import FORMAT
+from replaydbg.log.encode import CHECKS, FORMAT
 
 JSON_LIMIT = 32 << 20
 """The longest header or end that is read. Real ones are some ten kilobytes; only `sources` grows with the program."""
@@ -177,6 +177,7 @@ def parse_header(path: str, data: bytes) -> Header:
         hash_seed=fields.integer("hash_seed", 0, (1 << 32) - 1),
         chaos=fields.optional("chaos"),
         collector=_collector(fields),
+        ticks=fields.choice("ticks", (CHECKS,)),
         real_ids=fields.truth("real_ids"),
         python=PythonBuild(
             version=python.text("version"),

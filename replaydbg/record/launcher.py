@@ -17,7 +17,7 @@ from replaydbg.launch.boot import boot_values
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.launch.quiet_start import printed_by_itself, without_second_warning
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import CHECKS, FORMAT
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.collector_start import first_counts
 from replaydbg.record.place import make_live_directory, removed_unless_begun, write_start
@@ -138,6 +138,7 @@ def _header(
         "real_ids": settings.real_ids,
         "chaos": settings.chaos,
         "collector": list(first_counts(settings.chaos)),
+        "ticks": CHECKS,
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
 

@@ -256,7 +256,7 @@ def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
 
 def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the header that the core needs, as they were checked."""
-    names = ("kind", "target", "argv", "orig_argv", "path0", "chaos", "collector", "real_ids", "stdio")
+    names = ("kind", "target", "argv", "orig_argv", "path0", "chaos", "collector", "ticks", "real_ids", "stdio")
     fields: dict[str, Any] = {name: getattr(header, name) for name in names}
     return fields | {"env": env, "python": {"flags": header.python.flags}}
 

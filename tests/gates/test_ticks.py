@@ -52,6 +52,19 @@ def test_ticks_are_equal_at_each_event(tmp_path: Path, name: str) -> None:
     assert recorded[-1][0] > len(recorded)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ticks_are_equal_while_lines_are_counted(tmp_path: Path, name: str) -> None:
+    """The interpreter runs other forms of the same instructions then, and 3.11 checks twice where a function begins."""
+    path = tmp_path / "a.rdbg"
+    program = FIXTURES / "steps" / f"{name}.py"
+
+    recorded = ticks_of(tool.record(sys.executable, path, [str(program), "on"]), tmp_path)
+    last = len(recorded) - 1
+    replayed = ticks_of([*tool.replay(sys.executable, path), "--to", f"{last}:1"], tmp_path)
+
+    assert replayed == recorded[:last]
+
+
 def test_ticks_do_not_depend_on_cached_byte_code(tmp_path: Path) -> None:
     """The importer compiles in one run and reads byte code in the other; its own Python code does not tick."""
     (tmp_path / "imported.py").write_text("def f(n):\n    return [n for _ in range(n)]\n")

@@ -14,8 +14,9 @@ OLD = sorted((Path(__file__).parents[2] / "fixtures" / "formats").glob("*.rdbg")
 OUTPUT = {
     "format-1": "6 225 1795375821.5086193\n",
     "format-2": "interrupted 2022009\n1795625043.4609513\n",
+    "format-3": "900000 a0a1a2b0b1a3b2a4b3b4\n",
 }
-STATUS = {"format-1": 3, "format-2": 3}
+STATUS = {"format-1": 3, "format-2": 3, "format-3": 0}
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)

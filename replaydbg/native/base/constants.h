@@ -4,7 +4,7 @@
 #define REPLAYDBG_CONSTANTS_H
 
 /* clang-format off */
-#define FORMAT_NUMBER 3
+#define FORMAT_NUMBER 4
 
 /* What a value begins with: docs/reference/format.md, section 3. */
 enum {

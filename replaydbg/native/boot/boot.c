@@ -523,6 +523,7 @@ obey_tests(PyObject *boot)
         ticks_load((uint64_t)number(boot, "ticks", 0), number(boot, "ticks_fd", -1));
     if (PyLong_Check(item(boot, "drift")))
         perturb_collector((uint64_t)number(boot, "drift", 0));
+    ticks_by_checks = item(boot, "ticks_by_checks") == Py_True;
     PyObject *chaos = item(boot, "chaos");
     bool is_chaos = PyLong_Check(chaos);
     lanes_obey(is_chaos ? PyLong_AsUnsignedLongLongMask(chaos) : monotonic_ns(), is_chaos,

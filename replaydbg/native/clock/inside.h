@@ -21,6 +21,14 @@ void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
 void stepclock_start(_PyInterpreterFrame *frame);
 bool stepclock_wants_starts(void);
 
+/* listen.c, 3.11: the thread is traced by the program; ours is called as well */
+void listen_when_traced(PyThreadState *ts);
+
+/* checks.c */
+int checks_hear(bool on); /* -1: this build of the interpreter makes no checks that can be heard */
+/* 3.11: the trace function is called for the beginning of a function; NULL: for anything else */
+void checks_announced(_PyInterpreterFrame *frame);
+
 /* ticks.c */
 uint64_t ticks_count(void);
 void ticks_tick(_PyInterpreterFrame *frame); /* from listen.c */

@@ -687,11 +687,22 @@ hear_of_exception(_PyInterpreterFrame *frame, int what, PyObject *arg)
         activation_pass(frame); /* perhaps one is thrown into it; otherwise its next line comes before any */
 }
 
+/* The program traces no longer, and nobody else wants to hear of it. */
+static void
+stop_when_untraced(PyThreadState *ts)
+{
+    if (listening || program_function || ts->c_profilefunc || ts->c_tracefunc != trace)
+        return;
+    ts->c_tracefunc = NULL;
+    _PyThreadState_UpdateTracingState(ts);
+}
+
 static int
 trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
 {
     _PyInterpreterFrame *frame = f->f_frame;
     hide_frame_object(frame, what, arg);
+    checks_announced(what == PyTrace_CALL ? frame : NULL);
     if (signals_wait)
         clock_hooks.signals_go_on();
     if (what == PyTrace_LINE) {
@@ -705,7 +716,7 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
         if (is_first_call(frame)) {
             if (listening & LISTEN_LINES)
                 stepclock_start(frame);
-            if (trace_is_on)
+            if (trace_is_on && !checks_are_heard)
                 trace_inside(frame);
         }
         else if (listening & LISTEN_RETURNS)
@@ -720,10 +731,13 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
         clock_hooks.instruction(frame);
     if (listening & LISTEN_RAISES)
         hear_of_exception(frame, what, arg);
-    if (program_function == NULL)
+    if (program_function == NULL) {
+        stop_when_untraced(core.tstate);
         return 0;
+    }
     int rc = program_function(object, f, what, arg);
     adopt(core.tstate); /* it may have set another one, or have failed: then the interpreter took it away */
+    checks_announced(what == PyTrace_CALL && rc == 0 ? frame : NULL); /* it may have called others */
     return rc;
 }
 
@@ -780,6 +794,17 @@ listen_switch(void **leaves, void **comes)
 {
     *leaves = (void *)program_function;
     program_function = (Py_tracefunc)*comes;
+}
+
+/* A function that the program traces is announced to its trace function, and checks must know when. */
+void
+listen_when_traced(PyThreadState *ts)
+{
+    if (ts->c_tracefunc == trace || listen_prepare() < 0)
+        return;
+    program_function = ts->c_tracefunc;
+    ts->c_tracefunc = trace;
+    _PyThreadState_UpdateTracingState(ts);
 }
 
 void

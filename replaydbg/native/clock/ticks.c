@@ -14,7 +14,7 @@ static int report_fd = -1;
 bool ticks_are_reported;
 static Buf reported;
 
-bool ticks_are_counted, ticks_slice_is_over, ticks_crossing_is_due;
+bool ticks_are_counted, ticks_slice_is_over, ticks_crossing_is_due, ticks_by_checks;
 
 static inline void
 count(void)
@@ -31,6 +31,7 @@ void
 ticks_crossing(void)
 {
     ticks_crossing_is_due = false;
+    checks_go_on();
     if (ticks_are_counted)
         count();
 }
@@ -56,6 +57,8 @@ ticks_on(uint64_t slice, bool by_line, TickHandler used_up)
     ticks.used_up = used_up;
     ticks.left = slice;
     ticks_are_counted = true;
+    if (ticks_by_checks && !by_line)
+        return checks_hear(true);
     return listen_to(listening_to() | LISTEN_TICKS | (by_line ? LISTEN_LINE_TICKS : 0));
 }
 
@@ -71,6 +74,8 @@ ticks_off(void)
     if (trace_is_asked)
         return 0;
     ticks_are_counted = false;
+    if (checks_are_heard)
+        return checks_hear(false);
     /* whatever else is listened to is somebody else's */
     return listen_to(listening_to() & ~(unsigned)(LISTEN_TICKS | LISTEN_LINE_TICKS));
 }
@@ -79,6 +84,15 @@ uint64_t
 ticks_count(void)
 {
     return ticks.count;
+}
+
+/* In a child of the program nobody counts. */
+void
+ticks_forked(void)
+{
+    if (checks_are_heard)
+        checks_hear(false);
+    ticks_are_counted = false;
 }
 
 static uint64_t at_event;

@@ -40,15 +40,9 @@
 
 /* ns, times. Recording lengthens what a program does between two calls, with the lock in hand: who comes for the lock in
  * the added time would as likely as not have found it free. Both are for short calls in a loop, whose rates they bring
- * near to those of a plain run (`tox -e rates`); where more is computed between two calls they do not matter. On 3.11
- * ticks come from a trace function. */
-#if PY_VERSION_HEX >= 0x030C0000
+ * near to those of a plain run (`tox -e rates`); where more is computed between two calls they do not matter. */
 #define ADDED_TIME 1000u
 #define SLOWDOWN 2
-#else
-#define ADDED_TIME 2000u
-#define SLOWDOWN 4
-#endif
 /* ns; bounds: of waiting with the processor in hand, for its first sleep, and for the rest of a wake-up. */
 #define LONGEST_SPIN 100000u
 #define LONGEST_START 1000000u

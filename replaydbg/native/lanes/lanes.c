@@ -365,6 +365,7 @@ switch_to(Lane *next)
     lanes.running = next;
     core.lane = next->id;
     compat_forget_raised();
+    checks_go_on();
     core.tstate = next->tstate;
     core.depth = next->depth;
     stack_change(from, next);
@@ -452,7 +453,7 @@ count_no_longer(void)
     if (lanes.alive > 1)
         return;
     contender_end();
-    if (listening_to() & LISTEN_TICKS)
+    if (ticks_are_counted)
         ticks_slice(LONG_SLICE);
 }
 
@@ -721,13 +722,24 @@ enter_in_table(Lane *lane)
     return true;
 }
 
+/* Threads cannot be preempted where ticks cannot be counted. No build is known. */
+static void
+refuse_build(void)
+{
+    static const char what[] = "threads in this build of Python, whose calls and jumps cannot be counted";
+    if (core.mode == REPLAY)
+        diverge("unsupported", NULL, NULL, what);
+    note("unsupported", what);
+    log_fail(4);
+}
+
 /* Ticks are counted while there are several lanes. */
 static void
 count_ticks(void)
 {
     ticks_event();
-    if (!(listening_to() & LISTEN_TICKS))
-        ticks_on(LONG_SLICE, preemption.chaos, slice_used_up);
+    if (!ticks_are_counted && ticks_on(LONG_SLICE, preemption.chaos, slice_used_up) < 0)
+        refuse_build();
     if (core.mode == REPLAY)
         cross_read_ahead(); /* a preemption may be due */
     else
@@ -846,6 +858,7 @@ static void
 forked_child(void)
 {
     lanes.is_on = false; /* one thread lives on, on the stack where it is; those that it starts are genuine */
+    ticks_forked();
     hub_forked();
 }
 

