@@ -8,8 +8,9 @@
  * thread first, by pthread_self(), which is ours (lanes/threads.c): that is how each check is heard of. The answer is a
  * thread that is not the main one, unless there are calls.
  *
- * Many ask for the running thread. The one that means a check is known by its return address, which is learnt from some
- * lines of ours whose checks are known.
+ * Many ask for the running thread. The one that means a check is known by an address among those to which it returns,
+ * in make_pending_calls(), or wherever a build has that inlined. It is learnt from some lines of ours whose checks are
+ * known: the first address that calls for other reasons do not have.
  *
  * The loop also checks after some calls of C functions; after which ones depends on the form that an instruction has at
  * the moment. Only those checks count that come in each run, however it is traced: where a function begins, or where an
@@ -20,16 +21,20 @@
 
 #if PY_VERSION_HEX < 0x030C0000
 #include <opcode.h>
+#include <unwind.h>
 
-enum { FARTHEST = 16 /* words of the stack */, LONGEST = 128 /* bytes of ask() */ };
+enum { FARTHEST = 32 /* words of the stack */, DEPTH = 16, MOST = 4 * DEPTH };
 
 CheckCaller checks_caller;
 bool checks_are_heard;
-static enum { UNKNOWN, LEARNING_DISTANCE, LEARNING_CALLER, KNOWN, UNKNOWABLE } knowledge;
-static int distance;    /* from whom pthread_self() is called for to whom it returns */
-static uint64_t direct; /* the address to which pthread_self() returns then */
+static enum { UNKNOWN, LEARNING_OTHERS, LEARNING_CALLER, KNOWN, UNKNOWABLE } knowledge;
+typedef struct {
+    uintptr_t at[MOST];
+    int count;
+} Addresses;
+static Addresses others; /* to which calls return that mean no check */
 static int heard;
-static bool notes_come_again;          /* after the calls that there are */
+static bool calls_are_made;            /* that C code has asked for */
 static _PyInterpreterFrame *announced; /* the trace function knows that it begins: its check comes now */
 
 /* ---- the notes ---- */
@@ -43,11 +48,12 @@ leave_notes(void)
     _Py_atomic_store_relaxed(&state->eval_breaker, 1);
 }
 
+/* Calls that nobody has begun to make. */
 static inline bool
 has_calls(void)
 {
     const struct _pending_calls *pending = &_PyRuntime.interpreters.main->ceval.pending;
-    return pending->first != pending->last;
+    return pending->first != pending->last && !calls_are_made;
 }
 
 /* The number becomes what it would be without us. */
@@ -63,62 +69,112 @@ take_notes(void)
                                                        state->pending.async_exc);
 }
 
-/* The interpreter has taken the notes away to make the calls; the last of them is this one. */
+/* ---- calls that C code has asked for ---- */
+
+/* The first and the last of them are ours: the interpreter takes the notes away before it makes them, and they may run
+ * program code, whose checks count, too. */
 static int
-leave_notes_again(void *unused)
+calls_begin(void *unused)
 {
-    notes_come_again = false;
     if (checks_are_heard)
         leave_notes();
     return 0;
 }
 
-/* ---- who asks ---- */
-
-static void __attribute__((noinline))
-ask(void)
+static int
+calls_end(void *unused)
 {
-    PyThread_get_thread_ident();
-    __asm__ volatile("" ::: "memory"); /* the call must return here */
+    calls_are_made = false;
+    return 0;
 }
 
-/* PyThread_get_thread_ident() calls pthread_self(), in builds in which it is not inlined where it is used. */
-static __attribute__((no_sanitize("address"))) void
-learn_distance(void *const *frame)
+/* If there is no room in the queue for ours, the next crossing leaves the notes. */
+static void
+enclose_calls(void)
 {
-    direct = code_address(frame[1]);
-    for (distance = 1; distance < FARTHEST; distance++)
-        if (code_address(frame[distance]) - code_address((void *)ask) < LONGEST)
-            break;
+    struct _pending_calls *pending = &_PyRuntime.interpreters.main->ceval.pending;
+    if (Py_AddPendingCall(calls_end, NULL) < 0)
+        return;
+    calls_are_made = true;
+    PyThread_acquire_lock(pending->lock, WAIT_LOCK);
+    int before = (pending->first + NPENDINGCALLS - 1) % NPENDINGCALLS;
+    if (before != pending->last) {
+        pending->calls[before].func = calls_begin;
+        pending->calls[before].arg = NULL;
+        pending->first = before;
+    }
+    PyThread_release_lock(pending->lock);
+}
+
+/* ---- who asks ---- */
+
+static _Unwind_Reason_Code
+note_address(struct _Unwind_Context *context, void *to)
+{
+    Addresses *addresses = to;
+    if (addresses->count % DEPTH == DEPTH - 1 || addresses->count == MOST)
+        return _URC_END_OF_STACK;
+    addresses->at[addresses->count++] = _Unwind_GetIP(context);
+    return _URC_NO_REASON;
+}
+
+static bool
+is_among(uintptr_t address, const Addresses *addresses)
+{
+    for (int i = 0; i < addresses->count; i++)
+        if (addresses->at[i] == address)
+            return true;
+    return false;
 }
 
 static __attribute__((no_sanitize("address"))) void
 learn_caller(void *const *frame)
 {
-    checks_caller.at = code_address(frame[1]) == direct ? distance : 1;
-    checks_caller.address = code_address(frame[checks_caller.at]);
+    Addresses here = {0};
+    int i = 0, at = 1;
+    _Unwind_Backtrace(note_address, &here);
+    while (i < here.count && here.at[i] != code_address(frame[1])) /* those are ours */
+        i++;
+    while (i < here.count && is_among(here.at[i], &others))
+        i++;
+    while (i < here.count && at < FARTHEST && code_address(frame[at]) != here.at[i])
+        at++;
+    if (i == here.count || at == FARTHEST)
+        return;
+    checks_caller = (CheckCaller){at, here.at[i]};
     heard = 1;
 }
 
-bool
+bool __attribute__((noinline))
 checks_learn(void *const *frame)
 {
-    if (knowledge == LEARNING_DISTANCE)
-        learn_distance(frame);
+    if (knowledge == LEARNING_OTHERS) {
+        _Unwind_Backtrace(note_address, &others);
+        others.count = (others.count + DEPTH - 1) / DEPTH * DEPTH; /* the next one begins its own row */
+    }
     else if (knowledge == LEARNING_CALLER)
         learn_caller(frame);
-    return knowledge == LEARNING_CALLER;
+    return true;
+}
+
+/* The thread is asked for by whoever wants to know, for signals, and where the interpreter takes its lock. */
+static void
+ask_for_other_reasons(void)
+{
+    PyThread_get_thread_ident();
+    PyErr_CheckSignals(); /* none is handled, in no thread */
+    PyEval_RestoreThread(PyEval_SaveThread());
 }
 
 /* The program's own trace function does not hear of it. */
 static void
 run_known_lines(PyObject *code, PyObject *globals)
 {
-    knowledge = LEARNING_DISTANCE;
-    ask();
-    knowledge = LEARNING_CALLER;
     PyThreadState_EnterTracing(core.tstate);
     leave_notes();
+    knowledge = LEARNING_OTHERS;
+    ask_for_other_reasons();
+    knowledge = LEARNING_CALLER;
     Py_XDECREF(PyEval_EvalCode(code, globals, globals));
     take_notes();
     PyThreadState_LeaveTracing(core.tstate);
@@ -231,10 +287,9 @@ checks_met(void)
 {
     heard += knowledge == LEARNING_CALLER;
     check();
-    if (!has_calls())
+    if (core.lane != 0 || !has_calls())
         return true;
-    if (!notes_come_again) /* if there is no room, the next crossing leaves them */
-        notes_come_again = Py_AddPendingCall(leave_notes_again, NULL) == 0;
+    enclose_calls();
     return false;
 }
 

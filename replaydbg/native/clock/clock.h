@@ -141,7 +141,7 @@ check_asks(void *const *frame)
     return code_address(frame[checks_caller.at]) == checks_caller.address;
 }
 
-bool checks_learn(void *const *frame); /* once, while it is not known who asks; true: the answer is no thread */
+bool checks_learn(void *const *frame); /* while it is not known who asks; true: the answer is no thread */
 bool checks_met(void);                 /* a check is made; the same */
 #endif
 
