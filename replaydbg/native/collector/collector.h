@@ -11,6 +11,11 @@
  * that moment, from the free lists as they were: the program will free it, and a count that is only taken from would
  * never bring a collection.
  *
+ * What survives a collection counts as well, for the next full one. So the program's generations hold the program's
+ * objects alone: what is made in a crossing is linked into a list of its own, which no collection sees, and joins the
+ * youngest generation when the crossing ends. Program code that runs before that (an upcall, another lane) and collects
+ * finds the same objects in both modes, although only while recording is there a C function in the middle of its work.
+ *
  * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing
  * makes the former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not
  * tracked. / */
@@ -81,17 +86,37 @@ typedef struct {
     bool scheduled; /* a collection waits for the evaluation loop */
     bool has_levels;
     Levels levels;
+    PyGC_Head made; /* what was tracked since the tool began; empty while the program runs */
 } Collector;
 
 /* garbage.c */
 extern Collector collector; /* as the program left it, while the tool works */
 void levels_restore(void);
-void collector_give(PyObject *made); /* within the tool's work: the program gets this, and made it */
-void collector_give_exception(void); /* the same of the exception that is set */
-void collector_hold(void);           /* boot.c: from the start of its work */
+void collector_give(PyObject *made);                /* within the tool's work: the program gets this, and made it */
+void collector_give_exception(void);                /* the same of the exception that is set */
+void collector_hold(void);                          /* boot.c: from the start of its work */
 void collector_settle(const int counts[NUM_GENERATIONS]); /* boot.c: the same beginning for the program in both modes */
-void collector_numbers(uint64_t numbers[4]);              /* collections of each generation, and a digest of the rest */
+void collector_numbers(uint64_t numbers[4]);        /* collections of each generation, and a digest of the rest */
 bool collector_agrees(const uint64_t recorded[4], char *detail, size_t size);
+
+/* What a crossing has made, apart while program code runs inside it or another lane does. NULL: nothing. The list lives
+ * on the heap: the interpreter may end a thread in a crossing, and then its objects stay linked. */
+PyGC_Head *collector_set_aside(void);       /* before collector_resume() */
+void collector_take_back(PyGC_Head *aside); /* after collector_pause() */
+
+static inline void
+gc_list_clear(PyGC_Head *list)
+{
+    list->_gc_next = list->_gc_prev = (uintptr_t)list;
+}
+
+void gc_list_append(PyGC_Head *list, PyGC_Head *from); /* `from` is empty then */
+
+static inline bool
+gc_list_is_empty(const PyGC_Head *list)
+{
+    return list->_gc_next == (uintptr_t)list;
+}
 
 static inline void
 levels_note(void)
@@ -132,8 +157,19 @@ collector_pause(bool makes_nothing)
     /* 3.12 asks for nothing else, wherever C code looks for signals: a large multiplication in os.stat() does */
     if (collector.scheduled)
         compat_unschedule_collection(core.tstate);
-    if (!makes_nothing || perturbing)
+    if (!makes_nothing || perturbing) {
         levels_note();
+        gc->generation0 = &collector.made;
+    }
+}
+
+/* The program's objects are made where they belong again, behind them what the tool has made. */
+static inline void
+collector_join(struct _gc_runtime_state *gc)
+{
+    gc->generation0 = &gc->generations[0].head;
+    if (!gc_list_is_empty(&collector.made))
+        gc_list_append(&gc->generations[0].head, &collector.made);
 }
 
 /* Without an object made or freed: for a lane that the interpreter ended in the middle of a crossing. */
@@ -141,6 +177,7 @@ static inline void
 collector_put_back(void)
 {
     struct _gc_runtime_state *gc = &PyInterpreterState_Main()->gc;
+    collector_join(gc);
     gc->generations[0].count = collector.count;
     gc->collecting = collector.collecting;
 }
@@ -151,6 +188,7 @@ collector_resume(void)
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
     if (collector.has_levels && levels_differ())
         levels_restore();
+    collector_join(gc);
     gc->generations[0].count = collector.count;
     gc->collecting = collector.collecting;
     if (collector.scheduled)

@@ -2,8 +2,43 @@
  * collector.h. */
 #include "base/core.h"
 #include "collector/collector.h"
+#include <stdlib.h>
 
-Collector collector;
+Collector collector = {.made = {(uintptr_t)&collector.made, (uintptr_t)&collector.made}};
+
+/* ---- what a crossing makes ---- */
+
+void
+gc_list_append(PyGC_Head *list, PyGC_Head *from)
+{
+    if (gc_list_is_empty(from))
+        return;
+    PyGC_Head *first = _PyGCHead_NEXT(from), *last = _PyGCHead_PREV(from), *end = _PyGCHead_PREV(list);
+    _PyGCHead_SET_NEXT(end, first);
+    _PyGCHead_SET_PREV(first, end);
+    _PyGCHead_SET_NEXT(last, list);
+    _PyGCHead_SET_PREV(list, last);
+    gc_list_clear(from);
+}
+
+PyGC_Head *
+collector_set_aside(void)
+{
+    PyGC_Head *aside = gc_list_is_empty(&collector.made) ? NULL : malloc(sizeof *aside);
+    if (aside == NULL)
+        return NULL; /* without memory, the program's collections see them */
+    gc_list_clear(aside);
+    gc_list_append(aside, &collector.made);
+    return aside;
+}
+
+void
+collector_take_back(PyGC_Head *aside)
+{
+    if (aside)
+        gc_list_append(&collector.made, aside);
+    free(aside);
+}
 
 /* ---- free lists ----
  * A list that is too full gives objects back to the allocator, as the interpreter itself does when it clears it. One that is too

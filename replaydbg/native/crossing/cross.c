@@ -82,20 +82,22 @@ cross_take_arguments(Crossing *c, const Buf *encoded)
 
 /* ---- program code inside ---- */
 
-int
+Upcall
 upcall_enter(void)
 {
-    int depth = core.depth;
-    if (depth > 0)
+    Upcall upcall = {.depth = core.depth};
+    if (upcall.depth > 0) {
+        upcall.aside = collector_set_aside();
         collector_resume();
+    }
     core.depth = 0;
-    if (core.mode == REPLAY && depth > 0)
+    if (core.mode == REPLAY && upcall.depth > 0)
         cross_read_ahead(); /* a preemption or a handler may be due before the first crossing in it */
-    return depth;
+    return upcall;
 }
 
 void
-upcall_leave(int depth)
+upcall_leave(Upcall upcall)
 {
     cross_state.upcall_error = NULL;
     if (PyErr_Occurred()) {
@@ -105,9 +107,11 @@ upcall_leave(int depth)
         cross_state.upcall_error = value;
         PyErr_Restore(type, value, traceback);
     }
-    core.depth = depth;
-    if (depth > 0)
+    core.depth = upcall.depth;
+    if (upcall.depth > 0) {
         collector_pause(false);
+        collector_take_back(upcall.aside);
+    }
 }
 
 /* ---- what belongs to a lane ---- */

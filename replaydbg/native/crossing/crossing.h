@@ -118,8 +118,12 @@ bool native_begin_encoded(NativeCrossing *c, Gate *g, const Buf *arguments, cons
 int64_t native_end_filled(NativeCrossing *c, int64_t rc, const void **out, size_t *nout);
 
 /* Program code that runs inside a crossing (a handler, an opener): crossings count again between these two. */
-int upcall_enter(void); /* returns the depth to give back */
-void upcall_leave(int depth);
+typedef struct {
+    int depth;
+    PyGC_Head *aside; /* what the crossing has made so far */
+} Upcall;
+Upcall upcall_enter(void);
+void upcall_leave(Upcall upcall);
 
 /* What of a crossing belongs to the lane that is in it. */
 typedef struct {

@@ -56,11 +56,11 @@ registry_here(int *line)
 static int
 issue(PyObject *category, PyObject *text)
 {
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     is_busy = true;
     int rc = PyErr_WarnFormat(category, 1, "%U", text);
     is_busy = false;
-    upcall_leave(depth);
+    upcall_leave(upcall);
     return rc;
 }
 
@@ -87,6 +87,8 @@ hide_second(PyObject *category, PyObject *text)
     PyObject *registry = registry_here(&line), *number = PyLong_FromLong(line);
     PyObject *key = number ? PyTuple_Pack(3, text, category, number) : NULL;
     warned_crossed();
+    if (key)
+        PyObject_GC_UnTrack(key); /* else the collector would track the registry as well from now on */
     if (registry && key && PyDict_CheckExact(registry) && PyDict_Contains(registry, key) == 0 &&
         PyDict_SetItem(registry, key, Py_True) == 0) {
         shown.registry = Py_NewRef(registry);

@@ -19,9 +19,9 @@ give_self(PyObject *self, PyObject *args)
 static PyObject *
 call_opener(PyObject *opener, PyObject *args)
 {
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     PyObject *fd = PyObject_CallObject(opener, args);
-    upcall_leave(depth);
+    upcall_leave(upcall);
     return fd;
 }
 

@@ -565,9 +565,9 @@ gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 {
     Crossing c;
     cross_begin(&c, g, self, args, nargs, kwnames);
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     PyObject *found = gate_call_original(g, self, args, nargs, kwnames);
-    upcall_leave(depth);
+    upcall_leave(upcall);
     return cross_end(&c, found);
 }
 

@@ -73,9 +73,9 @@ called(int hook, PyObject *function, PyObject *args)
         return PyObject_Call(function, args, NULL);
     shared_crossing(false, GATE_HEARS);
     record_call(hook, args);
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     PyObject *result = PyObject_Call(function, args, NULL);
-    upcall_leave(depth);
+    upcall_leave(upcall);
     return result;
 }
 
@@ -154,9 +154,9 @@ readline_called_back(int kind, Crossing *c, PyObject *recorded)
         diverge("call", NULL, NULL, "the recorded call of a readline hook has no hook to call");
     PyObject *args = PyTuple_GetSlice(recorded, 1, PyTuple_GET_SIZE(recorded));
     PyObject *function = Py_NewRef(hooks[hook]);
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     PyObject *result = args ? PyObject_Call(function, args, NULL) : NULL;
-    upcall_leave(depth);
+    upcall_leave(upcall);
     PyErr_Clear(); /* readline shows none, and goes on */
     Py_XDECREF(result);
     Py_XDECREF(args);

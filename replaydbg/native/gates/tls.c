@@ -47,13 +47,13 @@ checked_alert(PyObject *function, PyObject *result)
 static PyObject *
 call_back(Kind kind, PyObject *function, PyObject *args)
 {
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     Py_INCREF(function);
     PyObject *result = PyObject_Call(function, args, NULL);
     if (kind == SERVER_NAME)
         result = checked_alert(function, result);
     Py_DECREF(function);
-    upcall_leave(depth);
+    upcall_leave(upcall);
     return result;
 }
 

@@ -389,11 +389,13 @@ static void
 leave_and_return(Lane *next)
 {
     bool attached = lane_has_gil(), in_crossing = core.depth > 0 && core.tstate;
+    PyGC_Head *aside = NULL;
     if (__builtin_expect(stepclock.looks, 0) && lanes_hooks.is_watched() && core.tstate)
         look_at_watched(attached);
     if (in_crossing) {
         if (!attached)
             PyEval_RestoreThread(core.tstate);
+        aside = collector_set_aside();
         collector_resume();
     }
     if (attached || in_crossing)
@@ -404,6 +406,7 @@ leave_and_return(Lane *next)
     contender_turn();
     if (in_crossing) {
         collector_pause(false);
+        collector_take_back(aside);
         if (!attached)
             PyEval_SaveThread();
     }

@@ -106,9 +106,9 @@ stub(PyObject *self, PyObject *args)
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
         uint64_t number = (uint64_t)signum;
         cross_control(CONTROL_SIGNAL_INSIDE, &number, 1);
-        int depth = upcall_enter();
+        Upcall upcall = upcall_enter();
         PyObject *result = run_handler(signum, frame);
-        upcall_leave(depth);
+        upcall_leave(upcall);
         return result;
     }
     Place place;
@@ -127,9 +127,9 @@ signals_inside(int signum)
     PyObject *frame = (PyObject *)PyEval_GetFrame();
     /* both made inside the crossing, as the interpreter does it while recording, and alive while the handler runs */
     PyObject *args = Py_BuildValue("(iO)", signum, frame ? frame : Py_None);
-    int depth = upcall_enter();
+    Upcall upcall = upcall_enter();
     PyObject *result = run_handler(signum, frame);
-    upcall_leave(depth);
+    upcall_leave(upcall);
     Py_XDECREF(result);
     PyObject *type, *value, *traceback; /* of the handler, perhaps */
     PyErr_Fetch(&type, &value, &traceback);
