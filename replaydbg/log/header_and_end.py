@@ -200,8 +200,8 @@ def parse_header(path: str, data: bytes) -> Header:
 
 def _collector(fields: _Fields) -> tuple[int, ...]:
     counts = fields.list("collector", int)
-    if len(counts) not in (0, 3) or not all(0 <= count < 1 << 31 for count in counts):
-        raise fields.wrong("collector", "is not three counts")
+    if len(counts) not in (0, 3, 4) or not all(0 <= count < 1 << 31 for count in counts):
+        raise fields.wrong("collector", "is not three or four counts")
     return counts
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import gc
 import sys
 
-# Count of the youngest generation when an interpreter of that version begins to import `site`: allocations of tracked
-# objects since its last collection. Measured at the first line of a script, plainly and recorded; builds
-# with other built-in modules differ by a few. A wrong value changes where collections come, and nothing else.
-_PLAIN = {(3, 11): 385, (3, 12): 450, (3, 13): 416}
+# Counts of the generations, youngest first, when an interpreter of that version begins to import `site`: allocations of
+# tracked objects since the last collection of the youngest, then collections of the younger one since its own last.
+# Measured at the first line of a script, plainly and recorded; builds with other built-in modules differ by a few
+# allocations. A wrong value changes where collections come, and nothing else.
+_PLAIN = {(3, 11): (385, 6, 0), (3, 12): (450, 3, 0), (3, 13): (416, 2, 0)}
+# An interpreter makes no full collection before it imports `site`, so none of its objects counts as long-lived.
+_LONG_LIVED = 0
 
 
-def first_counts(chaos: int | None) -> tuple[int, int, int]:
-    """Return the counts of the three generations, youngest first.
+def first_counts(chaos: int | None) -> tuple[int, ...]:
+    """Return the counts of the three generations, youngest first, and the number of long-lived objects.
 
-    That of the youngest is the one of a plain run; with `chaos`, the seed of uneven slices, it is drawn below the
-    threshold, so that collections come elsewhere in each run. The others are 0: see docs/explanation/design/garbage.md.
+    They are those of a plain run; with `chaos`, the seed of uneven slices, the counts are drawn below their thresholds,
+    so that collections come elsewhere in each run. See docs/explanation/design/garbage.md.
     """
     if chaos is None:
-        return _PLAIN.get(sys.version_info[:2], 0), 0, 0
+        return *_PLAIN.get(sys.version_info[:2], (0, 0, 0)), _LONG_LIVED
     import random  # here: it takes 2 ms, which ordinary recordings need not pay
 
-    return random.Random(chaos).randrange(max(1, gc.get_threshold()[0])), 0, 0
+    draws = random.Random(chaos)
+    return *(draws.randrange(max(1, threshold)) for threshold in gc.get_threshold()), _LONG_LIVED

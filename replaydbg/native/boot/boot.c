@@ -403,16 +403,21 @@ typedef struct {
     wchar_t *path0;   /* or NULL */
     wchar_t **target; /* where in the configuration */
     wchar_t *what;
-    bool has_counts;
-    int counts[NUM_GENERATIONS]; /* of the collector, with which the program begins */
+    CollectorStart collector;
 } Start;
 
-static void
-read_counts(PyObject *given, Start *start)
+/* Three counts, and since they are those of a plain run the number of long-lived objects; older recordings have no
+ * number, or nothing. */
+static CollectorStart
+read_collector(PyObject *given)
 {
-    start->has_counts = PyTuple_Check(given) && PyTuple_GET_SIZE(given) == NUM_GENERATIONS;
-    for (int i = 0; start->has_counts && i < NUM_GENERATIONS; i++)
-        start->counts[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, i));
+    CollectorStart start = {.long_lived = -1};
+    Py_ssize_t n = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : 0;
+    for (int i = 0; n >= NUM_GENERATIONS && i < NUM_GENERATIONS; i++)
+        start.counts[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, i));
+    if (n > NUM_GENERATIONS)
+        start.long_lived = PyLong_AsSsize_t(PyTuple_GET_ITEM(given, NUM_GENERATIONS));
+    return start;
 }
 
 static Start
@@ -423,7 +428,7 @@ read_start(PyObject *boot)
     PyObject *target = item(boot, "target");
     codes_command = strcmp(kind, "command") == 0;
     Start start = {.site = item(boot, "site") == Py_True, .path0 = wide(item(boot, "path0"))};
-    read_counts(item(boot, "collector"), &start);
+    start.collector = read_collector(item(boot, "collector"));
     if (strcmp(kind, "script") == 0) {
         start.filename = strdup(PyBytes_AS_STRING(target));
         return start;
@@ -614,7 +619,7 @@ boot_program(const char *boot_file, int boot_fd)
     core.depth = 0;
     if (identity_install(real_ids) < 0)
         return -1;
-    collector_settle(start.has_counts ? start.counts : NULL);
+    collector_settle(&start.collector);
     shortage_begin();
     ticks_begin();
     trace_begin();

@@ -89,13 +89,19 @@ typedef struct {
     PyGC_Head made; /* what was tracked since the tool began; empty while the program runs */
 } Collector;
 
+/* With what the program begins. */
+typedef struct {
+    int counts[NUM_GENERATIONS];
+    Py_ssize_t long_lived; /* how many objects survived the last full collection; -1: those that are alive then */
+} CollectorStart;
+
 /* garbage.c */
 extern Collector collector; /* as the program left it, while the tool works */
 void levels_restore(void);
 void collector_give(PyObject *made);                /* within the tool's work: the program gets this, and made it */
 void collector_give_exception(void);                /* the same of the exception that is set */
 void collector_hold(void);                          /* boot.c: from the start of its work */
-void collector_settle(const int counts[NUM_GENERATIONS]); /* boot.c: the same beginning for the program in both modes */
+void collector_settle(const CollectorStart *start); /* boot.c: the same beginning for the program in both modes */
 void collector_numbers(uint64_t numbers[4]);        /* collections of each generation, and a digest of the rest */
 bool collector_agrees(const uint64_t recorded[4], char *detail, size_t size);
 

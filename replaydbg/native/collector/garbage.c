@@ -219,10 +219,10 @@ collector_hold(void)
 
 /* Full collections leave all that is alive in the oldest generation. Each of them untracks tuples whose items are
  * untracked; which ones at once depends on their order, so this goes on until there are no more. Free lists and
- * statistics begin empty. The counts are near those of a plain run: a bug that shows where a collection comes must show
- * as often. NULL: 0. */
+ * statistics begin empty. The numbers that decide when a generation is collected are those of a plain run: a bug that
+ * shows where a collection comes must show as often. */
 void
-collector_settle(const int counts[NUM_GENERATIONS])
+collector_settle(const CollectorStart *start)
 {
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
     Py_ssize_t before;
@@ -234,9 +234,11 @@ collector_settle(const int counts[NUM_GENERATIONS])
     memset(&collector.levels, 0, sizeof collector.levels);
     levels_restore();
     for (int i = 0; i < NUM_GENERATIONS; i++) {
-        gc->generations[i].count = counts ? counts[i] : 0;
+        gc->generations[i].count = start->counts[i];
         memset(&gc->generation_stats[i], 0, sizeof gc->generation_stats[i]);
     }
+    if (start->long_lived >= 0)
+        gc->long_lived_total = start->long_lived;
     gc->long_lived_pending = 0;
     compat_unschedule_collection(core.tstate);
 }
