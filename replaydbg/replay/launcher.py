@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import Corrupt, ForgedMessage
@@ -35,6 +35,11 @@ from replaydbg.replay.result import (
 )
 from replaydbg.replay.start_state import start_state
 from replaydbg.replay.time_limits import CpuLimits, cpu_limits, idle_limit
+
+MOST_IN_MEMORY = 256 << 20
+"""Bytes of a section that are unpacked into memory. A larger one goes to a file: memory might not have room for it."""
+LARGE_FILES = Path("/var/tmp")
+"""The directory for large temporary files; /tmp is itself memory on many machines."""
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -200,11 +205,20 @@ def prepare(
 
 def _unpacked(recording: Recording, stack: ExitStack) -> tuple[dict[str, BinaryIO], bool]:
     """Return the recording's logs and copies of large files, and whether a part of the log is missing."""
-    files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
+    files = {name: stack.enter_context(_file_of(name, recording)) for name in ("log", "world", "content")}
     unpacked = recording.unpack(files)
     if unpacked.is_world_cut:
         raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
     return files, unpacked.is_cut
+
+
+def _file_of(name: str, recording: Recording) -> BinaryIO:
+    """Return a file for a section: in memory, unless it is large."""
+    if recording.size(name) <= MOST_IN_MEMORY:
+        return _memory_file(name)
+    import tempfile  # imported for a large recording only
+
+    return cast("BinaryIO", tempfile.TemporaryFile(dir=LARGE_FILES if LARGE_FILES.is_dir() else None))
 
 
 def _cpu_limits(recording: Recording, more: Mapping[str, object], *, is_cut: bool) -> CpuLimits:

@@ -267,10 +267,18 @@ reach_serials(void)
     serials = 0;
 }
 
+static void
+hold_little(void)
+{
+    if (event_log.rp - (event_log.base + event_log.released) > MOST_READ)
+        log_release_read();
+}
+
 /* The next record that is no definition, time or note: its head, not yet read. Ends the replay where the log ends. */
 static uint64_t
 next_record(void)
 {
+    hold_little();
     for (;;) {
         if (event_log.rp >= event_log.rend && core.follows)
             log_follow();
@@ -402,6 +410,7 @@ read_head(Crossing *c)
 {
     if (core.stop_at && core.crossings + 1 >= core.stop_at)
         diverge("stop", c->gate, c, "");
+    hold_little();
     for (;;) {
         if (event_log.rp >= event_log.rend)
             diverge("end", c->gate, c, exit_code_seen >= 0 ? "after the recorded end of the program" : "");

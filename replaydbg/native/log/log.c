@@ -18,7 +18,7 @@
 #define FIRST_SIZE (1u << 20)
 #define LONG_DISTANCE 50000000u /* ns: what is computed without an event for as long is noted */
 #define COARSE 4000000u         /* ns between two advances of the coarse clock, at 250 Hz */
-#define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
+#define MOST_GROWTH (16u << 20) /* allocated in a ms; it is also how much of the log a program holds in memory */
 
 Log event_log, world_log;
 static int followed_fd = -1;
@@ -39,6 +39,18 @@ static LogHeader *
 header_of(Log *log)
 {
     return (LogHeader *)log->base;
+}
+
+/* Unmap the pages before `p`: they are not used again, but would count as memory of this process, which would grow with
+ * its events. The bytes stay in the file, and come back if they are read after all. */
+static void
+release_before(Log *log, const uint8_t *p)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), end = (size_t)(p - log->base) / page * page;
+    if (end > log->released) {
+        madvise(log->base + log->released, end - log->released, MADV_DONTNEED);
+        log->released = end;
+    }
 }
 
 /* ---- writing ---- */
@@ -97,6 +109,7 @@ log_map(Log *log, size_t old_size, size_t size, int flags)
     log->wp = log->base + used;
     log->limit = log->base + size;
     madvise(base, size, MADV_DONTFORK); /* a child of the program must never write here */
+    release_before(log, log->wp);
     return 0;
 }
 
@@ -304,6 +317,12 @@ log_open(Log *log, int fd)
     log->rp = log->base + HEADER_SIZE;
     log->rend = log->base + committed;
     return 0;
+}
+
+void
+log_release_read(void)
+{
+    release_before(&event_log, event_log.rp);
 }
 
 const uint8_t *
