@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from replaydbg.errors import ReplaydbgError
-from tests.bench import bisections, conditions, heaps, keys
+from tests.bench import bisections, conditions, heaps, keys, moment_diffs, plugin, plugin_suites
+from tests.bench.cost_page import PICTURES, merged, write_page
+from tests.bench.goals import goals_text
+from tests.bench.growth import SIZES, grow, sizes_up_to
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
+from tests.bench.plots import draw
 from tests.bench.report import as_json, as_table, startup_of
 from tests.bench.steps import measure_steps
 from tests.bench.travel import Extent, TravelFailed, Travelled, travel
@@ -30,6 +34,14 @@ class Costs(Protocol):
         """Return it as data."""
 
 
+_FAILURES = (
+    heaps.HeapFailed,
+    bisections.BisectFailed,
+    conditions.ConditionsFailed,
+    keys.KeysFailed,
+    plugin.PluginFailed,
+    moment_diffs.DiffFailed,
+)
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
 
@@ -37,6 +49,8 @@ _QUICK = 0.02
 def main(argv: Sequence[str] | None = None) -> int:
     """Return 0 if everything was measured, 1 if something failed or did not replay equal."""
     options = _parser().parse_args(argv)
+    if options.table or options.plot or options.grow:
+        return _without_bench(options)
     wanted = [each for each in WORKLOADS if not options.only or each.name in options.only]
     modes = Modes.PLAIN if options.plain else Modes.ALL
     # The empty program is always measured: its start-up is subtracted from the others.
@@ -57,14 +71,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(step_costs.as_text())
     for part in (*(each.as_text() for each in others.values()), *travel_parts(travelled), *failures):
         print(f"\n{part}")
+    facts = as_json(measurements, measurements[0])
+    facts["steps"] = asdict(step_costs) if step_costs is not None else None
+    facts |= {name: each.as_json() for name, each in others.items()}
+    facts["travel"] = [travel_json(each) for each in travelled]
+    if not options.plain:
+        print(f"\n{goals_text(facts)}")
     if options.json is not None:
-        facts = as_json(measurements, measurements[0])
-        facts["steps"] = asdict(step_costs) if step_costs is not None else None
-        facts |= {name: each.as_json() for name, each in others.items()}
-        facts["travel"] = [travel_json(each) for each in travelled]
         options.json.write_text(json.dumps(facts, indent=2) + "\n")
         print(f"every figure: {options.json}", file=sys.stderr)
-    return int(bool(failures) or any(each.failure for each in measurements))
+    return int(bool(failures) or any(each.failure and each.is_possible for each in measurements))
+
+
+def _without_bench(options: argparse.Namespace) -> int:
+    """Measure growth, or write documents from figures that exist."""
+    if options.grow:
+        if unknown := set(options.only or ()) - set(SIZES):
+            print(f"--grow --only takes {', '.join(SIZES)} (got {', '.join(sorted(unknown))})", file=sys.stderr)
+            return 2
+        kinds = {kind: sizes_up_to(kind, options.grow_limit) for kind in options.only or SIZES}
+        found = grow(kinds, options.timeout, lambda text: print(text, file=sys.stderr, flush=True))
+        options.grow.write_text(json.dumps(found, indent=2) + "\n")
+    if options.plot:
+        for path in draw(merged(options.plot)[1], PICTURES):
+            print(path)
+    if options.table:
+        write_page(options.table)
+    return 0
 
 
 def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs]:
@@ -75,6 +108,9 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         bisections.NAME: lambda: bisections.measure_bisections(options.timeout),
         conditions.NAME: lambda: conditions.measure_conditions(options.runs, options.timeout),
         keys.NAME: lambda: keys.measure_keys(options.timeout, scale=scale),
+        plugin.NAME: lambda: plugin.measure_plugin(options.runs, options.timeout),
+        plugin_suites.NAME: lambda: plugin_suites.measure_suites(options.runs, options.timeout),
+        moment_diffs.NAME: lambda: moment_diffs.measure_diff(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -83,7 +119,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         print(f"measuring {name} ...", file=sys.stderr, flush=True)
         try:
             found[name] = measure_it()
-        except (heaps.HeapFailed, bisections.BisectFailed, conditions.ConditionsFailed, keys.KeysFailed) as failure:
+        except _FAILURES as failure:
             failures.append(f"{name} FAILED: {failure}")
     return found
 
@@ -116,6 +152,9 @@ def _parser() -> argparse.ArgumentParser:
             bisections.NAME,
             conditions.NAME,
             keys.NAME,
+            plugin.NAME,
+            plugin_suites.NAME,
+            moment_diffs.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )
@@ -131,6 +170,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="journeys: a fiftieth of the lines, a tenth of the places")
     parser.add_argument("--plain", action="store_true", help="run the workloads plain alone, to check them")
+    parser.add_argument(
+        "--table",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        help="measure nothing: write docs/explanation/cost.md from the JSON files of earlier runs, "
+        "of any Python, and of --grow",
+    )
+    parser.add_argument(
+        "--grow",
+        metavar="FILE",
+        type=Path,
+        help=f"measure how costs grow, and write the figures to FILE; --only takes: {', '.join(SIZES)}",
+    )
+    parser.add_argument("--grow-limit", metavar="N", type=int, help="no size above N")
+    parser.add_argument(
+        "--plot", metavar="FILE", type=Path, nargs="+", help="draw what --grow has measured, into docs/pictures"
+    )
     return parser
 
 

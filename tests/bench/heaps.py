@@ -6,10 +6,11 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from replaydbg.heap.comparison.snapshot_diff import diff
@@ -80,8 +81,10 @@ class HeapCosts:
         return asdict(self)
 
 
-def measure_heap(runs: int, timeout: float, *, objects: int = OBJECTS) -> HeapCosts:
-    """Measure it. Raises HeapFailed."""
+def measure_heap(
+    runs: int, timeout: float, *, objects: int = OBJECTS, peers: Mapping[str, str] = MappingProxyType(PEERS)
+) -> HeapCosts:
+    """Measure it, beside `peers`. Raises HeapFailed."""
     with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
         directory = Path(name)
         recording = directory / "heap.rdbg"
@@ -110,7 +113,7 @@ def measure_heap(runs: int, timeout: float, *, objects: int = OBJECTS) -> HeapCo
             difference=difference,
             difference_of_runs=of_runs,
             changes=found.changed.total,
-            peers={shown: _peer(module, objects, directory, timeout) for module, shown in PEERS.items()},
+            peers={shown: _peer(module, objects, directory, timeout) for module, shown in peers.items()},
         )
 
 

@@ -52,6 +52,8 @@ class Measurement:
     figures: Figures | None
     # Why it could not be measured; the rounds before are kept.
     failure: str | None
+    # Whether the environment has what it needs. If not, the row says so, and nothing has failed.
+    is_possible: bool = True
 
 
 class _Failed(Exception):
@@ -60,8 +62,8 @@ class _Failed(Exception):
 
 def measure(workload: Workload, *, runs: int, modes: Modes, timeout: float) -> Measurement:
     """Measure `workload` in `runs` rounds; `timeout` is in seconds for each command."""
-    if not workload.is_possible:
-        return Measurement(workload, (), None, f"{workload.needs} is not installed")
+    if missing := workload.missing:
+        return Measurement(workload, (), None, f"not installed: {', '.join(missing)}", is_possible=False)
     rounds: list[Round] = []
     figures: Figures | None = None
     with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:

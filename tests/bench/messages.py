@@ -20,7 +20,7 @@ _HEADING = (
 
 def message_parts(measurements: Sequence[Measurement], startup: Startup) -> list[str]:
     """Return the table, the cost of a thousand waiting threads, and the legend; empty without such workloads."""
-    wanted = [each for each in measurements if each.workload.replay_target is not None and each.rounds]
+    wanted = [each for each in measurements if each.workload.messages is not None and each.rounds]
     if not wanted:
         return []
     table = as_text(_HEADING.split("|"), [_row(each, startup) for each in wanted])

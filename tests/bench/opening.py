@@ -7,7 +7,6 @@ to FILE.
 from __future__ import annotations
 
 import json
-import select
 import subprocess
 import sys
 import time
@@ -20,9 +19,7 @@ from typing import Any
 from replaydbg.cli.main import main
 from replaydbg.engine.reports import EndReport
 from replaydbg.engine.travel import Travel
-from tests.bench.workloads import environment
-
-_ROOT = Path(__file__).parents[2]
+from tests.bench.answers import ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +41,8 @@ class CommandOpening:
     # To its end: all processes have exited.
     ended: float
     phases: Phases
+    # CPU time of all its processes.
+    cpu: float = 0.0
 
     @property
     def besides(self) -> float:
@@ -80,20 +79,11 @@ def phases_noted() -> Iterator[list[Phases]]:
 def open_by_command(recording: Path, notes: Path, timeout: float) -> CommandOpening:
     """Run the command to its end; it writes `notes`. Raises CalledProcessError and TimeoutExpired."""
     command = [sys.executable, "-m", "tests.bench.opening", str(notes), str(recording)]
-    began = time.monotonic()
-    with subprocess.Popen(
-        command, cwd=_ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None, "it was asked for"
-        if not select.select([process.stdout], [], [], timeout)[0]:
-            process.kill()
-            raise subprocess.TimeoutExpired(command, timeout)
-        answered = time.monotonic() - began
-        process.stdout.read()
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command)
+    answered = ask(command, timeout)
+    if answered.status != 0:
+        raise subprocess.CalledProcessError(answered.status, command)
     start, first_pass = json.loads(notes.read_text())
-    return CommandOpening(answered, time.monotonic() - began, Phases(start, first_pass))
+    return CommandOpening(answered.first, answered.ended, Phases(start, first_pass), answered.cpu)
 
 
 def _main() -> int:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from tests.bench.measure import Measurement, Round
-from tests.bench.workloads import CLOCK_BYTES_TARGET, STARTUP_TARGET_MS
+from tests.bench.workloads import CLOCK_BYTES_TARGET, REPLAY_STARTUP_TARGET_MS, STARTUP_TARGET_MS
 from tests.harness.table import as_text, with_unit
 
 SCHEMA_VERSION = 1
@@ -136,6 +136,8 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
             _seconds(summary.replayed_cpu),
             _times(summary.replayed_ratio),
             _times(summary.replayed_net_ratio),
+            _times(each.workload.replay_target),
+            verdict(summary.replayed_ratio, each.workload.replay_target),
             _times(summary.replayed_to_recorded),
             verdict(summary.replayed_to_recorded, 1.0),
             _times(summary.replayed_to_recorded_wall),
@@ -147,13 +149,21 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
         for each, summary in summaries
     ]
     cost_heading = "workload|plain s|recorded s|of it sealing s|program|net|target|net is|recorded|whole is|wall"
-    replay_heading = "workload|replay s|replay|net|replay/rec|which is|wall|events|raw B/event|sealed B/event|file"
+    replay_heading = (
+        "workload|replay s|replay|net|target|whole is|replay/rec|which is|wall|events|raw B/event|sealed B/event|file"
+    )
     parts = [
         "\n".join(f"{each.workload.name}: {each.workload.does}" for each in measurements),
         as_text(cost_heading.split("|"), costs),
         as_text(replay_heading.split("|"), replays),
         *_single_figures(measurements, empty),
-        *(f"{each.workload.name} FAILED: {each.failure}" for each in measurements if each.failure),
+        *(
+            f"{each.workload.name}: {each.failure}"
+            if not each.is_possible
+            else f"{each.workload.name} FAILED: {each.failure}"
+            for each in measurements
+            if each.failure
+        ),
         LEGEND,
     ]
     return "\n\n".join(parts)
@@ -161,9 +171,21 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
 
 def startup_ms(empty: Measurement) -> tuple[float | None, float | None]:
     """Return the additional milliseconds, of CPU time and of wall time, for recording an empty program."""
-    cpu = [1000 * (turn.recorded_cpu - turn.plain_cpu) for turn in empty.rounds if turn.recorded_cpu is not None]
-    wall = [1000 * (turn.recorded_wall - turn.plain_wall) for turn in empty.rounds if turn.recorded_wall is not None]
-    return (median(cpu) if cpu else None, median(wall) if wall else None)
+    return _more(empty, lambda turn: _less(turn.recorded_cpu, turn.plain_cpu)), _more(
+        empty, lambda turn: _less(turn.recorded_wall, turn.plain_wall)
+    )
+
+
+def replay_startup_ms(empty: Measurement) -> tuple[float | None, float | None]:
+    """Return the same for replaying it."""
+    return _more(empty, lambda turn: _less(turn.replayed_cpu, turn.plain_cpu)), _more(
+        empty, lambda turn: _less(turn.replayed_wall, turn.plain_wall)
+    )
+
+
+def _more(empty: Measurement, pick: Callable[[Round], float | None]) -> float | None:
+    values = [1000 * value for value in map(pick, empty.rounds) if value is not None]
+    return median(values) if values else None
 
 
 def _single_figures(measurements: Sequence[Measurement], empty: Measurement) -> list[str]:
@@ -172,7 +194,13 @@ def _single_figures(measurements: Sequence[Measurement], empty: Measurement) -> 
     if cpu is not None and wall is not None:
         lines.append(
             f"start-up: {cpu:.0f} ms more CPU time, {wall:.0f} ms more wall; "
-            f"target at most {STARTUP_TARGET_MS:.0f} ms: {verdict(wall, STARTUP_TARGET_MS)}"
+            f"target at most {STARTUP_TARGET_MS:.0f} ms: {verdict(cpu, STARTUP_TARGET_MS)}"
+        )
+    cpu, wall = replay_startup_ms(empty)
+    if cpu is not None and wall is not None:
+        lines.append(
+            f"start-up of a replay: {cpu:.0f} ms more CPU time, {wall:.0f} ms more wall; "
+            f"target at most {REPLAY_STARTUP_TARGET_MS:.0f} ms: {verdict(cpu, REPLAY_STARTUP_TARGET_MS)}"
         )
     for each in measurements:
         raw = summarise(each, None).raw_bytes
@@ -204,10 +232,12 @@ def as_json(measurements: Sequence[Measurement], empty: Measurement) -> dict[str
     """Return every figure of every round, the medians, and the machine as data."""
     startup = startup_of(empty)
     cpu, wall = startup_ms(empty)
+    replay_cpu, replay_wall = replay_startup_ms(empty)
     return {
         "schema_version": SCHEMA_VERSION,
         "machine": {"platform": platform.platform(), "cpus": os.cpu_count(), "python": platform.python_version()},
         "startup_ms": {"cpu": cpu, "wall": wall, "target": STARTUP_TARGET_MS},
+        "replay_startup_ms": {"cpu": replay_cpu, "wall": replay_wall, "target": REPLAY_STARTUP_TARGET_MS},
         "clock_bytes_target": CLOCK_BYTES_TARGET,
         "workloads": [
             {

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -37,6 +37,7 @@ WHY = {
     "global, long ago": "OPENED",
     "attribute, long ago": "accounts['bob'].owner",
     "item, long ago": "counts['opened']",
+    "attribute, every million lines": "accounts['cid'].owner",
 }
 
 
@@ -91,6 +92,7 @@ class Travelled:
     # The share of the time in which some process of the machine waited for a CPU; None: this is not measured.
     queued: float | None
     plain_wall: float
+    plain_cpu: float
     # Peak memory of the plain program in bytes.
     plain_peak: int
     recorded_wall: float
@@ -132,6 +134,7 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
     """Record the program of `journey` and measure everything. Raises TravelFailed."""
     with TemporaryDirectory(prefix="replaydbg-bench-") as name:
         folder, before, noise = Path(name), os.getloadavg()[0], _Queued()
+        extent = replace(extent, places=max(2, round(extent.places * journey.share)))
         rounds = _rounds(journey, extent, folder)
         argv = journey.arguments(rounds, extent.scale)
         plain = _run([sys.executable, *argv], folder, extent)
@@ -168,6 +171,7 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
             load=(before, os.getloadavg()[0]),
             queued=noise.share(),
             plain_wall=plain.wall,
+            plain_cpu=plain.cpu,
             plain_peak=peak,
             recorded_wall=recorded.wall,
             replay_wall=replayed.wall,

@@ -1,10 +1,10 @@
-"""40,000 lines sent to an asyncio server in the same loop and back, over ten connections at once."""
+"""20,000 lines sent to an asyncio server in the same loop and back, over ten connections at once."""
 
 import asyncio
 import time
 
 CONNECTIONS = 10
-LINES = 4_000
+LINES = 2_000
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,11 +1,11 @@
-"""4,000 requests to a threading HTTP server in the same process, a connection and a thread each."""
+"""2,000 requests to a threading HTTP server in the same process, a connection and a thread each."""
 
 import http.client
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-REQUESTS = 4_000
+REQUESTS = 2_000
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -111,6 +111,8 @@ def main(rounds: int, crossings: int, alive: list[Entry], collect_every: int) ->
         for step in range(crossings):
             total += outside(step, zeros)
         alive[number * 7919 % len(alive)].number = total
+        if number % 1000 == 0:
+            accounts["cid"].owner = f"cid {number}"
         if collect_every and number % collect_every == 0:
             gc.collect()
     raise RuntimeError(f"{opened}, {total}")

@@ -1,4 +1,5 @@
-"""Makes about as many objects as it is told, and replaces one in a hundred; looks at both states, or lets a peer."""
+"""Makes about as many objects as it is told, and replaces one in a hundred; takes
+snapshots of both states, prints before and after, or lets a peer look."""
 
 import gc
 import sys
@@ -58,7 +59,11 @@ def change() -> None:
 
 for number in range(orders):
     customers[number % _CUSTOMERS].orders[number] = Order(number)
-if len(sys.argv) > 2:
+if sys.argv[2:] == ["printed"]:
+    print("before")
+    change()
+    print("after")
+elif len(sys.argv) > 2:
     look, compare = peer(sys.argv[2])
     gc.collect()
     began = time.process_time()
