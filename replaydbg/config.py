@@ -11,9 +11,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 APP = "replaydbg"
 TEST_PREFIX = "REPLAYDBG_TEST_"

@@ -6,6 +6,7 @@ within a millisecond.
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from replaydbg.errors import Cancelled, Divergence, ReplaydbgError, UsageError
@@ -123,20 +124,61 @@ def _do(words: list[str], *, is_process: bool) -> int:
         print(f"replaydbg {__version__}")
         return 0
     name, rest = _command(words)
+    if is_process and name in ("record", "replay"):
+        # This process only starts the program, and reads or writes one file. Garbage collections find nothing, at exit
+        # above all, and took 5 ms of each.
+        gc.disable()
     if name == "record" and is_process:
         # Before most of its imports: PYTHONVERBOSE would make each of them print.
         from replaydbg.launch.interpreter import own_environment
 
         start_quietly(own_environment)
-    return _run(name, rest)
+    code = _run(name, rest)
+    if not gc.isenabled():
+        gc.freeze()
+    return code
 
 
 def _run(name: str, words: list[str]) -> int:
+    command = command_module(name)
+    args = _plain_arguments(name, words, command) or _arguments(name, words, command)
+    try:
+        return command.run(args)
+    except Cancelled:
+        raise  # a Ctrl-C is not an error to report
+    except ReplaydbgError as error:
+        if getattr(args, "json", False):
+            # Imported here: only JSON output needs it.
+            import json
+
+            from replaydbg.cli.common.schema import SCHEMA_VERSION
+
+            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
+        return _complain(error)
+
+
+def _plain_arguments(name: str, words: list[str], command: CommandModule) -> argparse.Namespace | None:
+    """Return the arguments of an ordinary `record` or `replay`, without argparse; None: it is needed."""
+    if name not in ("record", "replay"):
+        return None
+    # Imported here: other commands take longer anyway.
+    from replaydbg.cli.common.plain_words import PlainParser
+
+    parser = PlainParser()
+    command.add_arguments(parser)  # type: ignore[arg-type]
+    found = parser.parse(words, has_program=name == "record")
+    if found is not None and COMMANDS[name].replays:
+        from replaydbg.cli.common.no_fence import without_fence
+
+        without_fence([])  # a warning, if a variable switches it off
+    return found  # type: ignore[return-value]
+
+
+def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.Namespace:
     # Imported here: it takes 5 ms, which `--version` need not pay.
     import argparse
 
     row = COMMANDS[name]
-    command = command_module(name)
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {row.text}.",
@@ -154,20 +196,7 @@ def _run(name: str, words: list[str]) -> int:
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if row.replays:
         own = without_fence(own)
-    args = _parsed(parser, own, argparse.Namespace(program=program))
-    try:
-        return command.run(args)
-    except Cancelled:
-        raise  # a Ctrl-C is not an error to report
-    except ReplaydbgError as error:
-        if getattr(args, "json", False):
-            # Imported here: only JSON output needs it.
-            import json
-
-            from replaydbg.cli.common.schema import SCHEMA_VERSION
-
-            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
-        return _complain(error)
+    return _parsed(parser, own, argparse.Namespace(program=program))
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str], into: argparse.Namespace) -> argparse.Namespace:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from replaydbg.classes import dataclass
 
-Value: TypeAlias = Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+Value: TypeAlias = "Any"
 """None, bool, a number, str, bytes, bytearray, tuple, list, dict, set, frozenset, or a class of this module."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from replaydbg.classes import NamedTuple
 
 # replaydbg/native/base/constants.h is written from these.
 ARGS = 1

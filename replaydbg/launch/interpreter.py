@@ -7,8 +7,8 @@ import signal
 import stat
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.config import TEST_PREFIX
 from replaydbg.errors import UsageError
 from replaydbg.launch.quiet_start import as_given

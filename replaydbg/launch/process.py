@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.launch.interruption import ENDING, raise_for
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -107,8 +107,9 @@ def run_replay(
 @contextmanager
 def _watched(pid: int, seconds: float, outputs: Sequence[int]) -> Iterator[IdleWatch | None]:
     """Watch a process in the block, in a thread: the main thread waits for it, and handles signals."""
-    # Imported here: recording, which needs neither, imports this module before the program starts.
-    import threading
+    # Imported here: recording, which needs neither, imports this module before the program starts. Not threading, which
+    # takes a millisecond before every replay.
+    import _thread
 
     from replaydbg.launch.idle import INTERVAL, IdleWatch, can_watch
 
@@ -116,20 +117,24 @@ def _watched(pid: int, seconds: float, outputs: Sequence[int]) -> Iterator[IdleW
         yield None
         return
     watch = IdleWatch(pid, seconds=seconds, outputs=outputs)
-    ends = threading.Event()
+    runs, has_ended = _thread.allocate_lock(), _thread.allocate_lock()
 
     def look() -> None:
-        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        while not ends.wait(INTERVAL):
-            watch.look()
+        try:
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            while not runs.acquire(timeout=INTERVAL):
+                watch.look()
+        finally:
+            has_ended.release()
 
-    thread = threading.Thread(target=look, name="idle watch", daemon=True)
-    thread.start()
+    runs.acquire()
+    has_ended.acquire()
+    _thread.start_new_thread(look, ())
     try:
         yield watch
     finally:
-        ends.set()
-        thread.join()
+        runs.release()
+        has_ended.acquire()
         watch.close()
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FLOOR = 64 << 20
 """Bytes to which any part may expand, however small it is in the file."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.shared import expand, find_directory, load_shared
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import allowance
 from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
@@ -17,6 +17,10 @@ from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.origin import MARK, Marker, own_key
 from replaydbg.log.shared import compressor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
 """Content beyond this size is stored uncompressed: compressing it would delay the program's exit by a second and

@@ -30,12 +30,15 @@ SET, FROZENSET, EXCEPTION, CONTENT, OPAQUE, CUT, DIR_ENTRY, FILE = range(16, 24)
 BUFFER_LEAVES, BUFFER_FILLED = 24, 25
 SMALL_INT, SMALL_INT_END = 0x40, 0x80
 
+_ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
 _FLOAT = struct.Struct("<d")
 _COMPLEX = struct.Struct("<dd")
 
 
 def varint(number: int) -> bytes:
     """Return `number` (0 to 2**64 - 1) as unsigned LEB128."""
+    if 0 <= number < 0x80:
+        return _ONE_BYTE[number]
     if not 0 <= number < 1 << 64:
         raise ValueError(f"not a varint: {number!r}")
     out = bytearray()
@@ -112,7 +115,7 @@ _SEQUENCES: dict[type, int] = {tuple: TUPLE, list: LIST, set: SET, frozenset: FR
 
 def _integer(value: int) -> bytes:
     if 0 <= value < SMALL_INT_END - SMALL_INT:
-        return bytes((SMALL_INT + value,))
+        return _ONE_BYTE[SMALL_INT + value]
     if -(1 << 63) <= value < 1 << 63:
         return bytes((INT,)) + zigzag(value)
     size = value.bit_length() // 8 + 1

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.run_facts import End, GateRow, Header, Note, PythonBuild
 from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import CHECKS, FORMAT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 JSON_LIMIT = 32 << 20
 """The longest header or end that is read. Real ones are some ten kilobytes; only `sources` grows with the program."""
@@ -235,6 +238,13 @@ def _gates(path: str, fields: _Fields) -> tuple[GateRow, ...]:
 
 
 def _gate(path: str, row: dict[str, Any]) -> GateRow:
+    name: Any = row.get("name")
+    shape: Any = row.get("shape")
+    kind: Any = row.get("kind")
+    # There are 700 rows, and this is the time that opening a recording takes. What is not sound is left to the checks.
+    is_typed = type(name) is str and type(kind) is str and type(shape) is int
+    if is_typed and 0 <= shape < 256 and _GATE.fullmatch(name) and _WORD.fullmatch(kind):
+        return GateRow(name, shape, kind)
     fields = _Fields(path, "gate table", row)
     return GateRow(fields.form("name", _GATE), fields.integer("shape", 0, 255), fields.form("kind", _WORD))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.events.stops import StopReason
 
 LOG_MAGIC = b"RDBGLOG\0"

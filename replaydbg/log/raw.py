@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.events.records import Entry
 from replaydbg.log.decode import Cursor
 from replaydbg.log.stream import LogStream

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.run_facts import End, Header
@@ -21,7 +21,11 @@ from replaydbg.log.sections import LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
 
-_Stream = TypeVar("_Stream", bound=LogStream)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, TypeVar
+
+    _Stream = TypeVar("_Stream", bound=LogStream)
 
 MEMORY_LIMIT = 1 << 30
 """The longest section or content that is returned as one bytes object."""

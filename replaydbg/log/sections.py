@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
 from replaydbg.log.allowance import load_json
@@ -26,6 +25,12 @@ from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.header_and_end import JSON_LIMIT
 from replaydbg.log.origin import MARK, MARK_SIZE
 from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 
 class Sections(Protocol):

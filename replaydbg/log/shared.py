@@ -33,9 +33,10 @@ MOST_UP = 3
 def compressor() -> ZstdCompressor:
     """Return the compressor: a fast one, since somebody waits. It is shared where thousands of recordings are cut."""
     # Imported here: opening a recording, which uses this package, must not need it before a block is read.
-    import zstandard
+    from replaydbg.log.zstd import load_zstandard
 
-    return zstandard.ZstdCompressor(level=1)
+    made: ZstdCompressor = load_zstandard().ZstdCompressor(level=1)
+    return made
 
 
 class BlockStore:
@@ -156,9 +157,10 @@ def expand(stored: bytes, length: int | None) -> bytes | None:
 
     With a `length` of None the size is not checked, but limited to 1 MiB.
     """
-    # Imported here: listing recordings reads none of their blocks, and this costs 5 ms.
-    import zstandard
+    # Imported here: listing recordings reads none of their blocks.
+    from replaydbg.log.zstd import load_zstandard
 
+    zstandard = load_zstandard()
     reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
     try:
         # A stream, because decompress() trusts the size that the data claims. One byte too many reveals a false claim.

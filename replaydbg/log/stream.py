@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
 
 from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, SwitchReason, WorldAnswer
 from replaydbg.events.run_facts import GateRow
@@ -11,6 +10,12 @@ from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.repeats import Repeats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _T = TypeVar("_T")
 
 SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
 
@@ -49,7 +54,6 @@ _RECORD_STEPS = 16
 _BYTES_PER_STEP = 64
 """Bytes of a long value that are decoded in the time of a step."""
 
-_T = TypeVar("_T")
 _Code = tuple[str, str, int]
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import Corrupt
 from replaydbg.events.run_facts import GateRow
 from replaydbg.events.stops import StopReason
@@ -16,6 +15,10 @@ from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.sections import Sections
 from replaydbg.log.stream import LogStream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
 
 _EMPTY = LogHeader(FORMAT, StopReason.NOT_STOPPED, LOG_HEADER, 0, 0)
 

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
-from replaydbg.log.json_data import EndData, NoteData
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import EndData, NoteData
 
 _SOURCE_LIMIT = 8 << 20
 """Larger files are not source code."""

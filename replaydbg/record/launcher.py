@@ -6,9 +6,9 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import replaydbg
+from replaydbg.classes import NamedTuple
 from replaydbg.config import Settings, load_settings, orders_of_tests
 from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
@@ -181,11 +181,12 @@ def _handled_signals(live: Path) -> int:
 
 
 def _load_sealing() -> None:
-    """Import modules that only sealing needs (20 ms, zstandard and dataclasses most of it) while the program runs."""
+    """Import modules that only sealing needs while the program runs."""
     try:
-        import zstandard  # noqa: F401
-
         import replaydbg.record.sealing  # noqa: F401
+        from replaydbg.log.zstd import load_zstandard
+
+        load_zstandard()
     except ImportError:
         # Reported when the recording is to be sealed: the program runs already, and must be waited for.
         return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+
+from replaydbg.classes import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

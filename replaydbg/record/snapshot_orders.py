@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 # Recording loads this: a named tuple, see config.py.

@@ -7,11 +7,11 @@ import select
 import struct
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from replaydbg.errors import Corrupt
 from replaydbg.launch.proc import has_proc
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
 
 SCRIPT, MODULE, COMMAND, DIRECTORY = "script", "module", "command", "directory"

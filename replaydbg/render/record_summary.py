@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replaydbg.errors import quoted
-from replaydbg.log.json_data import SnapshotData, SnapshotsData
 from replaydbg.record.result import RecordResult
 from replaydbg.render.measures import show_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import SnapshotData, SnapshotsData
 
 
 def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> list[str]:

@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from replaydbg.config import load_settings
 from replaydbg.errors import WrongPython
 from replaydbg.launch import interpreter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.events.run_facts import PythonBuild
 

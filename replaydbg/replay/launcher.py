@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from replaydbg.classes import dataclass, replace
 from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import Corrupt, ForgedMessage
 from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
 from replaydbg.launch import interpreter
-from replaydbg.launch.asked import VARIABLE
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_replay
 from replaydbg.log.codec import encode_value
@@ -41,8 +39,10 @@ MOST_IN_MEMORY = 256 << 20
 LARGE_FILES = Path("/var/tmp")
 """The directory for large temporary files; /tmp is itself memory on many machines."""
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any, BinaryIO
 
     from replaydbg.replay.clock import ClockBoot, ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
@@ -96,7 +96,7 @@ def replay(
         counting = _Counting.begin(stack, clock) if clock is not None else None
         if counting is not None:
             more["clock"] = counting.as_boot(stack)
-        variables = {VARIABLE: lenient.asked} if lenient is not None and lenient.asked else {}
+        variables = _asking(lenient.asked) if lenient is not None and lenient.asked else {}
         start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
         ended = run_replay(
             start.command,
@@ -112,6 +112,13 @@ def replay(
             read_result = strict_result if lenient is None else lenient_result
             result = read_result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
         return _complete(result, recording, ending_file, counting)
+
+
+def _asking(question: str) -> dict[str, str]:
+    # Imported here: few replays ask the program a question, and the module takes 10 ms.
+    from replaydbg.launch.asked import VARIABLE
+
+    return {VARIABLE: question}
 
 
 def _complete(
@@ -217,6 +224,8 @@ def _file_of(name: str, recording: Recording) -> BinaryIO:
     if recording.size(name) <= MOST_IN_MEMORY:
         return _memory_file(name)
     import tempfile  # imported for a large recording only
+
+    from typing import cast
 
     return cast("BinaryIO", tempfile.TemporaryFile(dir=LARGE_FILES if LARGE_FILES.is_dir() else None))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from replaydbg.classes import dataclass, field, replace
 from replaydbg.errors import Divergence, NoFence
 from replaydbg.log.reader import Recording
 
@@ -27,6 +26,7 @@ _ENDS_ITSELF = frozenset(
 )
 """Calls with which a program ends itself: they never return, so a recording that ends in one of them is complete."""
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
     from replaydbg.replay.draws import Draws

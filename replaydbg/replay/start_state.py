@@ -10,17 +10,26 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import CannotStart
 from replaydbg.launch import interpreter
 from replaydbg.launch.interpreter import Option
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypedDict
 
     from replaydbg.events.run_facts import Header
+
+    class StartBoot(TypedDict):
+        """Start parameters that the core restores."""
+
+        xoptions: list[tuple[str, str | bool]]
+        """The -X options: names with values; True: without a value."""
+        pycache_prefix: str | None
+
 
 _LETTERS = frozenset("bBdEiIOPqRsStuvx")
 """Options without a value, also -t, which has no effect. -h, -V, -? print something and exit; -c and -m run something.
@@ -95,14 +104,6 @@ _OWN = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_
 
 _OWN_PYTHON = ("PYTHONHOME", "PYTHONPLATLIBDIR")
 """The same, if the interpreter is the one that runs this."""
-
-
-class StartBoot(TypedDict):
-    """Start parameters that the core restores."""
-
-    xoptions: list[tuple[str, str | bool]]
-    """The -X options: names with values; True: without a value."""
-    pycache_prefix: str | None
 
 
 @dataclass(frozen=True, slots=True)

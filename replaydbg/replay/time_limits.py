@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
+from replaydbg.classes import NamedTuple
 from replaydbg.replay.result import ended_by_itself
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from replaydbg.log.reader import Recording
 
 AFTER_FACTOR, AFTER_FACTOR_BY_LINES, AFTER_LEAST = 2.0, 3.0, 0.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import NoSuchRecording, UsageError
 
 SEALED, LIVE = ".rdbg", ".rdbg-live"

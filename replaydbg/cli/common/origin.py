@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from replaydbg.config import is_fence_wanted
 from replaydbg.errors import quoted
 from replaydbg.log.origin import is_own
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import gc
 import json
 import sys
 from pathlib import Path
@@ -18,6 +16,10 @@ from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
 
 CHECKED_EVERY = 100_000_000
 """Nanoseconds between snapshots that are taken only to check invariants."""
@@ -99,10 +101,6 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
-    # This process only starts the program and seals the recording. A garbage collection, above all at exit, finds
-    # nothing, and took 12 ms.
-    gc.freeze()
-    gc.disable()
     given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
     settings = load_settings(given)
     if args.chaos_runs is not None:
@@ -131,7 +129,6 @@ def run(args: argparse.Namespace) -> int:
         # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
         # with our text left in the stream, the flush at exit would change it.
         sys.stderr = None
-    gc.freeze()
     return end_like(result.status)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.streams import open_closed_streams
@@ -14,7 +12,9 @@ from replaydbg.launch.endings import end_like
 from replaydbg.replay import ReplayResult, replay
 from replaydbg.store.directory import Store
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
     from replaydbg.replay.clock import Orders

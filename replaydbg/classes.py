@@ -1,0 +1,154 @@
+# ruff: noqa: ANN001, ANN002, ANN003, ANN201, ANN202, ANN204, D103 - type checkers see the names of the standard library
+"""`NamedTuple` and `dataclass` for modules that each recording or replay imports: the same, but cheap to define.
+
+`typing` and `dataclasses` take 10 ms to import, and up to a millisecond for each class: they compile its annotations,
+and methods that may never be called. Here a class is made from the names of its fields, and its `__init__` is compiled
+for its first object. A type checker sees those of the standard library.
+
+Supported is what these modules need: annotations as text (`from __future__ import annotations`), data classes with
+`slots=True` and without `__post_init__`, and no base class that has fields.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
+    from dataclasses import replace as replace
+    from typing import NamedTuple as NamedTuple
+else:
+    from collections import namedtuple
+
+    class _TupleMaker(type):
+        def __new__(cls, name, bases, names):
+            fields = names.get("__annotations__", {})
+            defaults = [names[each] for each in fields if each in names]
+            made = namedtuple(name, fields, defaults=defaults, module=names["__module__"])
+            for key, value in names.items():
+                if key not in fields and key != "__module__":
+                    setattr(made, key, value)
+            return made
+
+    class _Base:
+        def __mro_entries__(self, bases):
+            return (_tuple_base,)
+
+    _tuple_base = type.__new__(_TupleMaker, "NamedTuple", (), {})
+    NamedTuple = _Base()
+
+    class _Field:
+        def __init__(self, default_factory, compare, repr):
+            self.default_factory, self.compare, self.repr = default_factory, compare, repr
+
+    _PLAIN = _Field(None, True, True)
+
+    def field(*, default_factory=None, compare=True, repr=True):
+        return _Field(default_factory, compare, repr)
+
+    def replace(value, /, **changes):
+        given = {name: getattr(value, name) for name in type(value).__slots__ if name not in changes}
+        return type(value)(**given, **changes)
+
+    def dataclass(*, frozen=False, slots=False, eq=True):
+        if not slots:
+            raise TypeError("a data class without slots is that of the standard library")
+        return lambda cls: _data_class(cls, frozen, eq)
+
+    def _data_class(cls, is_frozen, has_eq):
+        given = dict(cls.__dict__)
+        annotations = given.get("__annotations__", {})
+        names = tuple(annotations)
+        defaults = {name: given.pop(name) for name in names if name in given}
+        options = {name: each for name, each in defaults.items() if isinstance(each, _Field)}
+
+        def first_init(self, *args, **kwargs):
+            init = made.__init__ = _compiled_init(made, names, defaults, is_frozen)
+            init(self, *args, **kwargs)
+
+        del given["__dict__"], given["__weakref__"]
+        given |= {"__slots__": names, "__match_args__": names, "__init__": first_init}
+        given["__dataclass_fields__"] = _StandardFields(annotations, defaults)
+        given["__repr__"] = _repr_of([name for name in names if options.get(name, _PLAIN).repr])
+        if has_eq:
+            given |= _comparing([name for name in names if options.get(name, _PLAIN).compare], is_frozen)
+        if is_frozen:
+            given |= {"__setattr__": _refuse, "__delattr__": _refuse}
+            given |= {"__getstate__": _state, "__setstate__": _set_state}
+        made = type(cls)(cls.__name__, cls.__bases__, given)
+        return made
+
+    def _compiled_init(cls, names, defaults, is_frozen):
+        known = {"_unset": _PLAIN}
+        parameters, lines = [], []
+        for name in names:
+            value = name
+            if name not in defaults or (isinstance(defaults[name], _Field) and defaults[name].default_factory is None):
+                parameters.append(name)
+            elif isinstance(defaults[name], _Field):
+                parameters.append(f"{name}=_unset")
+                known[f"_make_{name}"] = defaults[name].default_factory
+                value = f"_make_{name}() if {name} is _unset else {name}"
+            else:
+                parameters.append(f"{name}=_default_{name}")
+                known[f"_default_{name}"] = defaults[name]
+            # The slot's own setter: a frozen class refuses the usual one.
+            known[f"_set_{name}"] = cls.__dict__[name].__set__
+            lines.append(f" _set_{name}(self, {value})" if is_frozen else f" self.{name} = {value}")
+        text = f"def __init__({', '.join(['self', *parameters])}):\n" + ("\n".join(lines) or " pass")
+        exec(text, known)  # made of names of fields, which are identifiers
+        init = known["__init__"]
+        init.__qualname__ = f"{cls.__qualname__}.__init__"
+        return init
+
+    def _repr_of(shown):
+        def __repr__(self):
+            parts = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+            return f"{type(self).__qualname__}({parts})"
+
+        return __repr__
+
+    def _comparing(compared, is_frozen):
+        def values(self):
+            return tuple([getattr(self, name) for name in compared])
+
+        def __eq__(self, other):
+            return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+        def __hash__(self):
+            return hash(values(self))
+
+        return {"__eq__": __eq__, "__hash__": __hash__ if is_frozen else None}
+
+    def _refuse(self, name, value=None):
+        from dataclasses import FrozenInstanceError  # a mistake in our code: it happens in tests
+
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def _state(self):
+        return [getattr(self, name) for name in self.__slots__]
+
+    def _set_state(self, state):
+        for name, value in zip(self.__slots__, state, strict=True):
+            object.__setattr__(self, name, value)
+
+    class _StandardFields:
+        """What the functions of `dataclasses` look for, made when one of them asks."""
+
+        def __init__(self, annotations, defaults):
+            self.annotations, self.defaults = annotations, defaults
+
+        def __get__(self, instance, owner):
+            import dataclasses  # whoever asks has imported it
+
+            def standard(name):
+                if name not in self.defaults:
+                    return dataclasses.field()
+                default = self.defaults[name]
+                if not isinstance(default, _Field):
+                    return dataclasses.field(default=default)
+                factory = default.default_factory or dataclasses.MISSING
+                return dataclasses.field(default_factory=factory, compare=default.compare, repr=default.repr)
+
+            fields = [(name, type_, standard(name)) for name, type_ in self.annotations.items()]
+            return dataclasses.make_dataclass(owner.__name__, fields).__dataclass_fields__
