@@ -117,11 +117,12 @@ def split(data: bytes) -> Iterable[bytes]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
 
-def seal(live: Path, target: Path, end: Mapping[str, object]) -> None:
+def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[tuple[str, bytes]] = ()) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
-    `end` becomes `end.json`. If anything fails the directory stays unchanged, and still opens. Raises Corrupt if the
-    directory has no header, OSError if the target cannot be written.
+    `sources` are the names and contents of sources that are not in the directory. `end` becomes `end.json`; it is read
+    after them, so whoever finds them may note their names there. If anything fails the directory stays unchanged, and
+    still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
@@ -130,7 +131,7 @@ def seal(live: Path, target: Path, end: Mapping[str, object]) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=_private) as file:
-            _write(Writer(file, key=own_key()), live, end)
+            _write(Writer(file, key=own_key()), live, end, sources)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -144,11 +145,13 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _write(writer: Writer, live: Path, end: Mapping[str, object]) -> None:
+def _write(writer: Writer, live: Path, end: Mapping[str, object], sources: Iterable[tuple[str, bytes]]) -> None:
     _copy(writer, live, "header", "header.json")
     _copy(writer, live, "world", "world", is_log=True)
     _copy(writer, live, "log", "log", is_log=True)
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
+    for name, content in sources:
+        writer.section(f"source/{name}", split(content))
     for source in sorted((live / "source").glob("*")):
         _copy(writer, live, f"source/{source.name}", f"source/{source.name}")
     for snapshot in sorted((live / "heap").glob("[0-9]*")):

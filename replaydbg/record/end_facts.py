@@ -1,10 +1,9 @@
-"""Data collected when a recorded program has ended: notes, packages, and the sources that it imported."""
+"""Data collected when a recorded program has ended: its notes and the installed packages."""
 
 from __future__ import annotations
 
 import sys
 import time
-from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from pathlib import Path
 
 from replaydbg.events.stops import StopReason
@@ -15,12 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.json_data import EndData, NoteData
 
-_SOURCE_LIMIT = 8 << 20
-"""Larger files are not source code."""
-
 
 def describe_end(live: Path, ended: Ended, seconds: float) -> EndData:
-    """Return the content of `end.json`, without the sources (see `archive_sources`); includes the core's notes."""
+    """Return the content of `end.json`, without the sources (see `sources.py`); includes the core's notes."""
     header = _log_header(live / "log")
     after = computed_after(header, ended.cpu_seconds, time.monotonic_ns())
     notes = notes_of(live)
@@ -117,72 +113,3 @@ def packages() -> dict[str, str]:
                 package, _, version = name.removesuffix(".dist-info").rpartition("-")
                 found.setdefault(package, version)
     return dict(sorted(found.items()))
-
-
-def archive_sources(live: Path) -> dict[str, str]:
-    """Copy the sources that the importer read, as they are now, into `source/`; return their names there by path.
-
-    The standard library is left out. Raises OSError if there is no room for them.
-    """
-    stored: dict[str, str] = {}
-    try:
-        data = (live / "world").read_bytes()
-    except OSError:
-        return {}
-    header = read_log_header(data[:LOG_HEADER])
-    for path in imported(data[: header.committed] if header else b""):
-        content = source_of(path)
-        if content is None:
-            continue
-        name = source_name(content)
-        directory = live / "source"
-        directory.mkdir(exist_ok=True)
-        (directory / name).write_bytes(content)
-        stored[path] = name
-    return stored
-
-
-def source_name(content: bytes) -> str:
-    """Return the name under which a source is stored."""
-    return blake2b(content, digest_size=16).hexdigest()
-
-
-def source_of(path: str) -> bytes | None:
-    """Return the present content of an imported file; None for the standard library, a missing file, or no source.
-
-    The code that ran is in the import world in any case.
-    """
-    standard = str(Path(sys.base_prefix) / "lib")
-    if path.startswith(standard) and "site-packages" not in path:
-        return None
-    source = Path(path)
-    try:
-        if not source.is_file() or source.stat().st_size > _SOURCE_LIMIT:
-            return None
-        return source.read_bytes()
-    except OSError:
-        return None
-
-
-def imported(data: bytes) -> list[str]:
-    """Return the Python files named in a part of a world log; they are found by pattern, without decoding it."""
-    found: dict[str, None] = {}
-    for operation in (b"\x04stat", b"\x04read"):
-        start = data.find(operation)
-        while start >= 0:
-            path = _text_at(data, start + len(operation))
-            if path.endswith(".py"):
-                found[path] = None
-            start = data.find(operation, start + 1)
-    return list(found)
-
-
-def _text_at(data: bytes, at: int) -> str:
-    """Return the length-prefixed text at `at`; paths of 16 KiB and more do not exist."""
-    if at + 2 > len(data):
-        return ""
-    size, at = (data[at], at + 1) if data[at] < 0x80 else (data[at] & 0x7F | data[at + 1] << 7, at + 2)
-    try:
-        return data[at : at + size].decode("utf-8")
-    except UnicodeDecodeError:
-        return ""  # bytes inside some content that look like an operation

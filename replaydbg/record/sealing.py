@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import CannotRecord
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
-from replaydbg.record.end_facts import archive_sources, describe_end, log_was_made
+from replaydbg.record.end_facts import describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
+from replaydbg.record.sources import keep_beside, sources
 from replaydbg.store.directory import sealed_path
 
 NOT_STARTED = 126
@@ -48,12 +50,15 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
     end = describe_end(live, ended, seconds)
     try:
         end["snapshots"] = finish_snapshots(live)
-        end["sources"] = archive_sources(live)
+        # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
-        seal(live, target, end)
+        seal(live, target, end, sources(live, end["sources"]))
     except OSError as error:
         problem = f"it could not be sealed ({error.strerror}) and stays a directory"
         target = live
+        with suppress(OSError):  # the disk may be full
+            end["sources"] = keep_beside(live)
+            (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
     size = target.stat().st_size if target.is_file() else sum(path.stat().st_size for path in target.rglob("*"))
     return RecordResult(
         target, ended.status, end["events"], size, end["notes"], end["reason"], problem, end.get("snapshots")

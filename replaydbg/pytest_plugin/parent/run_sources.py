@@ -8,7 +8,8 @@ from pathlib import Path
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.shared import BlockStore
-from replaydbg.record.end_facts import imported, packages, source_of
+from replaydbg.record.end_facts import packages
+from replaydbg.record.sources import imported, source_of
 
 
 class RunSources:
