@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.origin import MARK, Marker, own_key
-from replaydbg.log.shared import compressor
+from replaydbg.log.shared import compressor, expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ class Writer:
             self._block(name, raw_offset, len(raw), stored, codec)
             raw_offset += len(raw)
             total += len(stored)
+
+    def packed(self, name: str, length: int, packed: bytes) -> None:
+        """Add a section of `length` bytes that are compressed already, as by `compressor`."""
+        if 0 < length <= PIECE and len(packed) < length <= allowance(len(packed)):
+            self._block(name, 0, length, packed, ZSTD)
+            return
+        raw = expand(packed, length)
+        if raw is None:
+            raise OSError(errno.EIO, "a compressed source cannot be read")
+        self.section(name, split(raw))
 
     def shared(self, name: str, blocks: Iterable[tuple[int, bytes]]) -> None:
         """Add a section of shared blocks: the length of each, and the name that a BlockStore returned."""
@@ -117,12 +128,12 @@ def split(data: bytes) -> Iterable[bytes]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
 
-def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[tuple[str, bytes]] = ()) -> None:
+def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[tuple[str, int, bytes]] = ()) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
-    `sources` are the names and contents of sources that are not in the directory. `end` becomes `end.json`; it is read
-    after them, so whoever finds them may note their names there. If anything fails the directory stays unchanged, and
-    still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
+    `sources` are sources that are not in the directory: name, length and compressed content. `end` becomes `end.json`;
+    it is read after them, so whoever finds them may note their names there. If anything fails the directory stays
+    unchanged, and still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
@@ -145,13 +156,13 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _write(writer: Writer, live: Path, end: Mapping[str, object], sources: Iterable[tuple[str, bytes]]) -> None:
+def _write(writer: Writer, live: Path, end: Mapping[str, object], sources: Iterable[tuple[str, int, bytes]]) -> None:
     _copy(writer, live, "header", "header.json")
     _copy(writer, live, "world", "world", is_log=True)
     _copy(writer, live, "log", "log", is_log=True)
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
-    for name, content in sources:
-        writer.section(f"source/{name}", split(content))
+    for name, length, packed in sources:
+        writer.packed(f"source/{name}", length, packed)
     for source in sorted((live / "source").glob("*")):
         _copy(writer, live, f"source/{source.name}", f"source/{source.name}")
     for snapshot in sorted((live / "heap").glob("[0-9]*")):

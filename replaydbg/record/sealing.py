@@ -13,7 +13,7 @@ from replaydbg.record.end_facts import describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
-from replaydbg.record.sources import keep_beside, sources
+from replaydbg.record.sources import keep_beside, packed_sources
 from replaydbg.store.directory import sealed_path
 
 NOT_STARTED = 126
@@ -52,7 +52,7 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
         end["snapshots"] = finish_snapshots(live)
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
-        seal(live, target, end, sources(live, end["sources"]))
+        seal(live, target, end, packed_sources(live, end["sources"]))
     except OSError as error:
         problem = f"it could not be sealed ({error.strerror}) and stays a directory"
         target = live

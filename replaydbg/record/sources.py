@@ -11,33 +11,40 @@ import stat
 import sys
 from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from replaydbg.config import user_cache_directory
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.origin import own_key
+from replaydbg.log.shared import compressor
+from replaydbg.record.source_cache import PackedSource, SourceCache, identity
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mmap import mmap
 
 _SOURCE_LIMIT = 8 << 20
 """Larger files are not source code."""
 
 
-def sources(live: Path, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the sources that the importer read, each content once, with its name; `names` gets the name of each path.
+def packed_sources(live: Path, names: dict[str, str]) -> Iterator[PackedSource]:
+    """Yield the sources that the importer read, compressed, each content once; `names` gets the name of each path.
 
     The standard library is left out.
     """
-    try:
-        data = (live / "world").read_bytes()
-    except OSError:
-        return
-    header = read_log_header(data[:LOG_HEADER])
+    cache = _cache()
     known = set()
-    for path in imported(data[: header.committed] if header else b""):
-        content = source_of(path)
-        if content is None:
+    for path in _imported_by(live):
+        source = _packed(path, cache)
+        if source is None:
             continue
-        name = names[path] = source_name(content)
-        if content and name not in known:
-            known.add(name)
-            yield name, content
+        names[path] = source.name
+        if source.length and source.name not in known:
+            known.add(source.name)
+            yield source
+    if cache is not None:
+        cache.save()
 
 
 def keep_beside(live: Path) -> dict[str, str]:
@@ -47,10 +54,57 @@ def keep_beside(live: Path) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     directory = live / "source"
-    for name, content in sources(live, names):
-        directory.mkdir(exist_ok=True)
-        (directory / name).write_bytes(content)
+    for path in _imported_by(live):
+        content = source_of(path)
+        if content is not None:
+            names[path] = source_name(content)
+            directory.mkdir(exist_ok=True)
+            (directory / names[path]).write_bytes(content)
     return names
+
+
+def _imported_by(live: Path) -> list[str]:
+    # Imported here: this module is loaded while the program runs, and the map spares two copies of 20 MB.
+    import mmap
+
+    try:
+        with (live / "world").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            header = read_log_header(data[:LOG_HEADER])
+            return imported(data, min(header.committed, len(data))) if header is not None else []
+    except (OSError, ValueError):  # there is none, or an empty one
+        return []
+
+
+def _cache() -> SourceCache | None:
+    """Return the cache; None if this user can have none."""
+    key = own_key()
+    return SourceCache(str(user_cache_directory() / "sources"), key) if key is not None else None
+
+
+def _packed(path: str, cache: SourceCache | None) -> PackedSource | None:
+    """Return the present content of an imported file; None as for `source_of`."""
+    if cache is None or "/site-packages/" not in path:  # the user's own are few, and change
+        content = source_of(path)
+        return _compressed(content) if content is not None else None
+    try:
+        before = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    known = cache.find(path, before)
+    if known is not None:
+        return known
+    content = source_of(path)
+    if content is None:
+        return None
+    source = _compressed(content)
+    with suppress(OSError):
+        if identity(os.stat(path)) == identity(before):  # noqa: PTH116
+            cache.add(path, before, source)
+    return source
+
+
+def _compressed(content: bytes) -> PackedSource:
+    return PackedSource(source_name(content), len(content), compressor().compress(content))
 
 
 def source_name(content: bytes) -> str:
@@ -76,25 +130,52 @@ def source_of(path: str) -> bytes | None:
         return None
 
 
-def imported(data: bytes) -> list[str]:
+_RECORD = b"\x42\x04"
+"""The beginning of an answer of the world log: its head, and the length of a name of four letters."""
+
+
+def imported(data: bytes | mmap, end: int | None = None) -> list[str]:
     """Return the Python files named in a part of a world log; they are found by pattern, without decoding it."""
     found: dict[str, None] = {}
-    for operation in (b"\x04stat", b"\x04read"):
-        start = data.find(operation)
-        while start >= 0:
-            path = _text_at(data, start + len(operation))
+    stop = len(data) if end is None else end
+    at = data.find(_RECORD, 0, stop)
+    while at >= 0:
+        operation = data[at + 2 : at + 6]
+        at += len(_RECORD)
+        if operation in (b"stat", b"read"):
+            path, after = _text_at(data, at + 4)
             if path.endswith(".py"):
                 found[path] = None
-            start = data.find(operation, start + 1)
+            if operation == b"read":
+                at = _after_content(data, after)
+        at = data.find(_RECORD, at, stop)
     return list(found)
 
 
-def _text_at(data: bytes, at: int) -> str:
-    """Return the length-prefixed text at `at`; paths of 16 KiB and more do not exist."""
-    if at + 2 > len(data):
-        return ""
-    size, at = (data[at], at + 1) if data[at] < 0x80 else (data[at] & 0x7F | data[at + 1] << 7, at + 2)
+def _after_content(data: bytes | mmap, at: int) -> int:
+    """Return where the content ends of which the record has the count at `at`; `at` if it has none."""
+    _, start = _varint_at(data, at)
+    if data[start : start + 1] != b"\x07":  # an exception
+        return at
+    size, start = _varint_at(data, start + 1)
+    return start + size if start + size <= len(data) else at
+
+
+def _varint_at(data: bytes | mmap, at: int) -> tuple[int, int]:
+    number = shift = 0
+    for byte in data[at : at + 10]:
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return number, at
+
+
+def _text_at(data: bytes | mmap, at: int) -> tuple[str, int]:
+    """Return the length-prefixed text at `at`, and where it ends; paths of 16 KiB and more do not exist."""
+    size, at = _varint_at(data, at)
     try:
-        return data[at : at + size].decode("utf-8")
+        return (data[at : at + size].decode("utf-8") if size < 1 << 14 else ""), at + size
     except UnicodeDecodeError:
-        return ""  # bytes inside some content that look like an operation
+        return "", at  # bytes inside some content that look like an operation
