@@ -72,22 +72,18 @@ def _names(table: dict[str, str]) -> frozenset[tuple[str, str]]:
     return frozenset((module, name) for module, names in table.items() for name in names.split())
 
 
-_MARKS = [
-    (REPEATS, _names(_CLOCKS_AND_CONSTANTS)),
-    (ACCEPTED, _names(_NOTHING_COMES_BACK)),
-    (WRITTEN, _names(_OUTPUT)),
-    (DESCRIPTOR, _names(_OF_A_DESCRIPTOR)),
-    (OPENS_FIRST, _names(_BRING_DESCRIPTORS)),
-]
+_MARKS: dict[tuple[str, str], int] = {}
+for _flag, _table in (
+    (REPEATS, _CLOCKS_AND_CONSTANTS),
+    (ACCEPTED, _NOTHING_COMES_BACK),
+    (WRITTEN, _OUTPUT),
+    (DESCRIPTOR, _OF_A_DESCRIPTOR),
+    (OPENS_FIRST, _BRING_DESCRIPTORS),
+):
+    for _name in _names(_table):
+        _MARKS[_name] = _MARKS.get(_name, 0) | _flag
 
 
 def with_liberties(table: list[Row]) -> list[Row]:
     """Return the rows, each with its marks from the tables above."""
-    marked = []
-    for row in table:
-        flags = row.flags
-        for flag, names in _MARKS:
-            if (row.module, row.name) in names:
-                flags |= flag
-        marked.append(row._replace(flags=flags))
-    return marked
+    return [row._replace(flags=row.flags | _MARKS[row[:2]]) if row[:2] in _MARKS else row for row in table]

@@ -163,12 +163,20 @@ def _write(writer: Writer, live: Path, end: Mapping[str, object], sources: Itera
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
     for name, length, packed in sources:
         writer.packed(f"source/{name}", length, packed)
-    for source in sorted((live / "source").glob("*")):
-        _copy(writer, live, f"source/{source.name}", f"source/{source.name}")
-    for snapshot in sorted((live / "heap").glob("[0-9]*")):
-        _copy(writer, live, f"heap/{snapshot.name}", f"heap/{snapshot.name}", compress_up_to=0)
+    for name in _names_in(live / "source"):
+        _copy(writer, live, f"source/{name}", f"source/{name}")
+    for name in _names_in(live / "heap"):
+        if name[0] in "0123456789":
+            _copy(writer, live, f"heap/{name}", f"heap/{name}", compress_up_to=0)
     writer.section("end", split(json.dumps(end).encode()))
     writer.finish()
+
+
+def _names_in(directory: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(directory))  # noqa: PTH208 - most recordings have no such directory
+    except FileNotFoundError:
+        return []
 
 
 def _copy(

@@ -31,6 +31,7 @@ BUFFER_LEAVES, BUFFER_FILLED = 24, 25
 SMALL_INT, SMALL_INT_END = 0x40, 0x80
 
 _ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
+_SHORT_TEXT = tuple(bytes((STR, length)) for length in range(0x80))
 _FLOAT = struct.Struct("<d")
 _COMPLEX = struct.Struct("<dd")
 
@@ -105,7 +106,12 @@ def _encode(value: Any, out: bytearray, type_id: Callable[[TypeName], int] | Non
         out.append(_SEQUENCES[kind])
         out += varint(len(value))
         for item in value:
-            _encode(item, out, type_id, depth + 1)
+            # Short texts are most of what a replay is told at its start, and cost most of the time there.
+            if type(item) is str and len(item) < 0x80 and item.isascii() and depth < MAX_DEPTH:
+                out += _SHORT_TEXT[len(item)]
+                out += item.encode()
+            else:
+                _encode(item, out, type_id, depth + 1)
     else:
         _encode_recorded(value, out, type_id, depth)
 

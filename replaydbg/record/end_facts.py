@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -105,7 +106,8 @@ def packages() -> dict[str, str]:
     found: dict[str, str] = {}
     for directory in sys.path:
         try:
-            names = [path.name for path in Path(directory).iterdir()] if directory else []
+            # Not pathlib: there may be hundreds.
+            names = os.listdir(directory) if directory else []  # noqa: PTH208
         except OSError:
             continue  # entries of sys.path need not exist
         for name in names:

@@ -167,6 +167,16 @@ def test_containers_share_one_budget() -> None:
         Cursor(data, budget=5000).value()
 
 
+def test_a_text_is_a_level_of_its_own() -> None:
+    value: Any = "short"
+    for _ in range(codec.MAX_DEPTH):
+        value = [value]
+
+    assert decode_value(encode_value(value), TYPES) == value
+    with pytest.raises(ValueError, match="nested deeper"):
+        encode_value([value])
+
+
 def test_deep_nesting_is_refused_both_ways() -> None:
     value: list[Any] = []
     for _ in range(codec.MAX_DEPTH + 1):
