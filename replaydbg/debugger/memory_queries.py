@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
-from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess, PendingSnapshot
 from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport
 from replaydbg.errors import NoSuchMoment
@@ -20,6 +22,9 @@ from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.heap.storage.recorded_snapshots import load_stored, snapshots_of
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.clock import Hits
+
+AT_ONCE = 2
+"""Snapshots that are taken at the same time: each takes memory of its own."""
 
 _series = itertools.count(1)
 _ASKING = (
@@ -94,7 +99,8 @@ class HeapQueries:
     ) -> Snapshot:
         """Return the objects that the program could reach at `moment`, or here. Raises NoSuchMoment, EngineLost."""
         if moment is None or (self._view.count_of(moment) == self._view.here.count and not self._view.here.is_changed):
-            return self._view.cursor.heap(limits or Limits(), which)
+            with closing(self._view.cursor.begin_heap(limits or Limits(), which)) as pending:
+                return pending.snapshot(self._view.travel.idle)
         return self.at_each([moment], which=which, limits=limits)[0]
 
     def at_each(
@@ -108,6 +114,14 @@ class HeapQueries:
         self._view.work.begin("taking a heap snapshot")
         run = f"{os.getpid()}-{next(_series)}"
         taken: dict[int, Snapshot] = {}
+        pending: deque[tuple[int, PendingSnapshot]] = deque()
+
+        def take_first() -> None:
+            count, first = pending[0]
+            taken[count] = first.snapshot(self._view.travel.idle)
+            pending.popleft()
+            first.close()
+
         worker: EngineProcess | None = None
         try:
             for number, count in enumerate(sorted(set(counts)), 1):
@@ -115,9 +129,16 @@ class HeapQueries:
                     worker = self._view.travel.at(count)
                 else:
                     self._view.travel.arrived(worker, count)
-                taken[count] = worker.heap(limits or Limits(), which, number=number, run=run)
+                # Its copy walks while the program runs on to the next one.
+                pending.append((count, worker.begin_heap(limits or Limits(), which, number=number, run=run)))
                 worker.keep_track(number + 1)
+                if len(pending) >= AT_ONCE:
+                    take_first()
+            while pending:
+                take_first()
         finally:
+            for _, each in pending:
+                each.close()
             if worker is not None:
                 worker.kill()
         return [_named(taken[count], moment) for count, moment in zip(counts, moments, strict=True)]

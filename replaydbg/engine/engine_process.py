@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Generic, TypeVar
@@ -171,10 +171,17 @@ class EngineProcess:
 
     def locate(self, watch: Watch) -> tuple[int, int]:
         """Return the addresses of the value that `watch` leads to and of its type; zeros if it does not exist."""
+        return self.locate_each([watch])[0]
+
+    def locate_each(self, watches: Sequence[Watch]) -> list[tuple[int, int]]:
+        """Return what `locate` returns, for several: one copy of the process answers."""
         copy = self.clone()
         try:
-            copy._tell(protocol.OBJECT, watch.encode())
-            return copy._hear_answer(reports.read_located, protocol.LIES)
+            found = []
+            for watch in watches:
+                copy._tell(protocol.OBJECT, watch.encode())
+                found.append(copy._hear_answer(reports.read_located, protocol.LIES))
+            return found
         finally:
             copy.close()
 
@@ -182,24 +189,16 @@ class EngineProcess:
         """From here on remember what is freed, as freed before the snapshot of that number."""
         self._tell(protocol.FREED, varint(number))
 
-    def heap(self, limits: Limits, which: Which, *, number: int = 1, time_ns: int = 0, run: str = "") -> Snapshot:
-        """Return a snapshot of the objects that the program can reach here. Raises EngineLost."""
-        numbers = (limits.nodes, limits.edges, limits.items, limits.text, which == "all", number, time_ns)
+    def begin_heap(self, limits: Limits, which: Which, *, number: int = 1, run: str = "") -> PendingSnapshot:
+        """Let a copy take a snapshot of the reachable objects. Close what it returns. Raises EngineLost."""
+        numbers = (limits.nodes, limits.edges, limits.items, limits.text, which == "all", number, 0)
         copy = self.clone()
         try:
             copy._tell(protocol.HEAP, b"".join(varint(int(each)) for each in numbers))
-            message = copy._hear(HEAP_SECONDS)
-            if message.kind == "X":
-                failed = copy._read(reports.read_number, message, "X")
-                raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
-            if message.kind != protocol.PICTURE or message.fd is None:
-                raise copy._forged("it sent no snapshot")
-            try:
-                return pictures.read_picture(message.fd, pictures.most_bytes(limits, resident(copy.pid)), run=run)
-            except ForgedMessage as error:
-                raise copy._forged(error.reason) from None
-        finally:
+        except BaseException:
             copy.close()
+            raise
+        return PendingSnapshot(copy, limits, run)
 
     def ask(
         self,
@@ -346,6 +345,32 @@ class EngineProcess:
         except BaseException:
             self.kill()  # an answer that was not awaited would be taken for the next one's
             raise
+
+
+class PendingSnapshot:
+    """A throw-away copy of a process takes a snapshot. Close it."""
+
+    def __init__(self, copy: EngineProcess, limits: Limits, run: str) -> None:
+        self._copy, self._limits, self._run = copy, limits, run
+
+    def snapshot(self, idle: Callable[[], None] | None = None) -> Snapshot:
+        """Wait for the snapshot. Raises EngineLost, and what `idle` raises to cancel."""
+        copy = self._copy
+        message = copy._hear(HEAP_SECONDS, idle=idle)
+        if message.kind == "X":
+            failed = copy._read(reports.read_number, message, "X")
+            raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
+        if message.kind != protocol.PICTURE or message.fd is None:
+            raise copy._forged("it sent no snapshot")
+        most = pictures.most_bytes(self._limits, resident(copy.pid))
+        try:
+            return pictures.read_picture(message.fd, most, run=self._run)
+        except ForgedMessage as error:
+            raise copy._forged(error.reason) from None
+
+    def close(self) -> None:
+        """End the copy wherever it is."""
+        self._copy.kill()
 
 
 class PendingAnswer(Generic[A]):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
+
 PLAIN = 0
 """The entry in the table of strings is appended unchanged: `.price`, `['key']`, `.__closure__[0]`."""
 INDEX = 1
@@ -13,6 +16,9 @@ VALUE = 3
 REFERENT = 4
 """A reference of an object written in C, in the collector's order: `gc.get_referents(x)[3]`."""
 KINDS = 5
+
+MASK = 7
+"""The bits of a label that are its kind."""
 
 WEAK = 8
 """Added to a kind: a weak reference, which keeps nothing alive."""
@@ -28,7 +34,7 @@ def label(kind: int, number: int, *, is_weak: bool = False) -> int:
 
 def kind_of(step: int) -> int:
     """Return the kind of a label."""
-    return step & 7
+    return step & MASK
 
 
 def number_of(step: int) -> int:
@@ -39,3 +45,9 @@ def number_of(step: int) -> int:
 def is_weak(step: int) -> bool:
     """Whether the label is that of a weak reference."""
     return bool(step & WEAK)
+
+
+def lowest_bytes(column: array[int]) -> bytes:
+    """Return the lowest byte of each number of a column of labels, or of another one."""
+    data = column.tobytes()
+    return data[:: column.itemsize] if sys.byteorder == "little" else data[column.itemsize - 1 :: column.itemsize]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import struct
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -108,6 +109,21 @@ def test_the_walks_in_both_languages_agree() -> None:
                 kernel.renumbered(wrong, table, 0, 0, 0)
         with pytest.raises(IndexError):
             kernel.renumbered(array("I", [16]), array("I", [0, 1 << 30]), 0, 0, 4)
+
+
+@given(
+    st.lists(st.integers(0, 40)), st.sampled_from("IQ"), st.booleans(), st.sampled_from([0, 3, 7]), st.integers(0, 7)
+)
+def test_numbers_are_in_order_and_in_range_in_both_languages(
+    numbers: list[int], code: Literal["I", "Q"], is_strict: bool, mask: int, kind: int
+) -> None:
+    pairs = list(itertools.pairwise(numbers))
+    meant = [each for each in numbers if each & mask == kind]
+    for kernel in (PythonKernel(), KERNEL):
+        rises = kernel.rises(array(code, numbers), is_strict=is_strict)
+        assert rises is all(before < now or (before == now and not is_strict) for before, now in pairs)
+        assert kernel.highest(array("I", numbers), mask, kind) == max(meant, default=-1)
+        assert kernel.highest(array("I", [2**32 - 1]), 7, 7) == 2**32 - 1
 
 
 class _Order:

@@ -22,6 +22,9 @@ MOST_ALIGNED = 1_000_000
 DEEPEST = 8
 """Depth of nested tuples that are compared; deeper ones are the same only if they are one object."""
 
+STRETCH = 1024
+"""Items of two sequences that are compared at once."""
+
 IMMUTABLE = ("builtins.tuple", "builtins.frozenset")
 """Immutable containers, whose identity never matters."""
 
@@ -182,6 +185,12 @@ class ObjectComparer:
         targets, others = self.before.target, self.after.target
         most = min(len(old), len(new))
         begin = 0
+        # Most of a long one is the same: whole stretches are compared first.
+        while begin + STRETCH <= most and (
+            array("I", map(same, targets[old.start + begin : old.start + begin + STRETCH]))
+            == others[new.start + begin : new.start + begin + STRETCH]
+        ):
+            begin += STRETCH
         while begin < most and (
             same(targets[old[begin]]) == others[new[begin]] or self.is_same(targets[old[begin]], others[new[begin]])
         ):

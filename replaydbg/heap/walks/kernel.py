@@ -7,7 +7,7 @@ from array import array
 from typing import Any, Protocol, TypeAlias
 
 from replaydbg.heap.snapshot import Strings
-from replaydbg.heap.walks import column_prediction, graph_walks, object_comparison, path_matching
+from replaydbg.heap.walks import column_prediction, column_ranges, graph_walks, object_comparison, path_matching
 from replaydbg.heap.walks.object_comparison import Columns, Matching
 
 Column: TypeAlias = "array[int]"
@@ -76,6 +76,12 @@ class Kernel(Protocol):
         Only where the bits under `mask` are `kind`. Raises IndexError.
         """
 
+    def rises(self, column: AnyColumn, *, is_strict: bool) -> bool:
+        """Whether no number of a column is lower than the one before it; if strict, nor equal to it."""
+
+    def highest(self, column: Column, mask: int, kind: int) -> int:
+        """Return the highest number whose bits under `mask` are `kind`; -1: there is none."""
+
 
 class PythonKernel:
     """The walks in Python: a million nodes take seconds."""
@@ -97,6 +103,8 @@ class PythonKernel:
     degrees = staticmethod(column_prediction.degrees)
     other_bits = staticmethod(column_prediction.other_bits)
     renumbered = staticmethod(column_prediction.renumbered)
+    rises = staticmethod(column_ranges.rises)
+    highest = staticmethod(column_ranges.highest)
 
 
 class NativeKernel:
@@ -184,6 +192,16 @@ class NativeKernel:
         Raises IndexError.
         """
         return array("I", self._c.renumbered(column, table, mask, kind, shift))
+
+    def rises(self, column: AnyColumn, *, is_strict: bool) -> bool:
+        """Whether no number of a column is lower than the one before it; if strict, nor equal to it."""
+        found: bool = self._c.rises(column, column.itemsize, is_strict)
+        return found
+
+    def highest(self, column: Column, mask: int, kind: int) -> int:
+        """Return the highest number whose bits under `mask` are `kind`; -1: there is none."""
+        found: int = self._c.highest(column, mask, kind)
+        return found
 
 
 def _both(columns: tuple[bytes, bytes]) -> _Graph:

@@ -121,5 +121,7 @@ PyObject *graph_unlike(PyObject *module, PyObject *args);
 PyObject *graph_degrees(PyObject *module, PyObject *args);
 PyObject *graph_other_bits(PyObject *module, PyObject *args);
 PyObject *graph_renumbered(PyObject *module, PyObject *args);
+PyObject *graph_rises(PyObject *module, PyObject *args);
+PyObject *graph_highest(PyObject *module, PyObject *args);
 
 #endif

@@ -19,6 +19,8 @@ static PyMethodDef methods[] = {
     {"degrees", graph_degrees, METH_VARARGS, PyDoc_STR("Return how many edges each node has.")},
     {"other_bits", graph_other_bits, METH_VARARGS, PyDoc_STR("Return the bits that are different in two columns.")},
     {"renumbered", graph_renumbered, METH_VARARGS, PyDoc_STR("Return a column with the numbers of a table.")},
+    {"rises", graph_rises, METH_VARARGS, PyDoc_STR("Return whether the numbers of a column increase.")},
+    {"highest", graph_highest, METH_VARARGS, PyDoc_STR("Return the highest number of a kind in a column.")},
     {NULL, NULL, 0, NULL},
 };
 
