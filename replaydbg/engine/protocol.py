@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replaydbg.engine.queries import EvaluatePassages, JudgeEachLine
+from replaydbg.engine.queries import EvaluatePassages, FindStores, JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 7
+VERSION = 8
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -21,6 +21,9 @@ the reason of a failure."""
 
 MOST_BREAKS = 255
 """The most breaks of a run: the core has one byte for their number."""
+
+MOST_WATCHED = 256
+"""The most values that are watched in one run: the core has that many places."""
 
 ANY, STEP, NEXT, FINISH = range(4)
 """The rule that ends a step forward, besides a count of lines: none, the thread's next line, the next one of the same
@@ -94,6 +97,20 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class Watches:
+    """Several values that are watched in one run; changes are counted for each."""
+
+    each: tuple[Watch, ...]
+    """At most MOST_WATCHED."""
+
+    def encode(self) -> bytes:
+        """Return it as the core reads it."""
+        assert 0 < len(self.each) <= MOST_WATCHED, len(self.each)
+        encoded = [each.encode() for each in self.each]
+        return varint(5) + varint(len(encoded)) + b"".join(varint(len(each)) + each for each in encoded)
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A predicate that is watched like a value: a change is one from not bad to bad, or back."""
 
@@ -132,12 +149,12 @@ class RunOrder:
     """Whether to report the path of the innermost frame: its instructions, calls and events."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
-    passages: EvaluatePassages | None = None
+    passages: EvaluatePassages | FindStores | None = None
     """What to evaluate at each passage of a break."""
     most_passages: int = 0
     """The number of passages with a true condition after which to stop at one."""
-    watch: Watch | Judged | None = None
-    """A value to watch, or a predicate to evaluate, line by line."""
+    watch: Watch | Watches | Judged | None = None
+    """A value to watch, or several, or a predicate to evaluate, line by line."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""

@@ -354,6 +354,18 @@ class EvaluatePassages(Query[None]):
     """For each break its condition and an expression to evaluate where that is true; empty: none."""
 
 
+@dataclass(frozen=True, slots=True)
+class FindStores(Query[None]):
+    """Whether the lines of a run's breaks may store to places; the text of a passage has the numbers of those."""
+
+    tag = "storing"
+    shape = bytes
+    places: tuple[tuple[tuple[int, int], str | int | None], ...]
+    """For each place the address of the object that has it, with its type's, and the attribute or the key in it."""
+    asked: tuple[tuple[tuple[int, str, str | None], ...], ...]
+    """For each break its stores: the number of a place, and the expressions of the store's container and key."""
+
+
 QUERIES: dict[str, type[Query[Any]]] = {
     each.tag: each
     for each in (

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from replaydbg.errors import ForgedMessage
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.replay.report import UNSURE_PLACE, place_in_doubt, unsure_text
 
@@ -181,7 +182,9 @@ class Where:
     evaluated: tuple[EvaluatedPassage, ...]
     """Those with a true condition, if one is evaluated."""
     changes: Changes
-    """The changes that the watch saw."""
+    """The changes that the watch saw, or the first one of several."""
+    all_changes: tuple[Changes, ...]
+    """Those of each watch."""
     path: FramePath
     """The path of the frame that was followed."""
 
@@ -246,7 +249,7 @@ _WHERE = {
     "depth": COUNT,
     "breakpoints": ListOf((COUNT, COUNT, COUNT)),
     "evaluated": ListOf((COUNT, COUNT, COUNT, bytes)),
-    "watch": (COUNT, COUNT, COUNT, COUNT, COUNT, range(2)),
+    "watches": ListOf((COUNT, COUNT, COUNT, COUNT, COUNT, range(2))),
     "path": (
         range(2),
         ListOf(COUNT),
@@ -273,6 +276,9 @@ _OPTIONAL: dict[str, tuple[object, object]] = {
 def read_where(payload: bytes) -> Where:
     """Return the position that a process reports. Raises ForgedMessage."""
     fields_read = decoded(payload, _WHERE, "position")
+    changes = tuple(Changes(*each) for each in fields_read["watches"])
+    if not changes:
+        raise ForgedMessage("it sent a position without the changes of a watch")
     return Where(
         why=fields_read["why"],
         count=fields_read["count"],
@@ -285,7 +291,8 @@ def read_where(payload: bytes) -> Where:
         depth=fields_read["depth"],
         passages=tuple(Passages(*each) for each in fields_read["breakpoints"]),
         evaluated=tuple(_evaluated(*each) for each in fields_read["evaluated"]),
-        changes=Changes(*fields_read["watch"]),
+        changes=changes[0],
+        all_changes=changes,
         path=_path(*fields_read["path"]),
     )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.protocol import RunOrder, Watch
+from replaydbg.engine.protocol import RunOrder, Watch, Watches
 from replaydbg.engine.reports import EndReport, Where
 from replaydbg.errors import EngineLost
 
@@ -17,19 +17,29 @@ class Scanned:
 
     where: Where
     """The position at the end of the stretch."""
-    begins: tuple[int, int]
-    """The whereabouts of what is watched by its address at the beginning; zeros: nothing is."""
-    ends: tuple[int, int]
+    watches: tuple[Watch, ...]
+    """What was watched; empty: nothing, or a predicate."""
+    begins: tuple[tuple[int, int], ...]
+    """For each of them the whereabouts at the beginning, if it is watched by its address; else zeros."""
+    ends: tuple[tuple[int, int], ...]
     """The same at the end."""
 
 
-def whereabouts(worker: EngineProcess, watch: Watch) -> tuple[int, int]:
-    """Return the address and the type of the value of `watch`, or of the object that has no such value.
+def whereabouts(worker: EngineProcess, watches: Sequence[Watch]) -> tuple[tuple[int, int], ...]:
+    """Return for each the address and the type of its value, or of the object that has no such value.
 
-    Zeros: the object is not there. Two processes whose answers differ have their objects at different addresses.
+    Zeros: the object is not there, or the watch is not on an object. Two processes whose answers differ have their
+    objects at different addresses.
     """
-    found = worker.locate(watch)
-    return found if found[0] or not watch.steps else worker.locate(replace(watch, steps=()))
+    of_objects = [each for each in watches if each.object[0]]
+    if not of_objects:
+        return ((0, 0),) * len(watches)
+    both = worker.locate_each([*of_objects, *(replace(each, steps=()) for each in of_objects)])
+    found = {
+        watch: value if value[0] else owner
+        for watch, value, owner in zip(of_objects, both, both[len(of_objects) :], strict=False)
+    }
+    return tuple(found.get(each, (0, 0)) for each in watches)
 
 
 class Scan:
@@ -39,9 +49,9 @@ class Scan:
         """Let `worker`, which is at the beginning, run to the line `last`. Raises EngineLost."""
         self._worker, self._last = worker, last
         watch = order.watch
-        self._wanted = watch if isinstance(watch, Watch) and watch.object[0] else None
+        self._watches = watch.each if isinstance(watch, Watches) else (watch,) if isinstance(watch, Watch) else ()
         try:
-            self._begins = whereabouts(worker, self._wanted) if self._wanted is not None else (0, 0)
+            self._begins = whereabouts(worker, self._watches)
             worker.start(replace(order, until=last))
         except BaseException:
             worker.kill()
@@ -52,8 +62,7 @@ class Scan:
         where = self._worker.await_stop(idle=idle)
         if isinstance(where, EndReport):
             raise EngineLost(f"it ended before line {self._last:,}: {where.reason}")
-        ends = whereabouts(self._worker, self._wanted) if self._wanted is not None else (0, 0)
-        return Scanned(where, self._begins, ends)
+        return Scanned(where, self._watches, self._begins, whereabouts(self._worker, self._watches))
 
     def close(self) -> None:
         """End the process wherever it is."""

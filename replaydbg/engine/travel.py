@@ -173,10 +173,11 @@ class Travel:
         with closing(self._begin_scan(first, last, order)) as scan:
             return scan.finish(self.idle).where
 
-    def scans_back(self, last: int, order: RunOrder) -> Generator[Scanned]:
+    def scans_back(self, last: int, order: RunOrder | Callable[[], RunOrder]) -> Generator[Scanned]:
         """Run `order` from each checkpoint before `last` to the next one, and yield what came of it, the latest first.
 
-        After the first, as many run at a time as there are processors.
+        `order` may be a function that returns the order of the next run. After the first, as many run at a time as
+        there are processors.
         """
         firsts = iter(self.timeline.earlier(last))
         running: deque[Scan] = deque()
@@ -184,7 +185,7 @@ class Travel:
         try:
             while True:
                 while len(running) < at_once and (first := next(firsts, None)) is not None:
-                    running.append(self._begin_scan(first, last, order))
+                    running.append(self._begin_scan(first, last, order() if callable(order) else order))
                     last = first
                 if not running:
                     return

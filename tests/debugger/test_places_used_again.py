@@ -55,7 +55,7 @@ def test_that_it_never_was_there_is_known_wherever_objects_lie(
 def test_the_line_that_passed_an_object_is_named_if_the_object_cannot_be_found_again(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(last_write, "whereabouts", lambda worker, watch: (0, 0))
+    monkeypatch.setattr(last_write, "whereabouts", lambda worker, watches: ((0, 0),) * len(watches))
     go_to(session, "receipt.cents")
 
     told = session.run.why("receipt.cents")

@@ -57,7 +57,7 @@ _POSITION = {
     "stack": [_FRAME],
     "depth": 1,
     "breakpoints": [[0, 0, 0]],
-    "watch": [0, 0, 0, 0, 0, 0],
+    "watches": [[0, 0, 0, 0, 0, 0]],
     "path": [0, [], [], []],
 }
 _READERS: list[Callable[[bytes], object]] = [

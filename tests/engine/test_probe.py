@@ -9,7 +9,7 @@ from typing import Any
 
 from replaydbg.debugger import Session
 from replaydbg.engine.keeper import probe_sources
-from replaydbg.engine.queries import QUERIES, Evaluate, EvaluatePassages, JudgeEachLine, Query
+from replaydbg.engine.queries import QUERIES, Evaluate, EvaluatePassages, FindStores, JudgeEachLine, Query
 from replaydbg.log.codec import decode_value
 from tests.harness.recording import record_file
 
@@ -25,7 +25,16 @@ here = 1
 def _loaded(query: Query[Any]) -> dict[str, Any]:
     """Run the loader as the core does; return its names."""
     sources = probe_sources()
-    lent = ("object_at", "digest_of", "call_of", "stands_at", "judge_lines_by", "answer_passages_by", "names_here")
+    lent = (
+        "object_at",
+        "digest_of",
+        "call_of",
+        "stands_at",
+        "judge_lines_by",
+        "answer_passages_by",
+        "names_here",
+        "skip_passages",
+    )
     names: dict[str, Any] = {
         "sys": sys,
         "modules": {name: compile(text, "<probe>", "exec") for name, text in sources["probe_modules"].items()},
@@ -49,7 +58,7 @@ def test_the_loader_leaves_no_module() -> None:
 def test_every_query_has_a_handler() -> None:
     registry = _loaded(Evaluate(source="0"))["Loader"]().find("replaydbg.engine.probe.registry")
 
-    assert set(registry.HANDLERS) == {*QUERIES, EvaluatePassages.tag, JudgeEachLine.tag}
+    assert set(registry.HANDLERS) == {*QUERIES, EvaluatePassages.tag, FindStores.tag, JudgeEachLine.tag}
 
 
 def test_a_failure_is_an_answer() -> None:

@@ -11,14 +11,22 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import PurePath
 
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
-from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
+from replaydbg.debugger.writes.store_passages import SelectedPassage, StoredPlace, StorePassages
+from replaydbg.debugger.writes.storing_lines import (
+    Passage,
+    PassedStretch,
+    StoringLine,
+    breaks_of,
+    is_with,
+    storing_lines,
+    stretch_of,
+)
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import MOST_BREAKS, NEXT, Break, RunOrder, Watch
 from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
@@ -27,6 +35,9 @@ from replaydbg.errors import AskFailed
 
 MOST_LOOKED_AT = 200
 """The most passages of lines that may have written which are checked, some 4 ms each."""
+
+MOST_AT_ONCE = 3
+"""The most passages that are all looked at, without selecting first those that may store to the place."""
 
 MOST_NAMED = 3
 
@@ -41,73 +52,59 @@ class EqualWrite:
     """What remains unknown; empty: nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class _StoringLine:
-    """A line that may store to the place."""
-
-    file: str
-    number: int
-    function: str
-    stores: tuple[StoreTarget, ...]
-
-    def __str__(self) -> str:
-        return f"{PurePath(self.file).name}:{self.number} {self.function}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Passage:
-    """A line that was begun and may have stored to the place."""
-
-    count: int
-    line: _StoringLine
-    top: Frame
-    lane: int
-    is_sure: bool
-    store: StoreTarget
-
-
-@dataclass(frozen=True, slots=True)
-class _PassedStretch:
-    """A part of the run, and the passages in it."""
-
-    end: int
-    """Its last line."""
-    latest: int
-    """The last passage; 0: there is none."""
-    number: int
-
-
 class EqualWrites:
     """The lines that may have written to a place, and the search for the last one that did."""
 
-    def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch) -> None:
-        """Find the lines. `watch` is the watch that shows changes of the value."""
+    def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch, *, only_certain: bool = False) -> None:
+        """Find the lines. `watch` is the watch that shows changes of the value.
+
+        `only_certain`: leave out lines of which it is never certain that they wrote; the note does not name them then.
+        """
         self._view = view
         self._place = place
         self._watch = watch
         self._seen = 0
         self._change: LastWrite | None = None
-        self._passed: list[_PassedStretch] = []
+        self._passed: list[PassedStretch] = []
         self._last = place.steps[-1] if place.steps else None
         self._owner = watch.object
         if self._last is not None and not watch.object[0]:
             self._owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
         self._cell = self._shared_cell()
-        self._lines = {(each.file, each.number): each for each in self._candidates()}
+        is_local = self._last is None and not watch.module and not self._cell[0]
+        lines = storing_lines(view, place, watch, is_local=is_local)
+        self._lines = {(each.file, each.number): each for each in lines if not (only_certain and each.is_never_sure)}
         self._left = MOST_LOOKED_AT
-        self._best: tuple[int, _Passage] | None = None
+        self._best: tuple[int, Passage] | None = None
         self._unsure: dict[str, None] = {}
         self._is_whole = True
         self._running: set[int] = set()
+        self._selection: tuple[StorePassages, int] | None = None
+        stored = self.stored_place
+        if stored is not None:
+            self._selection = StorePassages(view, [stored]), 0
+
+    @property
+    def stored_place(self) -> StoredPlace | None:
+        """The place in an object, if it is one."""
+        key = self._store_place().key
+        if self._last is None or not self._owner[0] or key is None or not self._lines:
+            return None
+        lines = tuple((each.file, each.number, each.stores) for each in self._lines.values())
+        return StoredPlace(self._owner, key, lines)
+
+    def select_by(self, passages: StorePassages, number: int) -> None:
+        """Use a search that several places share, in which this one has that number."""
+        self._selection = passages, number
 
     @property
     def breaks(self) -> tuple[Break, ...]:
         """The breaks that count their passages during a scan."""
-        return _breaks(tuple(self._lines.values()), 0) if len(self._lines) <= MOST_BREAKS else ()
+        return breaks_of(tuple(self._lines.values()), 0) if len(self._lines) <= MOST_BREAKS else ()
 
     def pass_over(self, where: Where) -> None:
         """Take what a run over a stretch has counted; the latest stretch comes first."""
-        self._passed.append(_stretch(where))
+        self._passed.append(stretch_of(where))
 
     def since(self, seen: int, change: LastWrite) -> EqualWrite:
         """Return the last write after the value was seen at the line `seen` to have changed by `change`.
@@ -137,33 +134,9 @@ class EqualWrites:
         cell = self._view.cursor.locate(replace(watch, is_cell=True))
         return cell if cell != self._view.cursor.locate(watch) else (0, 0)
 
-    def _candidates(self) -> Iterator[_StoringLine]:
-        is_local = self._last is None and not self._watch.module and not self._cell[0]
-        for hits in self._view.index.hits:
-            if is_library(hits.file) or (is_local and hits.first_line != self._watch.first_line):
-                continue
-            found = [each for each in self._view.sources.stores(hits.file) if self._may_be_meant(each)]
-            for number in hits.lines:
-                stores = tuple(each for each in found if each.first <= number <= each.last)
-                if stores:
-                    yield _StoringLine(hits.file, number, hits.function, stores)
-
-    def _may_be_meant(self, store: StoreTarget) -> bool:
-        if self._last is None:
-            is_variable = store.container is None or bool(self._watch.module)
-            return is_variable and store.name == self._place.name
-        if self._last.attribute is not None:
-            return store.container is not None and store.name == self._last.attribute
-        if store.key is None:
-            return False
-        if self._last.key is not None:
-            return store.constant is None or store.constant == self._last.key
-        is_other = isinstance(store.constant, int) and store.constant >= 0 <= (self._last.index or 0)
-        return not isinstance(store.constant, str) and not (is_other and store.constant != self._last.index)
-
     # ---- what ran since ----
 
-    def _passages_since(self) -> Iterator[_Passage]:
+    def _passages_since(self) -> Iterator[Passage]:
         """Yield the passages after the change and before here, the latest first."""
         here = self._view.here.count
         lines = tuple(self._lines.values())
@@ -179,12 +152,12 @@ class EqualWrites:
             if not self._is_whole:
                 return
 
-    def _scanned(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> _PassedStretch:
+    def _scanned(self, lines: tuple[StoringLine, ...], first: int, last: int) -> PassedStretch:
         if first >= last:
-            return _PassedStretch(last, 0, 0)
-        return _stretch(self._view.travel.scan(first, last, RunOrder(breaks=_breaks(lines, 0))))
+            return PassedStretch(last, 0, 0)
+        return stretch_of(self._view.travel.scan(first, last, RunOrder(breaks=breaks_of(lines, 0))))
 
-    def _back(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> Iterator[_Passage]:
+    def _back(self, lines: tuple[StoringLine, ...], first: int, last: int) -> Iterator[Passage]:
         """Yield the passages after the line `first` and not after `last`, the latest first."""
         upper = last
         for begin in self._view.travel.timeline.earlier(last + 1):
@@ -198,19 +171,23 @@ class EqualWrites:
             if lower <= max(first, 1):
                 return
 
-    def _between(self, lines: tuple[_StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[_Passage]:
+    def _between(self, lines: tuple[StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[Passage]:
         # Mostly the latest passage is the one.
         with closing(self._view.travel.at(latest)) as worker:
             yield from reversed(self._passages_at(worker, worker.look()))
+        selected = self._selected(lower, latest - 1) if number > MOST_AT_ONCE else None
+        if selected is not None:
+            yield from self._each_at(selected)
+            return
         while number > self._left and lower < latest - 1:
             # The later half, until there are few enough: all scans together take as long as the first one.
             self._is_whole = False
             lower = (lower + latest) // 2
             number = self._scanned(lines, lower, latest - 1).number
         self._left -= number
-        found: list[_Passage] = []
+        found: list[Passage] = []
         with closing(self._view.travel.at(lower)) as worker:
-            order = RunOrder(until=latest - 1, breaks=_breaks(lines, 1))
+            order = RunOrder(until=latest - 1, breaks=breaks_of(lines, 1))
             while worker.count < latest - 1 and number > 1:
                 where = worker.run(order, idle=self._view.travel.idle)
                 if isinstance(where, EndReport) or where.why != "break":
@@ -218,6 +195,26 @@ class EqualWrites:
                 self._view.travel.idle()
                 found += self._passages_at(worker, where)
         yield from reversed(found)
+
+    def _selected(self, first: int, last: int) -> list[SelectedPassage] | None:
+        # Before the change the object may not have existed yet.
+        if self._selection is None or first < self._seen - 1:
+            return None
+        passages, number = self._selection
+        return passages.between(number, first, last)
+
+    def _each_at(self, selected: list[SelectedPassage]) -> Iterator[Passage]:
+        """Yield the passages at these lines, the latest first, as many as may be looked at."""
+        for each in reversed(selected):
+            line = self._lines.get((each.file, each.line))
+            if line is None or (line.is_never_sure and str(line) in self._unsure):
+                continue  # more of them would add nothing to the answer
+            if not self._left:
+                self._is_whole = False
+                return
+            self._left -= 1
+            with closing(self._view.travel.at(each.count)) as worker:
+                yield from reversed(self._passages_at(worker, worker.look()))
 
     def _search_unfinished(self, at: int) -> None:
         """Look at lines that had begun before the line `at` and were not done: of other threads, callers and tasks."""
@@ -238,7 +235,7 @@ class EqualWrites:
             found = (each for each in passages if self._takes(each) or each.count in self._running)
             self._is_whole |= len(list(islice(found, len(waiting)))) == len(waiting)
 
-    def _waiting(self, worker: EngineProcess) -> list[_StoringLine]:
+    def _waiting(self, worker: EngineProcess) -> list[StoringLine]:
         """The lines in which tasks wait that are on no stack."""
         lines = {
             place: [(each.container, each.key) for each in line.stores]
@@ -261,7 +258,7 @@ class EqualWrites:
         module = self._watch.module if last is None else ""
         return StorePlace(module, self._owner, None if self._cell[0] else key)
 
-    def _passages_at(self, worker: EngineProcess, where: Where) -> list[_Passage]:
+    def _passages_at(self, worker: EngineProcess, where: Where) -> list[Passage]:
         """Return the line that is about to run, if it may store to the place."""
         top = where.stack[0] if where.stack else None
         line = self._lines.get((top.file, top.line)) if top is not None else None
@@ -270,7 +267,7 @@ class EqualWrites:
         answer = self._matches(worker, top, line.stores)
         pairs = zip(line.stores, answer, strict=True)
         return [
-            _Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
+            Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
             for store, is_meant in pairs
             if is_meant is not False
         ]
@@ -293,8 +290,10 @@ class EqualWrites:
 
     # ---- whether it stored ----
 
-    def _takes(self, passage: _Passage) -> bool:
+    def _takes(self, passage: Passage) -> bool:
         """Whether a passage stored after the change; the one that did it last is kept."""
+        if not passage.is_sure and str(passage.line) in self._unsure:
+            return False
         done = self._done(passage)
         if done is None or (done and not passage.is_sure):
             self._unsure[str(passage.line)] = None
@@ -303,7 +302,7 @@ class EqualWrites:
             self._best = (done, passage)
         return bool(done)
 
-    def _done(self, passage: _Passage) -> int | None:
+    def _done(self, passage: Passage) -> int | None:
         """Return the count of the line before which it had stored; 0: it did not; None: it may have."""
         here = self._view.here.count
         with closing(self._view.travel.at(passage.count)) as worker:
@@ -321,7 +320,7 @@ class EqualWrites:
                 return where.count if is_same and top is not None and first <= top.line <= last else 0
             if not self._has_raised(passage, where.count):
                 return where.count
-            if is_same and top is not None and _is_with(self._view.source_line(top.file, top.line)):
+            if is_same and top is not None and is_with(self._view.source_line(top.file, top.line)):
                 return None
             now = self._handled(worker) if where.why == "rule" else handled
             return where.count if now == handled else 0
@@ -332,14 +331,14 @@ class EqualWrites:
         except AskFailed:
             return None
 
-    def _is_on(self, worker: EngineProcess, where: Where, passage: _Passage) -> bool:
+    def _is_on(self, worker: EngineProcess, where: Where, passage: Passage) -> bool:
         """Whether it still runs."""
         if passage.store.may_wait:
             return True  # a suspended generator has no frame on a stack
         stack = worker.stack(passage.lane)
         return any(each.started == passage.top.started and each.last == passage.count for each in stack)
 
-    def _has_raised(self, passage: _Passage, until: int) -> bool:
+    def _has_raised(self, passage: Passage, until: int) -> bool:
         raised = self._view.index.raised
         at = bisect_left(raised, passage.count, key=lambda each: each.count)
         while at < len(raised) and raised[at].count < until:
@@ -381,16 +380,3 @@ class EqualWrites:
                 " and others" if len(self._unsure) > MOST_NAMED else ""
             )
         return "" if self._is_whole else f"more than {MOST_LOOKED_AT} lines may have written an equal value later"
-
-
-def _breaks(lines: tuple[_StoringLine, ...], stop_at: int) -> tuple[Break, ...]:
-    return tuple(Break(file=each.file, line=each.number, stop_at=stop_at) for each in lines)
-
-
-def _stretch(where: Where) -> _PassedStretch:
-    latest = max((each.last for each in where.passages), default=0)
-    return _PassedStretch(where.count, latest, sum(each.count for each in where.passages))
-
-
-def _is_with(line: str) -> bool:
-    return line.startswith(("with ", "with(", "async with"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.line_inputs import MOST_EVENTS
@@ -17,7 +18,7 @@ from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
-from replaydbg.engine.scan import whereabouts
+from replaydbg.engine.scan import Scanned, whereabouts
 from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.
@@ -48,8 +49,75 @@ def why(view: ReplayView, expression: str, at: At) -> LastWrite:
 def why_in_module(view: ReplayView, module: str, expression: str) -> LastWrite:
     """Return the last write of what `expression` names among the variables of a module, by the module's name."""
     place = parse_place(expression)
-    watch = Watch(place.name, module=module, steps=place.steps, stops=False)
-    return (_into_owner(view, place, watch) if place.steps else _last_write(view, place, watch)).why
+    return _change(view, place, watch_in_module(module, place), OwnScans(view), and_rewrites=False).why
+
+
+def brief_write(
+    view: ReplayView, place: PlaceExpression, watch: Watch, first: Watch, scans: Scans, *, and_rewrites: bool
+) -> LastWrite:
+    """Return which line wrote a value last, as `why` does, without the values before and after it.
+
+    `watch` is the watch for the place here, and `first` what is watched first for it; `and_rewrites`: also a write of
+    an equal value.
+    """
+    change = _change_of(view, place, watch, first, scans, and_rewrites=and_rewrites, is_brief=True)
+    later = EqualWrite(None, "")
+    if change.rewrites is not None and change.seen:
+        later = change.rewrites.since(change.seen, change.why)
+    return later.why or change.why
+
+
+def watch_in_module(module: str, place: PlaceExpression) -> Watch:
+    """Return the watch for a place that begins with a variable of a module."""
+    return Watch(place.name, module=module, steps=place.steps, stops=False)
+
+
+def first_watch(view: ReplayView, place: PlaceExpression, watch: Watch) -> Watch:
+    """Return what is watched first for a place: the object that has the value here, if one has it.
+
+    Raises UsageError if the place does not exist.
+    """
+    if place.steps:
+        owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
+        if not owner[0]:
+            raise UsageError(f"{place.source!r} cannot be tracked: it does not exist.")
+        return Watch("", object=owner, steps=place.steps[-1:], stops=False)
+    if watch.is_cell:
+        return Watch("", object=view.cursor.locate(watch), steps=IN_CELL, stops=False)
+    return watch
+
+
+class Scans(Protocol):
+    """What runs over the stretches before here, backward, while a value is watched."""
+
+    def back(
+        self, place: PlaceExpression, watch: Watch, *, and_rewrites: bool
+    ) -> tuple[EqualWrites | None, Generator[Scanned]]:
+        """Return the results by stretch, the latest first, and the search for equal writes, if one is wanted."""
+
+    def lies(self, watch: Watch) -> tuple[int, int]:
+        """Return where the watched object is here: see `scan.whereabouts`."""
+
+
+class OwnScans:
+    """Scans for one value alone."""
+
+    def __init__(self, view: ReplayView) -> None:
+        self._view = view
+
+    def back(
+        self, place: PlaceExpression, watch: Watch, *, and_rewrites: bool
+    ) -> tuple[EqualWrites | None, Generator[Scanned]]:
+        """See Scans."""
+        rewrites = EqualWrites(self._view, place, watch) if and_rewrites else None
+        order = RunOrder(watch=watch, breaks=rewrites.breaks if rewrites is not None else ())
+        return rewrites, self._view.travel.scans_back(self._view.here.count, order)
+
+    def lies(self, watch: Watch) -> tuple[int, int]:
+        """See Scans."""
+        with closing(self._view.travel.at(self._view.here.count)) as worker:
+            (found,) = whereabouts(worker, [watch])
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +131,38 @@ class _LastChange:
     """The search for later writes of an equal value; None: it was not requested."""
 
 
-def _into_owner(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
-    """Return the last write of an attribute or an item into the very object that has it here."""
-    owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
-    if not owner[0]:
-        raise UsageError(f"{place.source!r} cannot be tracked: it does not exist.")
+def _change(view: ReplayView, place: PlaceExpression, watch: Watch, scans: Scans, *, and_rewrites: bool) -> _LastChange:
+    """Return the last change of a value; of an attribute or an item in the very object that has it here."""
+    return _change_of(view, place, watch, first_watch(view, place, watch), scans, and_rewrites=and_rewrites)
+
+
+def _change_of(
+    view: ReplayView,
+    place: PlaceExpression,
+    watch: Watch,
+    first: Watch,
+    scans: Scans,
+    *,
+    and_rewrites: bool,
+    is_brief: bool = False,
+) -> _LastChange:
     try:
-        last = Watch("", object=owner, steps=place.steps[-1:], stops=False)
-        return _last_write(view, place, last, and_rewrites=and_rewrites)
+        return _last_write(view, place, first, scans, and_rewrites=and_rewrites, is_brief=is_brief)
     except _AddressMismatch:
-        return _last_write(view, place, watch, and_rewrites=and_rewrites)
+        other = replace(watch, is_cell=False)
+        return _last_write(view, place, other, scans, and_rewrites=and_rewrites, is_brief=is_brief)
 
 
 def _why(view: ReplayView, place: PlaceExpression, at: At) -> _LastChange:
     watch = replace(watch_at(view, place, at), stops=False)
-    if place.steps:
-        return _into_owner(view, place, watch, and_rewrites=True)
-    if watch.is_cell:
-        cell = view.cursor.locate(watch)
-        try:
-            of_cell = Watch("", object=cell, steps=IN_CELL, stops=False)
-            return _last_write(view, place, of_cell, and_rewrites=True)
-        except _AddressMismatch:
-            return _last_write(view, place, replace(watch, is_cell=False), and_rewrites=True)
-    found = _last_write(view, place, watch, and_rewrites=True)
+    found = _change(view, place, watch, OwnScans(view), and_rewrites=True)
+    if place.steps or watch.is_cell:
+        return found
     value = view.cursor.locate(watch)
     if not value[0] or not view.ask.is_mutable(place, at) or not found.why.is_binding:
         return found
     try:
-        content = _last_write(view, place, Watch("", object=value, stops=False)).why
+        content = _last_write(view, place, Watch("", object=value, stops=False), OwnScans(view)).why
     except _AddressMismatch:
         return found
     is_other = content.count and content.count != found.why.count
@@ -102,27 +173,33 @@ class _AddressMismatch(Exception):
     """The watched object has different addresses in two clones."""
 
 
-def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
+def _last_write(
+    view: ReplayView,
+    place: PlaceExpression,
+    watch: Watch,
+    scans: Scans,
+    *,
+    and_rewrites: bool = False,
+    is_brief: bool = False,
+) -> _LastChange:
     if view.here.moment.point and (now := _written_by_this_line(view, place, watch)) is not None:
         return _LastChange(now, 0, None)
-    with closing(view.travel.at(view.here.count)) as worker:
-        lies = whereabouts(worker, watch) if watch.object[0] else (0, 0)
+    lies = scans.lies(watch)
     # Inside a line it may be younger than the line.
     if watch.object[0] and not lies[0] and not view.here.moment.point:
         raise _AddressMismatch
-    rewrites = EqualWrites(view, place, watch) if and_rewrites else None
-    order = RunOrder(watch=watch, breaks=rewrites.breaks if rewrites is not None else ())
-    with closing(view.travel.scans_back(view.here.count, order)) as scans:
-        for scanned in scans:
+    rewrites, stretches = scans.back(place, watch, and_rewrites=and_rewrites)
+    with closing(stretches):
+        for scanned in stretches:
             # An object is known by its address: that must be the same on both sides of a checkpoint.
-            if scanned.ends != lies:
+            if scanned.ends != (lies,):
                 raise _AddressMismatch
             if rewrites is not None:
                 rewrites.pass_over(scanned.where)
             if scanned.where.changes.count:
-                answer = _written(view, place, watch, scanned.where)
+                answer = _written(view, place, watch, scanned.where, is_brief=is_brief)
                 return _LastChange(answer, scanned.where.changes.last_seen, rewrites)
-            lies = scanned.begins
+            (lies,) = scanned.begins
     if watch.steps and not view.cursor.locate(watch)[0]:
         raise _never_existed(place)
     return _LastChange(LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ()), 0, rewrites)
@@ -220,7 +297,9 @@ def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps, is_cell=is_cell)
 
 
-def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Where) -> LastWrite:
+def _written(
+    view: ReplayView, place: PlaceExpression, watch: Watch, where: Where, *, is_brief: bool = False
+) -> LastWrite:
     changes = where.changes
     close = view.travel.look_closely(changes.last_seen, replace(watch, stops=True, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.last_written
@@ -232,13 +311,22 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
         stood = writer.look()
         line = _frame_that_ran(stood, watch, is_argument)
         # Before an object was made, there may have been another one in its place.
-        before = "" if is_argument or changes.born else text_at(view, writer, watch)
-        after = text_at(view, reader, watch)
-        if not before and not after and watch.steps:
+        is_new = is_argument or bool(changes.born)
+        before, after, is_binding = "", "", False
+        parts: tuple[PartChange, ...] = ()
+        if is_brief:
+            existed = bool(watch.steps) and any(
+                each.locate(watch)[0] for each in ((reader,) if is_new else (reader, writer))
+            )
+        else:
+            before = "" if is_new else text_at(view, writer, watch)
+            after = text_at(view, reader, watch)
+            existed = bool(before or after)
+            # For an object whose text does not show its content.
+            parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
+            is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
+        if not existed and watch.steps:
             raise _never_existed(place)
-        # For an object whose text does not show its content.
-        parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
-        is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:
         writer.kill()
         reader.kill()

@@ -11,6 +11,7 @@ from replaydbg.engine.probe.frames import arguments, exception, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
 from replaydbg.engine.probe.passages import passing
 from replaydbg.engine.probe.predicates import judged, judging, value_of_part
+from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
 from replaydbg.engine.probe.variable_homes import kinds, place
 from replaydbg.engine.probe.waiting_tasks import tasks
@@ -42,6 +43,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "judged": judged,
     "judging": judging,
     "passing": passing,
+    "storing": storing,
     "value_of_part": value_of_part,
 }
 

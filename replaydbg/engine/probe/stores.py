@@ -53,13 +53,16 @@ def is_stored(frame: Any, names: dict[str, Any], owner: Any, wanted: Any, contai
             return False
         if key is None or key == "":
             return True if key is None else None
-        found = eval(key, names)
-        length = len(owner) if isinstance(owner, list) else 0
-        return bool(found == wanted or (length and found % length == wanted % length))
+        return is_key(eval(key, names), wanted, owner)
     except (NameError, AttributeError, LookupError):
         return False  # the statement fails as well
     except BaseException:
         return None
+
+
+def is_key(found: Any, wanted: Any, owner: Any) -> bool:
+    length = len(owner) if isinstance(owner, list) else 0
+    return bool(found == wanted or (length and found % length == wanted % length))
 
 
 def is_global(frame: Any, name: str) -> bool:

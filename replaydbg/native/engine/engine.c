@@ -386,11 +386,15 @@ run_code(PyObject *self, PyObject *args)
                : NULL;
 }
 
-static PyMethodDef lent[] = {
-    {"object_at", object_at, METH_VARARGS, NULL},       {"call_of", judge_call_of, METH_VARARGS, NULL},
-    {"stands_at", judge_stands_at, METH_VARARGS, NULL}, {"digest_of", digest_of, METH_O, NULL},
-    {"judge_lines_by", judge_lines_by, METH_O, NULL},   {"answer_passages_by", passages_answer_by, METH_O, NULL},
-    {"names_here", passages_names, METH_O, NULL},       {"run", run_code, METH_VARARGS, NULL}};
+static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
+                             {"call_of", judge_call_of, METH_VARARGS, NULL},
+                             {"stands_at", judge_stands_at, METH_VARARGS, NULL},
+                             {"digest_of", digest_of, METH_O, NULL},
+                             {"judge_lines_by", judge_lines_by, METH_O, NULL},
+                             {"answer_passages_by", passages_answer_by, METH_O, NULL},
+                             {"names_here", passages_names, METH_O, NULL},
+                             {"skip_passages", passages_skip, METH_O, NULL},
+                             {"run", run_code, METH_VARARGS, NULL}};
 
 /* Steals `value`, which may be NULL. */
 static bool

@@ -78,6 +78,7 @@ bool passages_are_asked(void);
 void passages_report(Buf *b); /* a key and its value */
 PyObject *passages_answer_by(PyObject *self, PyObject *function);
 PyObject *passages_names(PyObject *self, PyObject *names);
+PyObject *passages_skip(PyObject *self, PyObject *rules);
 
 /* raises.c */
 void raises_prepare(int fd);

@@ -11,6 +11,7 @@
 #define MOST_FOUND (4u << 20)
 
 static PyObject *asked; /* by number of the breakpoint, from 1: None, or an answer as bytes */
+static PyObject *skips; /* by number, from 0: where it need not be asked, see skip_passages() */
 static struct {
     Buf buf; /* what was found: apart, since the program's own memory is to stay as it is */
     uint64_t used, most;
@@ -37,6 +38,7 @@ passages_begin(const uint8_t *p, const uint8_t *end, uint64_t most)
     found.used = 0;
     found.buf.used = 0;
     found.most = most;
+    asking_forget(&skips);
     if (p == end) {
         asking_forget(&asked);
         return true;
@@ -89,12 +91,65 @@ refuse_program(PyThreadState *ts, _PyInterpreterFrame *frame, int throwflag)
     return _PyEval_EvalFrameDefault(ts, frame, throwflag);
 }
 
+/* Borrowed; NULL: it has no such variable, or not now. */
+static PyObject *
+local_named(_PyInterpreterFrame *frame, PyObject *name)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    for (int i = 0; i < code->co_nlocalsplus; i++) {
+        int kind = _PyLocals_GetKind(code->co_localspluskinds, i);
+        PyObject *value = frame->localsplus[i];
+        if (compat_is_hidden(kind) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
+            continue;
+        return value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) ? PyCell_GET(value) : value;
+    }
+    return frame->f_locals && frame->f_locals != frame->f_globals ? PyDict_GetItemWithError(frame->f_locals, name)
+                                                                  : NULL;
+}
+
+/* skip_passages(rules): for each breakpoint None, or names and addresses of objects: where each of the names means an
+ * object, and none of them one of these, the answer is None. That is known without Python, which would take thirty times
+ * as long. */
+PyObject *
+passages_skip(PyObject *self, PyObject *rules)
+{
+    if (PyList_CheckExact(rules))
+        Py_XSETREF(skips, Py_NewRef(rules));
+    Py_RETURN_NONE;
+}
+
+static bool
+is_one_of(PyObject *value, PyObject *addresses)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(addresses); i++)
+        if (PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(addresses, i)) == (uintptr_t)value)
+            return true;
+    return false;
+}
+
+static bool
+is_skipped(int number)
+{
+    PyObject *rule = skips && number <= PyList_GET_SIZE(skips) ? PyList_GET_ITEM(skips, number - 1) : NULL;
+    _PyInterpreterFrame *frame = rule && PyTuple_CheckExact(rule) ? compat_top_frame(core.tstate) : NULL;
+    if (frame == NULL || (frame->f_locals && frame->f_locals != frame->f_globals))
+        return false;
+    PyObject *names = PyTuple_GET_ITEM(rule, 0);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i), *value = local_named(frame, name);
+        value = value ? value : read_key(frame->f_globals, name);
+        if (value == NULL || is_one_of(value, PyTuple_GET_ITEM(rule, 1)))
+            return false;
+    }
+    return true;
+}
+
 /* Returns whether the run is to stop here: a copy is to be asked, or as much was found as was wanted. */
 bool
 passages_met(int number)
 {
     PyObject *type, *value, *traceback;
-    if (asked == NULL)
+    if (asked == NULL || is_skipped(number))
         return false;
     PyErr_Fetch(&type, &value, &traceback);
     Asking asking = asking_begin();
@@ -124,22 +179,6 @@ passages_report(Buf *b)
 }
 
 /* ---- the names that code sees ---- */
-
-/* Borrowed; NULL: it has no such variable, or not now. */
-static PyObject *
-local_named(_PyInterpreterFrame *frame, PyObject *name)
-{
-    PyCodeObject *code = compat_frame_code(frame);
-    for (int i = 0; i < code->co_nlocalsplus; i++) {
-        int kind = _PyLocals_GetKind(code->co_localspluskinds, i);
-        PyObject *value = frame->localsplus[i];
-        if (compat_is_hidden(kind) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
-            continue;
-        return value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) ? PyCell_GET(value) : value;
-    }
-    return frame->f_locals && frame->f_locals != frame->f_globals ? PyDict_GetItemWithError(frame->f_locals, name)
-                                                                  : NULL;
-}
 
 /* names_here(names): a dictionary of those of them that the code which is about to run sees, and of its builtins; None:
  * that is not known without a frame object, which the program might find. */

@@ -19,7 +19,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED };
+enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED, MANY };
 enum { ATTRIBUTE = 1, INDEX, KEY };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
@@ -30,7 +30,7 @@ typedef struct {
     int64_t index;
 } PathStep;
 
-static struct {
+typedef struct {
     int kind, flags;
     uint64_t started; /* of the activation whose variable it is */
     int first_line;   /* of its code */
@@ -47,7 +47,12 @@ static struct {
     bool stopped, is_new, is_generator;
     /* what was seen; born: the last change was that OBJECT came to be */
     uint64_t changes, first_seen, first_written, last_seen, last_written, born;
-} watch;
+} Watched;
+
+/* Usually one; several values of which the last writes are looked for are watched in one run. `watch` is the one that
+ * is being looked at. */
+static Watched watched[MOST_WATCHED], *watch = watched;
+static int watched_count;
 
 /* ---- the frame of a local variable ---- */
 
@@ -85,7 +90,7 @@ is_on_any_stack(const _PyInterpreterFrame *frame)
 static bool
 is_wanted(const Activation *a)
 {
-    return a && a->code && a->started == watch.started && a->first_line == watch.first_line;
+    return a && a->code && a->started == watch->started && a->first_line == watch->first_line;
 }
 
 static void
@@ -93,9 +98,9 @@ meet(const Activation *a)
 {
     if (!is_wanted(a))
         return;
-    watch.frame = a->frame;
-    watch.is_generator = a->is_generator;
-    watch.slot = slot_named(a->code, watch.name);
+    watch->frame = a->frame;
+    watch->is_generator = a->is_generator;
+    watch->slot = slot_named(a->code, watch->name);
 }
 
 /* Whether it is among the callers of what a lane runs: what is known of a frame may be older than the one that lies
@@ -126,23 +131,23 @@ is_in_chunk_of(const PyThreadState *ts, const _PyInterpreterFrame *one, const _P
 void
 watch_start(_PyInterpreterFrame *frame)
 {
-    if (watch.kind != LOCAL || watch.frame == NULL || frame > watch.frame || frame->owner != FRAME_OWNED_BY_THREAD)
-        return;
-    if (!watch.is_generator && is_in_chunk_of(core.tstate, frame, watch.frame))
-        watch.frame = NULL;
+    for (Watched *w = watched; w < watched + watched_count; w++)
+        if (w->kind == LOCAL && w->frame && frame <= w->frame && frame->owner == FRAME_OWNED_BY_THREAD &&
+            !w->is_generator && is_in_chunk_of(core.tstate, frame, w->frame))
+            w->frame = NULL;
 }
 
 /* What is known of a generator's frame is forgotten when it dies; a function's stays until another one lies there. */
 static bool
 frame_lives(void)
 {
-    if (watch.frame == NULL)
+    if (watch->frame == NULL)
         return false;
-    const Activation *a = activation_at(watch.frame);
-    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED
-                                         : is_on_any_stack(watch.frame)))
+    const Activation *a = activation_at(watch->frame);
+    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch->frame)->gi_frame_state < FRAME_COMPLETED
+                                         : is_on_any_stack(watch->frame)))
         return true;
-    watch.frame = NULL;
+    watch->frame = NULL;
     return false;
 }
 
@@ -151,13 +156,13 @@ frame_lives(void)
 static PyObject *
 local_value(void)
 {
-    _PyInterpreterFrame *frame = watch.frame;
+    _PyInterpreterFrame *frame = watch->frame;
     PyCodeObject *code = compat_frame_code(frame);
-    if (watch.slot < 0)
-        return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? read_key(frame->f_locals, watch.name) : NULL;
-    PyObject *value = frame->localsplus[watch.slot];
-    int kind = _PyLocals_GetKind(code->co_localspluskinds, watch.slot);
-    if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) && !(watch.flags & CELL))
+    if (watch->slot < 0)
+        return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? read_key(frame->f_locals, watch->name) : NULL;
+    PyObject *value = frame->localsplus[watch->slot];
+    int kind = _PyLocals_GetKind(code->co_localspluskinds, watch->slot);
+    if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) && !(watch->flags & CELL))
         value = PyCell_GET(value);
     return value;
 }
@@ -184,15 +189,15 @@ is_count(Py_ssize_t references)
 static PyObject *
 variable(void)
 {
-    if (watch.kind == LOCAL)
+    if (watch->kind == LOCAL)
         return frame_lives() ? local_value() : NULL;
-    if (watch.kind == OBJECT)
-        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && is_count(Py_REFCNT(watch.object))
-                   ? watch.object
+    if (watch->kind == OBJECT)
+        return may_be_read(watch->object) && Py_TYPE(watch->object) == watch->type && is_count(Py_REFCNT(watch->object))
+                   ? watch->object
                    : NULL;
-    PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
+    PyObject *module = read_key(PyImport_GetModuleDict(), watch->module);
     PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
-    return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
+    return dict && PyDict_Check(dict) ? read_key(dict, watch->name) : NULL;
 }
 
 static PyObject *
@@ -212,8 +217,8 @@ static PyObject *
 value_here(void)
 {
     PyObject *o = variable();
-    for (int i = 0; o && i < watch.step_count; i++) {
-        PathStep *s = &watch.steps[i];
+    for (int i = 0; o && i < watch->step_count; i++) {
+        PathStep *s = &watch->steps[i];
         o = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
             : s->kind == INDEX   ? item_at(o, s->index)
             : PyDict_Check(o)    ? read_key(o, s->name)
@@ -248,11 +253,11 @@ expect_faults(void)
 static uint64_t
 look(void)
 {
-    if (watch.kind == JUDGED)
-        return judge(watch.signature);
-    if (watch.kind != OBJECT) {
-        watch.before = watch.value;
-        return signature_of(watch.value = value_here());
+    if (watch->kind == JUDGED)
+        return judge(watch->signature);
+    if (watch->kind != OBJECT) {
+        watch->before = watch->value;
+        return signature_of(watch->value = value_here());
     }
     is_looking = 1;
     uint64_t found = NO_OBJECT;
@@ -266,9 +271,9 @@ look(void)
 static bool
 is_changed(void)
 {
-    uint64_t before = watch.signature, now = watch.signature = look();
-    bool has_ended = watch.kind == OBJECT && identity_has_ended();
-    watch.is_new = now != NO_OBJECT && (has_ended || before == NO_OBJECT);
+    uint64_t before = watch->signature, now = watch->signature = look();
+    bool has_ended = watch->kind == OBJECT && identity_has_ended((int)(watch - watched));
+    watch->is_new = now != NO_OBJECT && (has_ended || before == NO_OBJECT);
     return now != before || (has_ended && now != NO_OBJECT);
 }
 
@@ -277,33 +282,33 @@ is_changed(void)
 static void
 has_changed(uint64_t written)
 {
-    if (watch.kind == LOCAL && watch.frame == NULL)
+    if (watch->kind == LOCAL && watch->frame == NULL)
         return; /* its function has ended */
-    watch.changes++;
-    watch.last_seen = stepclock.count;
-    watch.last_written = written;
-    watch.born = watch.kind == OBJECT && watch.is_new;
-    if (watch.changes == 1) {
-        watch.first_seen = watch.last_seen;
-        watch.first_written = written;
+    watch->changes++;
+    watch->last_seen = stepclock.count;
+    watch->last_written = written;
+    watch->born = watch->kind == OBJECT && watch->is_new;
+    if (watch->changes == 1) {
+        watch->first_seen = watch->last_seen;
+        watch->first_written = written;
     }
-    watch.stopped = watch.flags & STOPS;
+    watch->stopped = watch->flags & STOPS;
 }
 
 /* It is the object that it was, with another content. Immutable ones may be made anew in the same place. */
 static bool
 is_same_object(void)
 {
-    PyObject *o = watch.value;
-    return o && o == watch.before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) &&
+    PyObject *o = watch->value;
+    return o && o == watch->before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) &&
            !PyBytes_CheckExact(o);
 }
 
 static bool
 is_in_cell(void)
 {
-    return watch.slot >= 0 && _PyLocals_GetKind(compat_frame_code(watch.frame)->co_localspluskinds, watch.slot) &
-                                  (CO_FAST_CELL | CO_FAST_FREE);
+    return watch->slot >= 0 && _PyLocals_GetKind(compat_frame_code(watch->frame)->co_localspluskinds, watch->slot) &
+                                   (CO_FAST_CELL | CO_FAST_FREE);
 }
 
 /* Who binds a local variable is its own function, unless inner ones have it, too; who changes what it holds may be
@@ -312,7 +317,7 @@ static uint64_t
 writer(uint64_t otherwise)
 {
     const Activation *a =
-        watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
+        watch->kind == LOCAL && watch->step_count == 0 && watch->frame ? activation_find(watch->frame) : NULL;
     if (a == NULL || is_same_object() || is_in_cell())
         return otherwise;
     return a->last == stepclock.count ? a->before ? a->before : a->last : a->last;
@@ -324,7 +329,7 @@ writer(uint64_t otherwise)
 static uint64_t
 line_before(_PyInterpreterFrame *frame)
 {
-    const Activation *a = watch.flags & LOOKS_AT_RETURNS ? activation_find(frame) : NULL;
+    const Activation *a = watch->flags & LOOKS_AT_RETURNS ? activation_find(frame) : NULL;
     if (a && a->before)
         return a->before;
     for (frame = a ? compat_previous_frame(frame) : NULL; frame; frame = compat_previous_frame(frame))
@@ -336,21 +341,19 @@ line_before(_PyInterpreterFrame *frame)
 bool
 watch_line(_PyInterpreterFrame *frame)
 {
-    if (watch.kind == NO_WATCH)
-        return false;
-    if (watch.kind == LOCAL && watch.frame == NULL)
-        meet(activation_find(frame));
-    if (is_changed())
-        has_changed(writer(line_before(frame)));
-    return watch.stopped;
+    for (watch = watched; watch < watched + watched_count; watch++) {
+        if (watch->kind == LOCAL && watch->frame == NULL)
+            meet(activation_find(frame));
+        if (is_changed())
+            has_changed(writer(line_before(frame)));
+    }
+    return watch_has_stopped();
 }
 
 /* Another lane goes on, or a function returns: what is changed by now, its last line did. */
-void
-watch_look(_PyInterpreterFrame *frame)
+static void
+look_after(_PyInterpreterFrame *frame)
 {
-    if (watch.kind == NO_WATCH || core.tstate == NULL || stepclock.count == 0)
-        return;
     if (!is_changed())
         return;
     frame = frame ? frame : compat_top_frame(core.tstate);
@@ -361,16 +364,25 @@ watch_look(_PyInterpreterFrame *frame)
     has_changed(writer(a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }
 
+void
+watch_look(_PyInterpreterFrame *frame)
+{
+    if (core.tstate == NULL || stepclock.count == 0)
+        return;
+    for (watch = watched; watch < watched + watched_count; watch++)
+        look_after(frame);
+}
+
 /* It is about to stand inside a line: what is changed by now, that line did, or what it called. */
 void
 watch_point(void)
 {
-    if (watch.kind == NO_WATCH || !is_changed())
-        return;
-    if (watch.kind == LOCAL && watch.frame == NULL)
-        return;
-    const Activation *a = activation_find(compat_top_frame(core.tstate));
-    has_changed(a && a->last ? a->last : stepclock.count);
+    for (watch = watched; watch < watched + watched_count; watch++) {
+        if (!is_changed() || (watch->kind == LOCAL && watch->frame == NULL))
+            continue;
+        const Activation *a = activation_find(compat_top_frame(core.tstate));
+        has_changed(a && a->last ? a->last : stepclock.count);
+    }
 }
 
 /* What is changed before a generator goes on was not done by the line in which it waited. */
@@ -385,30 +397,45 @@ watch_resume(_PyInterpreterFrame *frame)
 bool
 watch_looks_at_returns(void)
 {
-    return watch.kind != NO_WATCH && watch.flags & LOOKS_AT_RETURNS;
+    for (int i = 0; i < watched_count; i++)
+        if (watched[i].flags & LOOKS_AT_RETURNS)
+            return true;
+    return false;
 }
 
 bool
 watch_is_set(void)
 {
-    return watch.kind != NO_WATCH;
+    return watched_count > 0;
 }
 
 bool
 watch_has_stopped(void)
 {
-    return watch.stopped;
+    for (int i = 0; i < watched_count; i++)
+        if (watched[i].stopped)
+            return true;
+    return false;
+}
+
+static void
+report_changes(Buf *b, const Watched *w)
+{
+    const uint64_t numbers[] = {w->changes, w->first_seen, w->first_written, w->last_seen, w->last_written, w->born};
+    report_list(b, 6);
+    for (int i = 0; i < 6; i++)
+        report_number(b, (int64_t)numbers[i]);
 }
 
 void
 watch_report(Buf *b)
 {
-    const uint64_t numbers[] = {watch.changes,   watch.first_seen,   watch.first_written,
-                                watch.last_seen, watch.last_written, watch.born};
-    report_key(b, "watch");
-    report_list(b, 6);
-    for (int i = 0; i < 6; i++)
-        report_number(b, (int64_t)numbers[i]);
+    static const Watched none;
+    report_key(b, "watches");
+    report_list(b, watched_count ? (uint64_t)watched_count : 1);
+    report_changes(b, watched_count ? watched : &none);
+    for (int i = 1; i < watched_count; i++)
+        report_changes(b, &watched[i]);
 }
 
 /* ---- the order ---- */
@@ -469,52 +496,90 @@ read_name(const uint8_t **p, const uint8_t *end, bool *ok)
     return name;
 }
 
-bool
-watch_begin(const uint8_t *p, const uint8_t *end)
+static bool
+read_place(const uint8_t *p, const uint8_t *end)
 {
     bool ok = true;
-    memset(&watch, 0, sizeof watch);
-    watch.kind = (int)read_varint(&p, end, &ok);
-    if (!ok || watch.kind == NO_WATCH)
-        return ok;
-    watch.flags = (int)read_varint(&p, end, &ok);
-    if (watch.kind == JUDGED) {
-        if (!ok || !judge_begin(p, end))
-            return false;
-        watch.signature = look();
-        return true;
-    }
-    own_work_begin();
-    names_used = 0;
-    watch.started = read_varint(&p, end, &ok);
-    watch.first_line = (int)read_varint(&p, end, &ok);
-    watch.object = (PyObject *)(uintptr_t)read_varint(&p, end, &ok);
-    watch.type = (PyTypeObject *)(uintptr_t)read_varint(&p, end, &ok);
-    watch.module = read_name(&p, end, &ok);
-    watch.name = read_name(&p, end, &ok);
+    watch->started = read_varint(&p, end, &ok);
+    watch->first_line = (int)read_varint(&p, end, &ok);
+    watch->object = (PyObject *)(uintptr_t)read_varint(&p, end, &ok);
+    watch->type = (PyTypeObject *)(uintptr_t)read_varint(&p, end, &ok);
+    watch->module = read_name(&p, end, &ok);
+    watch->name = read_name(&p, end, &ok);
     uint64_t n = ok ? read_varint(&p, end, &ok) : 0;
     ok &= n <= MOST_STEPS;
-    for (watch.step_count = 0; ok && watch.step_count < (int)n; watch.step_count++) {
-        PathStep *s = &watch.steps[watch.step_count];
+    for (watch->step_count = 0; ok && watch->step_count < (int)n; watch->step_count++) {
+        PathStep *s = &watch->steps[watch->step_count];
         s->kind = (int)read_varint(&p, end, &ok);
         uint64_t index = read_varint(&p, end, &ok);
         s->index = (int64_t)(index >> 1) ^ -(int64_t)(index & 1);
         s->name = read_name(&p, end, &ok);
     }
+    return ok;
+}
+
+/* The one that is to be looked at; false: it cannot be read. */
+static bool
+begin(int kind, const uint8_t *p, const uint8_t *end)
+{
+    bool ok = true;
+    memset(watch, 0, sizeof *watch);
+    watch->kind = kind;
+    watch->flags = (int)read_varint(&p, end, &ok);
+    if (!ok || kind <= NO_WATCH || kind > JUDGED || (kind == JUDGED && watched_count > 1))
+        return false;
+    if (kind == JUDGED) {
+        if (!judge_begin(p, end))
+            return false;
+        watch->signature = look();
+        return true;
+    }
+    own_work_begin();
+    ok = read_place(p, end);
     own_work_end();
     if (!ok)
         return false;
-    if (watch.kind == LOCAL) {
-        meet(activation_started(watch.started, watch.first_line));
-        if (watch.frame && !watch.is_generator && !is_running(watch.frame))
-            watch.frame = NULL;
+    if (kind == LOCAL) {
+        meet(activation_started(watch->started, watch->first_line));
+        if (watch->frame && !watch->is_generator && !is_running(watch->frame))
+            watch->frame = NULL;
     }
-    if (watch.kind == OBJECT) {
+    if (kind == OBJECT) {
         expect_faults();
-        identity_watch_end(watch.object);
+        identity_watch_end((int)(watch - watched), watch->object);
     }
-    watch.signature = look();
+    watch->signature = look();
     return true;
+}
+
+bool
+watch_begin(const uint8_t *p, const uint8_t *end)
+{
+    bool ok = true;
+    watch = watched;
+    watch->kind = NO_WATCH;
+    watched_count = 0;
+    names_used = 0;
+    identity_watch_none();
+    uint64_t kind = read_varint(&p, end, &ok), n = ok && kind == MANY ? read_varint(&p, end, &ok) : 1;
+    if (!ok || kind == NO_WATCH)
+        return ok;
+    if (n > MOST_WATCHED)
+        return false;
+    watched_count = (int)n;
+    if (kind != MANY)
+        return kind <= JUDGED && begin((int)kind, p, end);
+    for (; ok && watch < watched + n; watch++) {
+        uint64_t size = read_varint(&p, end, &ok);
+        const uint8_t *next = p + size;
+        if (!ok || size == 0 || size > (uint64_t)(end - p))
+            return false;
+        kind = read_varint(&p, next, &ok);
+        ok = ok && kind <= OBJECT && begin((int)kind, p, next);
+        p = next;
+    }
+    watch = watched;
+    return ok;
 }
 
 /* Where the watched value lies, and its type; zeros: it is not there. */
@@ -523,9 +588,9 @@ watch_report_object(Buf *b)
 {
     PyObject *volatile o = NULL;
     volatile int64_t type = 0;
-    is_looking = watch.kind == OBJECT; /* before it was made there may be no memory at its address */
+    is_looking = watch->kind == OBJECT; /* before it was made there may be no memory at its address */
     if (sigsetjmp(way_out, 0) == 0) {
-        o = watch.kind == NO_WATCH ? NULL : value_here();
+        o = watch->kind == NO_WATCH ? NULL : value_here();
         type = o ? (int64_t)(uintptr_t)Py_TYPE(o) : 0;
     }
     else

@@ -166,33 +166,67 @@ forget(uintptr_t block)
 
 /* ---- memory that is freed ---- */
 
-/* An object that is watched, or what lay there before it. Where its memory begins depends on its type, which need not
- * be there yet. */
-static uintptr_t watched_from = UINTPTR_MAX / 2;
-static bool watched_ended;
+/* Objects that are watched, or what lay there before them. Where the memory of one begins depends on its type, which need
+ * not be there yet. Each free asks for them, so bits by address come first: a block has one of three addresses. */
 #define MOST_BEFORE (sizeof(PyGC_Head) + 2 * sizeof(PyObject *))
+#define WATCHED_BITS 8192u
+
+static struct {
+    int count;
+    uintptr_t from[MOST_WATCHED];
+    bool ended[MOST_WATCHED];
+    uint8_t bits[WATCHED_BITS / 8];
+} watched;
+
+static inline uint32_t
+watched_bit(uintptr_t block)
+{
+    return (uint32_t)(block >> 4) % WATCHED_BITS;
+}
 
 void
-identity_watch_end(const void *o)
+identity_watch_none(void)
 {
-    watched_from = (uintptr_t)o - MOST_BEFORE;
-    watched_ended = false;
+    if (watched.count)
+        memset(&watched, 0, sizeof watched);
+}
+
+void
+identity_watch_end(int number, const void *o)
+{
+    for (; watched.count <= number; watched.count++)
+        watched.from[watched.count] = UINTPTR_MAX / 2;
+    watched.from[number] = (uintptr_t)o - MOST_BEFORE;
+    watched.ended[number] = false;
+    for (uintptr_t block = watched.from[number]; block - watched.from[number] <= MOST_BEFORE; block += 16) {
+        uint32_t bit = watched_bit(block);
+        watched.bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+    }
     identity_watch_reused();
 }
 
 bool
-identity_has_ended(void)
+identity_has_ended(int number)
 {
-    bool has = watched_ended;
-    watched_ended = false;
+    bool has = watched.ended[number];
+    watched.ended[number] = false;
     return has;
+}
+
+static void
+ends(uintptr_t block)
+{
+    for (int i = 0; i < watched.count; i++)
+        if (block - watched.from[i] <= MOST_BEFORE)
+            watched.ended[i] = true;
 }
 
 static inline void
 block_goes(uintptr_t block)
 {
-    if (__builtin_expect(block - watched_from <= MOST_BEFORE, 0))
-        watched_ended = true;
+    uint32_t bit = watched_bit(block);
+    if (__builtin_expect(watched.count && watched.bits[bit / 8] & 1u << bit % 8, 0))
+        ends(block);
     if (__builtin_expect(since_is_kept, 0))
         since_freed(block);
     if (__builtin_expect(is_shared, 0) || *filter_of(block)) {

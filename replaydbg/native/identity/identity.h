@@ -12,12 +12,14 @@
 
 /* identity.c */
 /* What is asked for inside a crossing takes no serial of the program's; what the tool itself does asks for nothing. */
-int identity_install(bool real_ids);    /* at depth 0, before the program begins */
-void identity_share(void);              /* from now on several interpreters may ask at once */
-uint64_t identity_serials(void);        /* the next one */
-void identity_reach(uint64_t serial);   /* the next one is that, if it was less */
-void identity_watch_end(const void *o); /* from now on it is seen when what lies there dies */
-bool identity_has_ended(void);          /* whether it has since it was asked last */
+int identity_install(bool real_ids);                /* at depth 0, before the program begins */
+void identity_share(void);                          /* from now on several interpreters may ask at once */
+uint64_t identity_serials(void);                    /* the next one */
+void identity_reach(uint64_t serial);               /* the next one is that, if it was less */
+#define MOST_WATCHED 256                            /* objects, by number from 0 */
+void identity_watch_none(void);                     /* forgets them */
+void identity_watch_end(int number, const void *o); /* from now on it is seen when what lies there dies */
+bool identity_has_ended(int number);                /* whether it has since it was asked last */
 
 /* addresses.c */
 /* what stands for this function of the interpreter's, found by name; NULL: itself */
