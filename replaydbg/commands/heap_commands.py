@@ -10,8 +10,9 @@ from pathlib import PurePath
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger import Session
+from replaydbg.debugger.changed_values import WITHIN, last_writes
 from replaydbg.debugger.object_history import Created, created, holdings, last_written
-from replaydbg.debugger.session_results import LastWrite, Moment
+from replaydbg.debugger.session_results import LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.heap.comparison.diff_results import ADDED, REMOVED, Change, Diff
 from replaydbg.heap.comparison.snapshot_diff import diff
@@ -22,10 +23,8 @@ from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
 from replaydbg.render.tables import drawn
 
-MOST_WRITERS = 10
-"""Changed values whose last write is looked for: each is a search backwards through the run."""
-
 MOST_ROWS = 10
+MOST_SECONDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +60,38 @@ def about_object(session: Session, held: Holding, node: int, *, which: Which = "
     return AboutObject(made, last_written(session, held.path(node), held.modules))
 
 
-def writers(session: Session, found: Diff, later: str | int | Moment, modules: Sequence[str]) -> dict[str, str]:
-    """Return for the first changed values where each was written, by path; the session goes to `later` for it."""
-    asked = [each for each in found.changed.items if each.kind != REMOVED and not _is_item_added(each)]
-    session.seek(later)
-    result = {}
-    for change in asked[:MOST_WRITERS]:
-        why = last_written(session, change.path, modules)
-        if why is not None:
-            result[change.path] = _writer(why)
-    return result
+def written_paths(found: Diff) -> list[str]:
+    """Return the paths of the listed values that some line has written."""
+    asked = (each for each in found.changed.items if each.kind != REMOVED and not _is_item_added(each))
+    return list(dict.fromkeys(each.path for each in asked))
+
+
+def writers(
+    session: Session, paths: Sequence[str], later: int, modules: Sequence[str], seconds: float
+) -> Iterator[tuple[str, str]]:
+    """Yield where the value at each path was written last before the line `later`; empty: that cannot be found.
+
+    Those that were not found after so many seconds are left out. The session stays where it is.
+    """
+    for path, write in last_writes(session, paths, later, modules, seconds):
+        yield path, _writer(write) if write is not None else ""
+
+
+def unsearched_text(number: int, seconds: float, how: str) -> str:
+    """Return the sentence about values whose writers were not searched for; `how` to go on."""
+    values = "1 changed value was" if number == 1 else f"{number:,} changed values were"
+    return f"{values} not searched for within {seconds:g} s: {how} searches longer."
+
+
+def seconds_of(text: str) -> float:
+    """Return a limit of time. Raises UsageError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise UsageError(f"SECONDS must be a number from 0 to {MOST_SECONDS:,} (got {text!r}).")
+    return seconds
 
 
 def _is_item_added(change: Change) -> bool:
@@ -95,11 +116,16 @@ def _heap(view: View, rest: str) -> None:
 def _diff(view: View, rest: str) -> None:
     words = _words(rest)
     most = MOST_ROWS
+    # Where lines are seen only at the end, the difference would be seen late.
+    seconds = WITHIN if view.screen.is_immediate else 0.0
+    if len(words) > 2 and words[-2] == "within":
+        seconds = seconds_of(words[-1])
+        del words[-2:]
     if "all" in words:
         words.remove("all")
         most = 0
     if not 1 <= len(words) <= 2:
-        raise UsageError("usage: diff MOMENT [MOMENT] [all]")
+        raise UsageError("usage: diff MOMENT [MOMENT] [all] [within SECONDS]")
     session = view.session
     counts = [session.count_of(each) for each in words]
     counts = [*counts, view.here.count][:2]
@@ -107,6 +133,21 @@ def _diff(view: View, rest: str) -> None:
     before, after = holdings(session, counts)
     found = diff(before, after, most=most or None)
     _show(view, drawn(diff_tables(found, how="`diff ... all` shows them")))
+    if seconds:
+        _show_writers(view, written_paths(found), max(counts), after.modules, seconds)
+
+
+def _show_writers(view: View, paths: Sequence[str], later: int, modules: Sequence[str], seconds: float) -> None:
+    number = 0
+    for path, text in writers(view.session, paths, later, modules, seconds):
+        if not number:
+            view.screen.line("Written at", "bold")
+        view.screen.line(f"  {path}  {text or 'unknown'}")
+        view.screen.settle()
+        number += 1
+    if number < len(paths):
+        longer = f"`diff ... within {10 * seconds:g}`"
+        view.screen.line(f"  {unsearched_text(len(paths) - number, seconds, longer)}", "dim")
 
 
 def _holders(view: View, rest: str) -> None:
@@ -165,8 +206,8 @@ COMMANDS = (
     PromptCommand(("heap",), "[all]", "list the objects in memory by type and by retained size", _heap, completes=""),
     PromptCommand(
         ("diff",),
-        "MOMENT [MOMENT] [all]",
-        "compare the objects at a moment with those here",
+        "MOMENT [MOMENT] [all] [within SECONDS]",
+        "compare the objects at a moment with those here, and find the lines that wrote the changed values",
         _diff,
         completes="moments",
     ),

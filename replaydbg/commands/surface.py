@@ -25,6 +25,10 @@ class Surface(Protocol):
     """Takes text that came from a recording."""
 
     @property
+    def is_immediate(self) -> bool:
+        """Whether a line is seen as soon as it is shown, and not only when the command has ended."""
+
+    @property
     def check(self) -> Callable[[], None]:
         """Raises Cancelled if what runs is to be given up."""
 

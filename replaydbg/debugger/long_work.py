@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import Cancelled
+
+
+class OutOfTime(Exception):
+    """The time that work was given is over."""
 
 
 class LongWork:
@@ -19,6 +25,7 @@ class LongWork:
         self._travel, self._report = travel, report
         self._cancelled = threading.Event()
         self._reached = 0
+        self._until = math.inf
         self.total_lines = 0
         """Lines of the whole run; 0 until the first pass is over."""
 
@@ -36,6 +43,8 @@ class LongWork:
         def idle() -> None:
             if self._cancelled.is_set():
                 raise Cancelled
+            if time.monotonic() > self._until:
+                raise OutOfTime
             if self._report is not None:
                 counts = timeline.counts()
                 share = counts[-1] / total if total and counts else 0.0
@@ -43,6 +52,15 @@ class LongWork:
                 self._report(WorkProgress(what, min(share, 1.0), time.monotonic() - began))
 
         self._travel.idle = idle
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Raise OutOfTime in the work within, when it has taken so long."""
+        self._until = time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._until = math.inf
 
     def idle(self, reached: int = 0) -> None:
         """Report progress; `reached` is the line that the work has come to. Raises Cancelled.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.session_results import Frame, LastWrite, Moment
 from replaydbg.debugger.writes.last_write import why_in_module
@@ -131,14 +131,28 @@ def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
         worker.kill()
 
 
+@dataclass(frozen=True, slots=True)
+class PathPlace:
+    """What a path of a diff may mean: an expression in a frame, or among the variables of a module."""
+
+    source: str
+    at: At | None
+    """The frame; None: it is of the module."""
+    module: str = ""
+
+
 def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> LastWrite | None:
     """Return the last write of the value at `path`, as a diff names it; None: unknown.
 
     `modules`: the names of those that paths may begin at.
     """
-    for ask in _questions(session, path, modules):
+    for each in places_of(session, path, modules):
         try:
-            write = ask()
+            if each.at is None:
+                session.work.begin(f"searching for the last write of {each.module}.{each.source}")
+                write = why_in_module(session, each.module, each.source)
+            else:
+                write = session.run.why(each.source, each.at.frame, lane=each.at.lane)
         except (UsageError, AskFailed):
             # Not found so, or it cannot be followed: computed, or in an object written in C.
             continue
@@ -147,27 +161,22 @@ def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> La
     return None
 
 
-def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[Callable[[], LastWrite]]:
-    found = _place(session, path)
+def places_of(view: ReplayView, path: str, modules: Iterable[str]) -> Iterator[PathPlace]:
+    """Yield what `path` may mean, the most likely first."""
+    found = _place(view, path)
     if found is not None:
-        source, at = found
-        yield partial(session.run.why, source, at.frame, lane=at.lane)
+        yield PathPlace(*found)
     for module in sorted(modules, key=len, reverse=True):
         if path.startswith(f"{module}."):
-            yield partial(_in_module, session, module, path.removeprefix(f"{module}."))
+            yield PathPlace(path.removeprefix(f"{module}."), None, module)
 
 
-def _in_module(session: Session, module: str, source: str) -> LastWrite:
-    session.work.begin(f"searching for the last write of {module}.{source}")
-    return why_in_module(session, module, source)
-
-
-def _place(session: Session, path: str) -> tuple[str, At] | None:
+def _place(view: ReplayView, path: str) -> tuple[str, At] | None:
     """Return the expression and the frame that a path refers to."""
     match_ = _IN_FRAME.match(path)
     lane = int(match_["lane"]) if match_ else 0
-    running = session.here.lane
-    stack = session.ask.stack(lane)
+    running = view.here.lane
+    stack = view.ask.stack(lane)
     for number, frame in reversed(list(enumerate(stack))):
         name = frame.function.rpartition(".")[2]
         if match_ is None:

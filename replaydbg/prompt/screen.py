@@ -19,6 +19,8 @@ HIGHLIGHTED = 5000
 class Screen:
     """Prints text that came from a recording safely. `check` is called at each line, and may raise to cancel."""
 
+    is_immediate = True
+
     def __init__(self, out: TextIO, err: TextIO, *, is_coloured: bool, check: Callable[[], None]) -> None:
         self._out, self._err = out, err
         self.check = check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from replaydbg.heap.comparison.diff_results import (
     ADDED,
@@ -36,11 +36,11 @@ def short(type_name: str) -> str:
     return type_name.removeprefix("builtins.").removeprefix("__main__.")
 
 
-def diff_tables(diff: Diff, *, how: str = ALL, written: Callable[[Change], str] | None = None) -> list[Table]:
-    """Return the non-empty sections of a diff. `written` returns where a changed value was written."""
+def diff_tables(diff: Diff, *, how: str = ALL) -> list[Table]:
+    """Return the non-empty sections of a diff."""
     head = Table(_title(diff), (), (), notes=tuple(_notes(diff)))
     sections = (
-        _changed(diff.changed, how, written),
+        _changed(diff.changed, how),
         _grown(diff, how),
         _types(diff.types, how),
         _retained_table("New objects, with their retained size", "new", diff.new, how),
@@ -90,14 +90,10 @@ def _notes(diff: Diff) -> Iterator[str]:
             yield f"Snapshot {when}: {sentence}"
 
 
-def _changed(section: Section[Change], how: str, written: Callable[[Change], str] | None) -> Table:
-    rows = []
-    for each in section.items:
-        where = written(each) if written is not None else ""
-        rows.append((_MARKS.get(each.kind, "~"), each.path, _change_text(each), *([where] if written else [])))
-    columns = ("", "path", "value", "written at") if written is not None else ("", "path", "value")
+def _changed(section: Section[Change], how: str) -> Table:
+    rows = tuple((_MARKS.get(each.kind, "~"), each.path, _change_text(each)) for each in section.items)
     title = f"Changed values ({section.total:,})"
-    return Table(title, columns, tuple(rows), more=more_text(section.left_out, how), kind="changed")
+    return Table(title, ("", "path", "value"), rows, more=more_text(section.left_out, how), kind="changed")
 
 
 _MARKS = {ADDED: "+", REMOVED: "-"}

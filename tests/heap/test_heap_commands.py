@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
+from replaydbg.debugger.changed_values import last_writes
 from replaydbg.debugger.object_history import created, holdings, last_written
 from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.retention.path_lookup import find
@@ -182,6 +184,22 @@ def test_the_prompt_has_the_same(session: Session) -> None:
     assert "usage: diff" in typed("diff")
 
 
+def test_the_prompts_diff_names_the_lines_that_wrote(session: Session) -> None:
+    typed = Typed.at("@out:1", session)
+    here = session.here
+
+    shown = typed("diff @out:1 @out:3")
+
+    assert shown.index("Names that changed") < shown.index("Written at")
+    assert f"transfers.py:{line_of('source.balance -= amount')} transfer" in shown
+    assert session.here == here
+    assert "Written at" not in typed("diff @out:1 @out:3 within 0")
+    assert "not searched for within 1e-06 s: `diff ... within 1e-05` searches longer" in typed(
+        "diff @out:1 @out:3 within 0.000001"
+    )
+    assert "SECONDS must be a number from 0 to 1,000,000 (got 'soon')" in typed("diff @out:1 @out:3 within soon")
+
+
 def test_variables_of_other_modules_are_written_somewhere_too(tmp_path: Path) -> None:
     program = PROGRAM.parent / "two_modules" / "main.py"
     lines = program.with_name("cart.py").read_text().splitlines()
@@ -191,7 +209,13 @@ def test_variables_of_other_modules_are_written_somewhere_too(tmp_path: Path) ->
         session.seek("@out:2")
         total = last_written(session, "cart.total", after.modules)
         price = last_written(session, "cart.items[0].price", after.modules)
+        paths = ["cart.total", "cart.items[0].price", "cart.missing"]
+        together = dict(last_writes(session, paths, session.here.count, after.modules, math.inf))
 
+    assert together["cart.missing"] is None
+    assert [(each.count, each.line) for each in together.values() if each is not None] == [
+        (each.count, each.line) for each in (total, price) if each is not None
+    ]
     assert [each.path for each in found.changed.items if each.kind == "changed"] == ["cart.total"]
     assert total is not None
     assert (lines[total.line - 1].strip(), total.before, total.after) == ("total += price", "5", "12")

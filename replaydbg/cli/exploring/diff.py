@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import open_named, print_json, the_store
 from replaydbg.commands.first_differences import first_differences
-from replaydbg.commands.heap_commands import writers
+from replaydbg.commands.heap_commands import seconds_of, unsearched_text, writers, written_paths
+from replaydbg.commands.view import View
+from replaydbg.debugger.changed_values import WITHIN
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import UsageError
@@ -63,6 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--no-writes", action="store_true", help="do not search for the lines that wrote the changed values"
+    )
+    parser.add_argument(
+        "--writes-within",
+        metavar="SECONDS",
+        help=f"search for them for at most so long (default: {WITHIN:g})",
     )
     add_shape(parser)
     add_quiet(parser)
@@ -106,15 +114,40 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         with open_named(args.recording) as recording:
             before, after = (stored(recording, moment[2:]) for moment in moments)
         return _print_difference(args, _difference(args, before, after))
+    seconds = WITHIN if args.writes_within is None else seconds_of(args.writes_within)
     with opened(args.recording, quiet=args.quiet) as view:
         session = view.session
         ends: list[str | int | Moment] = [session.here.count]
         both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
         found = _difference(args, before, after)
-        later = max(both, key=session.count_of)
-        written = {} if args.no_writes or not found.changed.items else writers(session, found, later, after.modules)
-        return _print_difference(args, found, written)
+        later = max(map(session.count_of, both))
+        paths = [] if args.no_writes else written_paths(found)
+        if args.json:
+            written = dict(writers(session, paths, later, after.modules, seconds))
+            return _print_difference(
+                args, found, {path: text for path, text in written.items() if text}, len(paths) - len(written)
+            )
+        code = _print_difference(args, found)
+        sys.stdout.flush()
+        _print_writers(args, view, paths, later, after.modules, seconds)
+        return code
+
+
+def _print_writers(
+    args: argparse.Namespace, view: View, paths: list[str], later: int, modules: Sequence[str], seconds: float
+) -> None:
+    number = 0
+    for path, text in writers(view.session, paths, later, modules, seconds):
+        view.screen.check()
+        if not number:
+            view.screen.line("### Written at\n" if args.md else "Written at", "" if args.md else "bold")
+        view.screen.line(f"- `{path}`: {text or 'unknown'}" if args.md else f"  {path}  {text or 'unknown'}")
+        sys.stdout.flush()
+        number += 1
+    if number < len(paths):
+        sentence = unsearched_text(len(paths) - number, seconds, f"--writes-within {10 * seconds or 10:g}")
+        view.screen.line(f"\n{sentence}" if args.md else f"  {sentence}")
 
 
 def _of_recordings(args: argparse.Namespace) -> int:
@@ -148,11 +181,11 @@ def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Di
     return without(diff(before, after, most=None, scope=args.scope), args.ignore, most_of(args))
 
 
-def _print_difference(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
-    lines = written or {}
+def _print_difference(
+    args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None, unsearched: int = 0
+) -> int:
     if args.json:
-        print_json({**diff_facts(found), "written": lines})
+        print_json({**diff_facts(found), "written": written or {}, "unsearched": unsearched})
     else:
-        written_text = (lambda change: lines.get(change.path, "")) if lines else None
-        print_tables(args, diff_tables(found, written=written_text))
+        print_tables(args, diff_tables(found))
     return 0 if found.is_empty else 1

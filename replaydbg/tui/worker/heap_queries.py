@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePath
 
 from replaydbg.commands.heap_commands import about_object
 from replaydbg.commands.view import View
+from replaydbg.debugger.changed_values import last_writes
 from replaydbg.debugger.object_history import holdings, last_written
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.errors import UsageError
@@ -86,6 +88,12 @@ class SnapshotPair:
         if write is None:
             raise UsageError(f"Cannot find the write of {path}.")
         return write
+
+    def writers(self, view: View, paths: Sequence[str]) -> Generator[tuple[str, LastWrite | None]]:
+        """Yield the last write of the value at each path of the later snapshot, as they are found."""
+        if self._pair is None:
+            return
+        yield from last_writes(view.session, paths, self._counts[1], self._pair[1].modules, math.inf)
 
 
 def between(one: Holding, two: Holding, names: tuple[str, str], scope: str) -> HeapAnswer:

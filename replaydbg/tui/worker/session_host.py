@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,15 +28,14 @@ from replaydbg.tui.worker.run_overview import density, overview
 from replaydbg.tui.worker.scene_builder import SceneBuilder
 from replaydbg.tui.worker.source_text import source_text
 
-MOST_WRITERS = 10
-"""Number of changed values whose writers are looked for: each is a search backwards through the run."""
-
 MOST_TRIES = 20
 """Number of restarts of a background task that was cancelled for a request of the user."""
 
 
 class ConsoleLog:
     """Collects the output of a command, for the console."""
+
+    is_immediate = False
 
     def __init__(self, check: Callable[[], None]) -> None:
         """`check` raises Cancelled if the running command is to be cancelled."""
@@ -321,18 +320,17 @@ class SessionHost:
         return Reply(answer=answer)
 
     def _find_writers(self, answer: HeapAnswer) -> Generator[Message | None]:
-        """Find out where the first changed values were written; after a restart known results are kept."""
+        """Find out where the listed changed values were written; after a restart known results are kept."""
         asked = [each.path for each in answer.rows if each.is_changed and each.path and each.mark != "-"]
-        for path in asked[:MOST_WRITERS]:
-            if self._compared is not answer or self.view.here.is_changed:
-                return  # the recorded history does not explain another run's values
-            if path not in self._writers:
-                yield None
-                try:
-                    write = self.memory.who_wrote(self.view, path, self.elsewhere)
-                    self._writers[path] = writer_text(write)
-                except UsageError:
-                    self._writers[path] = ""  # the writer cannot be determined, and is shown as such
+        yield None
+        with closing(self.memory.writers(self.view, [each for each in asked if each not in self._writers])) as found:
+            # The recorded history does not explain another run's values.
+            while self._compared is answer and not self.view.here.is_changed:
+                path, write = next(found, ("", None))
+                if not path:
+                    return
+                # Empty: the writer cannot be determined, and is shown as such.
+                self._writers[path] = writer_text(write) if write is not None else ""
                 yield WriterFound(path, self._writers[path])
 
     def about_object(self, path: str) -> Reply:
