@@ -29,6 +29,8 @@ class Marks:
         self._unsettled: dict[str, int] = {}
         """Those of a test of which only the last event before them is known until they are asked for."""
         self._called: tuple[Named, ...] = ()
+        self._of_test: set[str] = set()
+        """The names that `take_from` has added, and that of the failure."""
 
     def add(self, name: str, moment: Moment | None = None) -> Moment:
         """Give a moment, or this one, a name: `@name`. Raises UsageError for a name that means something else."""
@@ -58,8 +60,11 @@ class Marks:
         return self._marks | self._heap.counts_of_snapshots(moment)
 
     def take_from(self, test: Test) -> None:
-        """Take the moments that a test named."""
+        """Take the moments that a test named, in place of those of another test."""
         found = test.marks_in(self._view.index)
+        for name in self._of_test:
+            self._marks.pop(name, None)
+        self._of_test = {*found, "failure"}
         self._marks |= found
         self._called = tuple(each for each in test.marks if each.is_called)
         self._unsettled = {each.name: found[each.name] for each in self._called}

@@ -14,7 +14,7 @@ from pathlib import Path
 from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
-from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended
+from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended, is_divergence
 from replaydbg.debugger.first_pass.run_index import Index, load_index, read_index, save_index
 from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.limitations import Limitations
@@ -61,15 +61,18 @@ class Session:
         spacing: float = SPACING,
         memory: int = 0,
         course: bool = False,
+        keeps_index: bool = True,
     ) -> None:
         """Open the recording at `path` and run it once; the position is then where its program failed, or its end.
 
         `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
         is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
-        Raises what `replay` does, EngineLost and Cancelled.
+        `keeps_index`: whether the index is written beside the recording. Raises what `replay` does, EngineLost and
+        Cancelled.
         """
         self.path = path = Path(path)
         self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
+        self._keeps_index = keeps_index
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
@@ -92,6 +95,8 @@ class Session:
         )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""
+        self.here: Here
+        """The current position."""
         self.work = LongWork(self.travel, progress)
         """Progress and cancellation of what takes long."""
         self.ask = FrameQueries(self)
@@ -119,6 +124,8 @@ class Session:
             ended = self.travel.first_pass()
         self.limitations.doubt = ended.doubt
         ending = ending_of(ended, self.travel.why_it_ends, is_script=self.header.kind == "script")
+        self.has_diverged = is_divergence(ended)
+        """Whether the first pass ended because it differed from the recording."""
         self.index: Index = read_index(self.travel.engine, ending)
         """Steps for each event, exceptions, output and hits of the whole run."""
         self.work.total_lines = self.index.total
@@ -128,16 +135,27 @@ class Session:
         """Whether the run took the path that it took when it was opened before."""
         self.sources = SourceFiles(self.path, (each.file for each in self.index.hits), current=current_source)
         """The text of the program's source files."""
-        if known is None and not current_source:
+        if known is None and not current_source and self._keeps_index:
             save_index(self.path, self.travel.engine, ending)
+        self._cursor, self.here = self._at_failure()
+
+    def _at_failure(self) -> tuple[EngineProcess, Here]:
+        """Find the failure; return a process there, or at the end, and its position."""
         if self.test is not None:
             self.marks.take_from(self.test)
         failure = self.failure = self.index.uncaught or self._failure_of_test()
         """The exception that ended the program or made its test fail, at its line; None: there is none."""
-        self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
+        cursor = self.travel.at(failure.count if failure is not None else self.index.end)
         message = failure.text if failure is not None else self.index.ended
-        self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
-        """The current position."""
+        return cursor, self._stand(cursor.look(), "exception" if failure else "end", message=message)
+
+    def turn_to(self, test: Test) -> Here:
+        """Go to the failure of an earlier test that the recording contains, as if it were the recorded one."""
+        self.test = test
+        cursor, here = self._at_failure()
+        self._replace_cursor(cursor)
+        self.here = here
+        return here
 
     def _failure_of_test(self) -> Raised | None:
         """Return the exception that the test failed with, at the line that raised it; name that moment."""

@@ -1,16 +1,27 @@
-"""The pytest plugin: the examination of a failing test's recording, while the session goes on."""
+"""The pytest plugin: the examination of a failing test's recording, all failures together."""
 
+import itertools
 import subprocess
 import sys
+import textwrap
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import Moment
+from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.reader import open_recording
+from replaydbg.pytest_plugin.parent import examiner
+from replaydbg.pytest_plugin.parent.examiner import Examiner
+from replaydbg.pytest_plugin.report.report_text import write_about
+from replaydbg.pytest_plugin.shared.results import parse_result
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
-from tests.harness.plugin_runs import line_of_failure, run_pytest
+from tests.harness.plugin_runs import ORDERED_AND_APART, Ran, line_of_failure, run_pytest
 
 pytestmark = pytest.mark.slow
 
@@ -239,9 +250,10 @@ class TestAlone:
         assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
 
     def test_after_another_failure(self, tmp_path: Path) -> None:
-        """pytest's memory of the first failure affects its report of the second: that is left out, too."""
+        """pytest's memory of the first failure affects its report of the second: the first one stays."""
         source = """
             import random
+            def test_good(): pass
             def test_one(): assert random.random() == 2
             def test_two(): assert random.random() == 3
         """
@@ -274,17 +286,135 @@ class TestAlone:
         assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, "")
 
 
-def test_what_was_not_examined_in_time_says_so_once(tmp_path: Path) -> None:
-    source = """
+class TestTogether:
+    """One replay examines all failures of a session."""
+
+    SOURCE = """
+        import random, pytest
+        STATE = {"count": 1}
+        @pytest.mark.parametrize("number", range(3))
+        def test_good(number): assert random.random() < 2
+        def test_one():
+            drawn = random.random()
+            assert drawn == 2
+        def test_leaves(): STATE["count"] = 7
+        def test_other(): pass
+        def test_two():
+            count = STATE["count"]
+            assert count == 0
+    """
+    LATER = """
+        import random, pytest
+        def test_again(): pass
+        @pytest.mark.parametrize("number", range(2))
+        def test_three(number):
+            drawn = random.random()
+            assert drawn == 3
+    """
+
+    @pytest.fixture
+    def ran(self, tmp_path: Path) -> Ran:
+        (tmp_path / "test_later.py").write_text(textwrap.dedent(self.LATER))
+        return run_pytest(tmp_path, self.SOURCE, *ORDERED_AND_APART)
+
+    NAMES = ("test_it.py-test_one", "test_it.py-test_two", "test_later.py-test_three-0", "test_later.py-test_three-1")
+    LINES = ("drawn == 2", "count == 0", "drawn == 3", "drawn == 3")
+
+    def test_those_that_differ_cost_the_others_nothing(self, ran: Ran) -> None:
+        metas = {name: ran.meta(name) for name in self.NAMES}
+        assert [(each["verified"], each["left_out"]) for each in metas.values()] == [
+            (True, 3),
+            (True, 0),
+            (True, 6),
+            (True, 6),
+        ]
+        assert "test_it.STATE['count'] is 1 instead of 7" in metas["test_it.py-test_two"]["leftovers"]
+        assert [each["is_examined"] for each in metas.values()] == [True] * 4
+        for name, line in zip(self.NAMES, self.LINES, strict=True):
+            recording = ran.recording(name)
+            assert replay(recording, stdout=2, stderr=2).divergence is None, name
+            assert line_of_failure(recording) == f"assert {line}"
+            (written,) = metas[name]["writes"]
+            with Session(recording) as session:
+                assert written["moment"] == texts.moment_text(session.run.why(written["name"]).moment or Moment(0, 0))
+
+    def test_each_begins_as_the_next_one_does(self, ran: Ran) -> None:
+        """So a replay of the last one passes all, and what they have in common is stored once."""
+        logs = []
+        for name in self.NAMES[:1] + self.NAMES[2:]:
+            with open_recording(ran.recording(name)) as recording:
+                logs.append(b"".join(recording.pieces("log"))[LOG_HEADER:])
+        assert all(longer.startswith(shorter) for shorter, longer in itertools.pairwise(logs))
+
+    def test_no_index_is_written_before_somebody_opens_one(self, ran: Ran) -> None:
+        assert not list((ran.folder / "test-results").rglob("*.index"))
+        line_of_failure(ran.recording(self.NAMES[0]))
+        assert index_path(ran.recording(self.NAMES[0])).exists()
+
+
+def add_again(examining: Examiner, folders: list[Path]) -> None:
+    """Have recordings examined about which nothing is known."""
+    for folder in folders:
+        result = parse_result((folder / "meta.json").read_text())
+        unknown = replace(result, is_examined=False, verified=None, verification="")
+        write_about(folder, unknown)
+        examining.add(folder, unknown)
+
+
+def await_results(ran: Ran, folders: list[Path]) -> None:
+    deadline = time.monotonic() + 60
+    while not all(ran.meta(each.name)["is_examined"] for each in folders) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+class TestLimits:
+    SOURCE = """
         import pytest
+        for _ in range(6_000_000):  # an examination takes several times as long as this
+            pass
         @pytest.mark.parametrize("number", range(12))
         def test_bad(number):
             assert number < 0
     """
-    ran = run_pytest(tmp_path, source, "-p", "no:randomly", "-p", "no:random_order", wait="2")
 
-    reason = "not verified: not analysed within 2 s (--replaydbg-wait)"
-    late = [line for line in ran.output.splitlines() if line.startswith("test-results/test_it.py-test_bad-11/rec.rdbg")]
-    assert [line.endswith(reason) for line in late] == [True]
-    assert ran.output.count("not verified") == ran.output.count(reason)
-    assert "\ntest_it.py::test_bad[11]\n" in ran.output
+    def test_what_was_not_examined_in_time_says_so_once(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, "-p", "no:randomly", "-p", "no:random_order", wait="1")
+
+        reason = "not verified: not analysed within 1 s (--replaydbg-wait)"
+        path = "test-results/test_it.py-test_bad-11/rec.rdbg"
+        late = [line for line in ran.output.splitlines() if line.startswith(path)]
+        assert [line.endswith(reason) for line in late] == [True]
+        assert ran.output.count("not verified") == ran.output.count(reason) == 12
+        assert "\ntest_it.py::test_bad[11]\n" in ran.output
+        assert f"to verify it: replaydbg replay {path}\n" in ran.output
+        assert "12 of 12 recordings were not analysed" in ran.output
+        assert replay(ran.recording("test_it.py-test_bad-11"), stdout=2, stderr=2).divergence is None
+
+    def test_a_run_has_a_limit_for_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What comes after it is reported at once."""
+        ran = run_pytest(tmp_path, self.SOURCE, wait="0")
+        folders = [ran.recording(name).parent for name in ran.kept()]
+        monkeypatch.setattr(examiner, "SECONDS", 0.0)
+
+        examining = Examiner(bisects=False)
+        add_again(examining, folders)
+        examining.begin_last()
+        await_results(ran, folders)
+        examining.close()
+
+        reasons = {(ran.meta(each.name)["is_examined"], ran.meta(each.name)["verification"]) for each in folders}
+        assert reasons == {(True, "the analyses of this run were limited to 0 s")}
+
+    def test_it_waits_for_others_until_the_tests_are_over(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, "-k", "bad[3] or bad[4]", wait="0")
+        folders = [ran.recording(f"test_it.py-test_bad-{number}").parent for number in (3, 4)]
+
+        examining = Examiner(bisects=False)
+        add_again(examining, folders)
+        time.sleep(0.3)
+        assert examining.is_idle
+        examining.begin_last()
+        await_results(ran, folders)
+        examining.close()
+
+        assert [ran.meta(each.name)["verified"] for each in folders] == [True, True]

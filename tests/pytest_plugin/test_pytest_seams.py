@@ -24,12 +24,13 @@ from replaydbg.pytest_plugin.shared.marks_of_tests import (
 )
 from replaydbg.pytest_plugin.shared.results import (
     Examination,
+    ExaminedLine,
     Failure,
     Result,
     Written,
     Wrong,
     parse_result,
-    read_examination,
+    read_examined,
     write_result,
 )
 from replaydbg.pytest_plugin.shared.shared_names import LauncherOrders, LaunchToken, read_launcher_orders
@@ -172,16 +173,26 @@ class TestResults:
     def test_an_examination_adds_what_is_known(self) -> None:
         found = Examination(leftovers="x is 1").with_later(Examination(verified=False, verification="it ended early"))
 
-        assert read_examination(found.as_text()) == found
+        assert read_examined(ExaminedLine(3, found).as_text()) == ExaminedLine(3, found)
         assert RESULT.with_examination(found) == replace(
             RESULT, leftovers="x is 1", verified=False, verification="it ended early"
         )
         assert RESULT.with_examination(Examination()) == RESULT
 
-    @pytest.mark.parametrize("text", ['{"verif', '{"writes": [{}]}', '{"size": "5"}', "[]"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"number',
+            '{"number": 1, "found": {"writes": [{}]}}',
+            '{"number": 1, "found": {"size": "5"}}',
+            '{"number": "1", "found": {}}',
+            '{"found": {}}',
+            "[]",
+        ],
+    )
     def test_a_line_of_the_examining_process_that_is_not_valid(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"\w"):
-            read_examination(text)
+            read_examined(text)
 
     def test_messages_about_what_could_not_be_written(self, tmp_path: Path) -> None:
         """The file is in the directory of results, and may hold anything."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.session_results import Moment, Raised
@@ -67,7 +68,11 @@ class Test:
 
 def test_of(recording: Recording) -> Test | None:
     """Return the test that a recording is of; None: it is not of a test."""
-    raw = recording.end.raw if recording.end is not None else {}
+    return test_in(recording.end.raw if recording.end is not None else {})
+
+
+def test_in(raw: Mapping[str, Any]) -> Test | None:
+    """Return the test in the end of a recording; None: there is none."""
     test = raw.get("test")
     if not isinstance(test, dict):
         return None
@@ -93,7 +98,7 @@ def test_of(recording: Recording) -> Test | None:
         return None  # the field may hold anything; the recording is as good without it
 
 
-test_of.__test__ = False  # type: ignore[attr-defined]
+test_of.__test__ = test_in.__test__ = False  # type: ignore[attr-defined]
 
 
 def find_failure(

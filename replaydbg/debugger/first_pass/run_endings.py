@@ -21,6 +21,11 @@ def ending_of(ended: EndReport, why: str, *, is_script: bool) -> RunEnding:
     return RunEnding(how_it_ended(ended, why), status, is_script, is_bounded=ended.kind == COMPUTING)
 
 
+def is_divergence(ended: EndReport) -> bool:
+    """Whether a first pass ended because it differed from the recording."""
+    return not (ended.kind in (EXIT, SIGNAL, COMPUTING) or (ended.kind == END and not ended.detail))
+
+
 def how_it_ended(ended: EndReport, why: str) -> str:
     """Return a sentence about an end; `why`: why the recording ends before the program's own end, if it does."""
     kind = ended.kind

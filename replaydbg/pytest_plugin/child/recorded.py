@@ -224,12 +224,15 @@ class Recorded:
             self._item = None
         return report
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Send the identity of the worker's recorder to the process that shows results."""
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_sessionfinish(self) -> Generator[None, None, None]:
+        """Mark that the tests are over; send the identity of a worker's recorder to the process that shows results."""
+        # A wrapper: before the process that shows results waits for them.
+        mark("finished", "")
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[shared_names.LAUNCHER] = self._token.parent
+        return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -1,1 +1,1 @@
-"""The process that examines one kept recording: makes it smaller, replays it, and finds who wrote its values."""
+"""The process that examines kept recordings: makes them smaller, replays them, and finds who wrote their values."""

@@ -1,27 +1,25 @@
-"""The process that examines a kept recording: does a replay agree, and who wrote the values in the failing line?"""
+"""The process that examines kept recordings: does a replay agree, and who wrote the values in the failing lines?"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, frame_of_test, was_true
-from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import LastWrite, Variable
 from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
-from replaydbg.log.reader import open_recording
-from replaydbg.pytest_plugin.examination.hidden_dependencies import other_values
-from replaydbg.pytest_plugin.examination.minimize import Smaller, make_smaller
-from replaydbg.pytest_plugin.shared.results import Examination, Written, Wrong
+from replaydbg.pytest_plugin.examination.minimize import KeptFailure
+from replaydbg.pytest_plugin.examination.shared_replay import SharedReplay
+from replaydbg.pytest_plugin.shared.results import Examination, ExaminedLine, Written, Wrong
 from replaydbg.render import texts
-from replaydbg.replay.launcher import replay
 
 _LONGEST = 200
 _NO_DATA = ("module", "type", "function", "method", "builtin_function_or_method")
@@ -30,60 +28,31 @@ _CLASSES = ("<class '", "<enum '", "<flag '")
 """Prefixes of the texts of classes, whatever their metaclasses are."""
 
 
-def main(path: str, bisects: str = "") -> None:
-    """Print a JSON object for each line, each with further results."""
-    os.nice(5)  # the tests are still running
-    for report in examined(Path(path), bisects=bool(bisects)):
-        sys.stdout.write(report.as_text() + "\n")
+def main(bisects: str = "") -> None:
+    """Examine the recordings whose paths are the lines of standard input; print the results, an object in each line."""
+    os.nice(5)  # the tests may still be running
+    paths = [Path(json.loads(line)) for line in sys.stdin]
+    for number, found in examined(paths, bisects=bool(bisects)):
+        sys.stdout.write(ExaminedLine(number, found).as_text() + "\n")
         sys.stdout.flush()
 
 
-def examined(recording: Path, *, bisects: bool = False) -> Iterator[Examination]:
-    """Yield the results, one after the other."""
-    smaller = recording.with_name(f"alone-{recording.name}")
-    try:
-        alone = without_others(recording, smaller)
-        if alone.verified:
-            with Session(smaller) as session:
-                other = _other_values(session)
-                if other is None:
-                    _take_place(smaller, recording)
-                    yield alone
-                    yield from _explained(session, bisects=bisects)
-                    return
-            alone = Examination(leftovers=other)
-    except (ReplaydbgError, OSError) as error:
-        alone = Examination(leftovers=str(error))
-    finally:
-        for each in (smaller, index_path(smaller)):
-            each.unlink(missing_ok=True)
-    yield alone.with_later(verified(recording))
-    try:
-        with Session(recording) as session:
-            yield from _explained(session, bisects=bisects)
-    except ReplaydbgError as error:
-        yield Examination(problem=str(error))
-
-
-def _other_values(session: Session) -> str | None:
-    """Return a value that differs from the time of the failure;
-
-    None: there is none. Empty: this cannot be determined.
-    """
-    try:
-        return "; ".join(other_values(session)) or None
-    except ReplaydbgError:
-        return ""  # for instance a failure without an exception: then leave nothing out, and report nothing
-
-
-def _take_place(smaller: Path, recording: Path) -> None:
-    """Replace the whole recording by the smaller one; a session uses its own name for it."""
-    for source, target in ((smaller, recording), (index_path(smaller), index_path(recording))):
-        link = source.with_name(f".{source.name}")
-        link.unlink(missing_ok=True)
-        if source.exists():
-            os.link(source, link)
-            link.replace(target)
+def examined(recordings: Sequence[Path], *, bisects: bool = False) -> Iterator[tuple[int, Examination]]:
+    """Yield the results, one after the other, each with the index of its recording; all are of one session."""
+    numbers = {path: number for number, path in enumerate(recordings)}
+    shared = SharedReplay()
+    kept = []
+    for number, path in enumerate(recordings):
+        try:
+            kept.append(KeptFailure(path))
+        except (ReplaydbgError, OSError) as error:
+            yield number, Examination(verified=False, verification=str(error))
+    for each in shared.replays(kept):
+        number = numbers[each.kept.path]
+        yield number, each.found
+        if each.session is not None:
+            for more in _explained(each.session, bisects=bisects):
+                yield number, more
 
 
 def _explained(session: Session, *, bisects: bool) -> Iterator[Examination]:
@@ -98,63 +67,6 @@ def _explained(session: Session, *, bisects: bool) -> Iterator[Examination]:
             yield Examination(wrong=wrong)
     except ReplaydbgError as error:
         yield Examination(problem=str(error))
-
-
-def without_others(recording: Path, smaller: Path) -> Examination:
-    """Write `smaller` without earlier tests that the last one does not need; return whether a replay agrees then.
-
-    Returns an empty one if it needs all of them. Raises OSError, ReplaydbgError.
-    """
-    made, report, agreed = _made(recording, smaller, until_failure=False)
-    if made is None:
-        return Examination()
-    if not report.verified and 0 < made.failed <= agreed:
-        # What pytest does to report a failure depends on its memory of earlier ones.
-        before = report
-        made, report, _ = _made(recording, smaller, until_failure=True)
-        if made is None or not report.verified or not _fails(smaller):
-            report = before
-    if made is None or not report.verified:
-        return Examination(leftovers=report.verification)
-    return replace(report, left_out=made.left_out, events=made.events, size=made.size)
-
-
-def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, Examination, int]:
-    """Make the smaller recording; return the result of its replay, and the number of events at the end of that."""
-    with open_recording(recording) as opened:
-        made = make_smaller(opened, target, until_failure=until_failure)
-    return (None, Examination(verified=False, verification=""), 0) if made is None else (made, *_replayed(target))
-
-
-def _fails(recording: Path) -> bool:
-    """Whether the test fails in a replay: a recording that ends there has no later events to compare."""
-    with Session(recording) as session:
-        # If its exception was not raised, a session opens at the line that failed in the recording.
-        return session.failure is not None and session.failure in session.index.raised
-
-
-def verified(recording: Path) -> Examination:
-    """Replay it, and return whether the replay reached the end of the recording."""
-    return _replayed(recording)[0]
-
-
-def _replayed(recording: Path) -> tuple[Examination, int]:
-    with open_recording(recording) as opened:
-        events = opened.end.events if opened.end is not None else 0
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        result = replay(recording, stdout=null, stderr=null)
-    except ReplaydbgError as error:
-        return Examination(verified=False, verification=str(error)), 0
-    finally:
-        os.close(null)
-    if result.divergence is not None:
-        reason = str(result.divergence).partition("\n")[0]
-        return Examination(verified=False, verification=reason), result.events
-    if result.events < events:
-        reason = f"it ended after {result.events:,} of {events:,} events"
-        return Examination(verified=False, verification=reason), result.events
-    return Examination(verified=True, verification=""), result.events
 
 
 def writes(session: Session, number: int) -> Iterator[Written]:

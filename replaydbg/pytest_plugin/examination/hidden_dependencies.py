@@ -21,7 +21,7 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.comparison.diff_results import Change
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.retention.holding import Holding
-from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.heap.snapshot import Snapshot
 
 _MOST = 3
 """Maximum number of values that are named."""
@@ -40,42 +40,35 @@ _PLAIN = ("builtins.", "collections.")
 _NOT_THROUGH = ("builtins.module", "builtins.frame", "builtins.traceback")
 
 
-def other_values(session: Session) -> list[str]:
-    """Return descriptions of values that differ from the test's failure; `session` has a recording without other tests.
+def other_values(session: Session, before: Snapshot, event: int) -> list[str]:
+    """Return descriptions of values that differ from the test's failure; `session` has a replay without other tests.
 
-    Raises ReplaydbgError if this cannot be determined.
+    `before` is the snapshot that was taken when the test failed; in the replay `event` events precede it. Raises
+    ReplaydbgError if this cannot be determined.
     """
-    taken = _picture(session)
-    count = _where_taken(session, taken)
-    before = Holding(session.heap.stored(taken.number))
+    count = _where_taken(session, event)
+    golden = Holding(before)
     after = holdings(session, [count])[0]
     own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
-    reached = _Reach(before.snapshot, own).walk(
-        [*_own_frames(before.snapshot, session.ask.stack()), *_modules(before.snapshot, _used(session, own))]
+    reached = _Reach(before, own).walk(
+        [*_own_frames(before, session.ask.stack()), *_modules(before, _used(session, own))]
     )
-    changes = drift(before, after, most=None, scope="all").changed.items
-    mine = (each for each in changes if before.snapshot.find(each.owner[0]) in reached)
+    changes = drift(golden, after, most=None, scope="all").changed.items
+    mine = (each for each in changes if before.find(each.owner[0]) in reached)
     return _texts(each for each in mine if not any(name in each.path for name in _NOT_OURS))
 
 
-def _picture(session: Session) -> Taken:
-    failure = session.test.failure if session.test is not None else None
-    found = [each for each in session.heap.taken if failure is not None and each.event == failure.event]
-    if not found:
-        raise ReplaydbgError("no snapshot of the heap was taken when it failed")
-    return found[-1]
-
-
-def _where_taken(session: Session, taken: Taken) -> int:
-    """Return the count of lines at the call that requested the snapshot."""
+def _where_taken(session: Session, event: int) -> int:
+    """Return the count of lines at the call that requested the snapshot; so many events precede it."""
     files = [each.file for each in session.index.hits if each.file.endswith(_PLUGIN)]
-    assert session.failure is not None, taken
+    if session.failure is None or not files:
+        raise ReplaydbgError("a replay without the other tests does not reach the failure")
     worker = session.travel.at(session.failure.count)
     order = RunOrder(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
     found = 0
     try:
         while not isinstance(where := worker.run(order, idle=session.travel.idle), EndReport) and where.why == "break":
-            if where.event > taken.event:
+            if where.event > event:
                 break
             found = where.count
     finally:

@@ -1,28 +1,38 @@
-"""Minimize the recording of a test: remove earlier tests whose fixtures it does not use.
+"""Make the recordings of a session's failing tests smaller: remove the tests that passed and that none of them needs.
 
-The records of those tests are removed from the log. Only a replay shows whether the test does the same without them.
+The records of those tests are removed from the log. Only a replay shows whether the others do the same without them.
+Each recording is a beginning of the session's log. So they are made smaller together: what is left of the longest one
+begins with what is left of the others, and one replay passes all of them.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from typing import Any, NamedTuple
 
+from replaydbg.errors import Corrupt
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.stops import StopReason
 from replaydbg.log.edit.splice import spliced, with_outcome, write_with_log
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.raw import RawStream
-from replaydbg.log.reader import Recording
+from replaydbg.log.reader import Recording, open_recording
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
 from replaydbg.pytest_plugin.shared.mark_reader import Reports, ReportsEnded, read_mark
-from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised, RandomState, TestAsked
+from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptEnded, PhaseRaised, RandomState, TestAsked
 from replaydbg.replay.tested import QUESTION
 
 _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
 """Records that affect everything after them: a test with one is not left out, nor is any test before it."""
+
+_FAILED = ("failed", "interrupted")
+"""Outcomes of tests that stay: what pytest keeps in memory after it has reported one affects its report of the next."""
 
 
 @dataclass(slots=True)
@@ -45,61 +55,127 @@ class MarkedTest:
     """Number of events among them."""
     began: int = 0
     """Number of events before it."""
-    failed_at: int = 0
-    """The offset in the log at which it had failed; 0: it did not fail."""
+    begin: int = 0
+    """The offset in the log at which it begins."""
+    raised: dict[int, int] = field(default_factory=dict)
+    """Its failures: the number of events before each, and the offset in the log behind its mark."""
+    has_failed: bool = False
+    """Whether an attempt of it failed."""
     can_be_left_out: bool = True
     """Whether nothing in it is known to affect later tests."""
 
 
-@dataclass(frozen=True, slots=True)
-class Smaller:
-    """The smaller recording."""
+class SmallerPart(NamedTuple):
+    """What is left of the recording of one test."""
 
-    left_out: int
-    """Number of tests left out."""
+    log: int
+    """The length of its log."""
     events: int
     """Number of events."""
     failed: int
-    """Number of events up to the test's failure."""
-    size: int
-    """Size of the file."""
+    """Number of events up to the test's failure; 0: it did not fail."""
+    left_out: int
+    """Number of tests left out."""
+    end: dict[str, Any]
+    """Its `end.json`."""
 
 
-def make_smaller(recording: Recording, target: Path, *, until_failure: bool = False) -> Smaller | None:
-    """Write to `target` the recording without the tests that its last one does not need; None: it needs all.
+class KeptFailure:
+    """The recording of a failing test, as it was cut out of the session."""
 
-    With `until_failure` it ends at the test's failure, before pytest's report. Raises OSError, ReplaydbgError.
-    """
-    data = b"".join(recording.pieces("log"))
-    assert recording.log_header is not None and recording.end is not None, recording.path
-    recorded = RecordedEnd(recording.end.raw, str(recording.path))
-    failed = recorded.failed
-    items = _items(recording, data, failed)
-    needed = _needed(items) if items else set()
-    left_out = [item for number, item in enumerate(items, 1) if number not in needed]
-    if not left_out or (until_failure and not items[-1].failed_at):
-        return None
-    dropped = sum(item.events for item in left_out)
-    changes = _changes(data, items, left_out)
-    events = recording.end.events
-    if until_failure:
-        changes[(items[-1].failed_at, len(data))] = b""
-        events = failed
-    log = spliced(data, {place: it for place, it in changes.items() if _is_kept(place, items, until_failure)})
-    head = LogHeader(FORMAT, StopReason.NOT_STOPPED, len(log), events - dropped, recording.log_header.start_ns)
-    end = recorded.without(dropped, events=events - dropped, began=items[-1].began)
-    if until_failure:
-        end["reason"] = "the test had failed there"
-    size = write_with_log(recording, target, pack_log_header(head) + log[LOG_HEADER:], end)
-    return Smaller(len(left_out), events - dropped, max(0, failed - dropped), size)
+    def __init__(self, path: Path) -> None:
+        """Read the recording at `path`. Raises OSError, ReplaydbgError."""
+        self.path = path
+        with open_recording(path) as recording:
+            if recording.log_header is None or recording.end is None:
+                raise Corrupt(str(path), "its log or its end is missing")
+            self.end = RecordedEnd(recording.end.raw, str(path))
+            self.log = recording.log_header.committed
+            """The length of its log."""
+            self.events = recording.end.events
+            """Number of events."""
+
+    @property
+    def failed(self) -> int:
+        """Number of events when it failed; 0: it did not fail."""
+        return self.end.failed
 
 
-def _is_kept(place: tuple[int, int], items: list[MarkedTest], until_failure: bool) -> bool:
-    return not until_failure or place[0] <= items[-1].failed_at
+class SessionLog:
+    """The log of the longest recording of a session."""
+
+    def __init__(self, longest: Path) -> None:
+        """Read the recording `longest`. Raises OSError, ReplaydbgError."""
+        with open_recording(longest) as recording:
+            assert recording.log_header is not None, longest
+            self.start_ns = recording.log_header.start_ns
+            self.data = b"".join(recording.pieces("log"))
+            self.items = _items(recording, self.data)
+        self._begins = [each.begin for each in self.items]
+
+    def number_of(self, kept: KeptFailure) -> int:
+        """Return the number of its test, from 1."""
+        return bisect_left(self._begins, kept.log)
+
+    def without_others(self, kept: Sequence[KeptFailure], differing: Collection[int] = ()) -> SmallerLog | None:
+        """Return the log of these tests without those that passed, and without the `differing` ones (numbers from 1).
+
+        None: they need all of them.
+        """
+        last = max((self.number_of(each) for each in kept), default=0)
+        items = self.items[:last]
+        stay = {self.number_of(each) for each in kept}
+        stay |= {number for number, item in enumerate(items, 1) if item.has_failed and number not in differing}
+        needed = _needed(items, stay) if items else set()
+        if not needed or not needed.isdisjoint(differing) or len(needed) == len(items):
+            return None
+        return SmallerLog(self, items, needed)
 
 
-def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
-    """Return the tests in the log, in order; the last one failed after `failed` events."""
+class SmallerLog:
+    """A log without some tests."""
+
+    def __init__(self, whole: SessionLog, items: list[MarkedTest], needed: set[int]) -> None:
+        self._whole = whole
+        self._items = items
+        self._left_out = [number for number in range(1, len(items) + 1) if number not in needed]
+        self._dropped = [0, *accumulate(items[number - 1].events for number in self._left_out)]
+        changes = sorted(_changes(whole.data, items, [items[number - 1] for number in self._left_out]).items())
+        self._ends = [end for (_, end), _ in changes]
+        self._shifts = [0, *accumulate(len(instead) - (end - begin) for (begin, end), instead in changes)]
+        self._log = spliced(whole.data, dict(changes))
+
+    def part(self, kept: KeptFailure, *, until_failure: bool = False) -> SmallerPart | None:
+        """Return what is left of a recording; None: it did not fail where it is to end.
+
+        With `until_failure` it ends at the test's failure, before pytest's report.
+        """
+        number = self._whole.number_of(kept)
+        item = self._items[number - 1]
+        whole_end = item.raised.get(kept.failed, 0) if until_failure else kept.log
+        if not whole_end:
+            return None
+        left_out = bisect_left(self._left_out, number)
+        dropped = self._dropped[left_out]
+        events = (kept.failed if until_failure else kept.events) - dropped
+        end = kept.end.without(dropped, events=events, began=item.began)
+        if until_failure:
+            end["reason"] = "the test had failed there"
+        length = whole_end + self._shifts[bisect_right(self._ends, whole_end)]
+        return SmallerPart(length, events, max(0, kept.failed - dropped), left_out, end)
+
+    def write(self, part: SmallerPart, kept: KeptFailure, target: Path) -> int:
+        """Write it as a recording, which shares the rest with that of `kept`. Returns its size in bytes.
+
+        Raises OSError, ReplaydbgError.
+        """
+        head = LogHeader(FORMAT, StopReason.NOT_STOPPED, part.log, part.events, self._whole.start_ns)
+        with open_recording(kept.path) as recording:
+            return write_with_log(recording, target, pack_log_header(head) + self._log[LOG_HEADER : part.log], part.end)
+
+
+def _items(recording: Recording, data: bytes) -> list[MarkedTest]:
+    """Return the tests in the log, in order."""
     pieces = iter([data[LOG_HEADER:]])
     stream = RawStream(pieces, total=len(data), stored=recording.size("log"), gates=recording.header.gates)
     items: list[MarkedTest] = []
@@ -112,7 +188,7 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
             if isinstance(mark, TestAsked):
                 if mark.is_worker:
                     return []  # a thread receives its next order in the middle of the tests
-                items.append(MarkedTest(mark.needs, mark.random, began=stream.crossings))
+                items.append(MarkedTest(mark.needs, mark.random, began=stream.crossings, begin=begin))
                 is_asking, is_doing = True, False
             elif isinstance(mark, Reports):
                 is_doing = False
@@ -120,8 +196,10 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
                     items[-1].reports.append(mark.report)
             elif isinstance(mark, ReportsEnded):
                 is_doing = not mark.is_last
-            elif isinstance(mark, PhaseRaised) and items and stream.crossings == failed and not items[-1].failed_at:
-                items[-1].failed_at = at
+            elif isinstance(mark, PhaseRaised) and items:
+                items[-1].raised.setdefault(stream.crossings, at)
+            elif isinstance(mark, AttemptEnded) and items:
+                items[-1].has_failed |= mark.outcome in _FAILED
             continue
         if not items:
             continue
@@ -139,10 +217,10 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
     return items
 
 
-def _needed(items: list[MarkedTest]) -> set[int]:
-    """Return the numbers of the tests that the last one needs, with its own, and those before a test that must stay."""
+def _needed(items: list[MarkedTest], stay: set[int]) -> set[int]:
+    """Return the numbers of the tests that those in `stay` need, with these, and those before a test that must stay."""
     stays = [n for n, item in enumerate(items, 1) if not item.can_be_left_out or None in item.reports]
-    needed = {len(items), *range(1, max((n for n in stays if n < len(items)), default=0) + 1)}
+    needed = {*stay, *range(1, max((n for n in stays if n < len(items)), default=0) + 1)}
     open_ = list(needed)
     while open_:
         for each in items[open_.pop() - 1].needs:

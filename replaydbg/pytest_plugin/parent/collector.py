@@ -108,6 +108,8 @@ class Collector(threading.Thread):
         if content is Progress.COLLECTED:
             with suppress(OSError):  # reported with a recording that is kept
                 self._cutter.sources.update(place.world)
+        elif content is Progress.FINISHED:
+            self._examiner.begin_last()
         elif isinstance(content, AttemptBegun):
             self._open, self._failures, self._snapshots_before = content, [], place.snapshots
             # The names of earlier tests are not needed.

@@ -1,84 +1,156 @@
-"""Examine kept recordings, one after the other, each in a process of its own: a replay may take long, or crash."""
+"""Examine kept recordings together, in a process of its own: a replay may take long, or crash.
+
+All recordings of a session are beginnings of one log. So they wait for each other, at best until the tests are over:
+then one replay is enough for all of them.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.pytest_plugin.shared.results import Examination, Result, read_examination
+from replaydbg.pytest_plugin.shared.results import Examination, Result, read_examined
 
-SECONDS = 60
-"""Time limit of an examination in seconds: the replay, and the answers."""
+SECONDS = 60.0
+"""Time limit of all examinations of a run, in seconds: the replays, and the answers."""
+
+_WAITS = 30.0
+"""Seconds that a failure waits for others, at most, before the tests are over."""
+_SHARE = 10
+"""While tests run, one examination begins after at least this many times as long as the ones before it took."""
+
+_CANCELLED = "its analysis took too long"
 
 _START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examination.examine import main;main(*sys.argv[1:])"
 
 
+@dataclass(slots=True)
+class _Item:
+    """A recording, with what is known about it."""
+
+    folder: Path
+    result: Result
+    found: Examination
+
+    def take(self, found: Examination) -> None:
+        """Add results."""
+        self.found = self.found.with_later(found)
+        report_text.write_about(self.folder, self.result.with_examination(self.found))
+
+    def end(self, reason: str) -> None:
+        """Report that no more results follow; `reason`: why there is none."""
+        if not self.found.known():
+            self.found = Examination(verification=reason)
+        report_text.write_about(self.folder, self.result.with_examination(replace(self.found, is_examined=True)))
+
+
 class Examiner:
-    """A thread with a queue."""
+    """A thread that examines the recordings given to it, many at a time."""
 
     def __init__(self, *, bisects: bool) -> None:
         self._bisects = bisects
-        self._queue: queue.SimpleQueue[tuple[Path, Result] | None] = queue.SimpleQueue()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting: list[_Item] = []
+        self._since = 0.0
+        """When the first of them was added."""
+        self._spent = 0.0
+        """Seconds that examinations have taken."""
+        self._are_tests_over = False
         self._is_closed = False
-        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._work, name="examiner", daemon=True)
         self._thread.start()
 
     def add(self, folder: Path, result: Result) -> None:
-        """Add a recording to the queue."""
-        self._queue.put((folder, result))
+        """Add a recording."""
+        with self._changed:
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting.append(_Item(folder, result, Examination()))
+            self._changed.notify()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is being examined."""
+        return self._process is None
+
+    def begin_last(self) -> None:
+        """Examine what waits now: the tests are over, and no other recording is expected."""
+        with self._changed:
+            self._are_tests_over = True
+            self._changed.notify()
 
     def close(self) -> None:
         """Cancel what is not done: the session has ended, and its time limit for waiting has passed."""
-        with self._lock:
+        with self._changed:
             self._is_closed = True
             if self._process is not None:
                 self._process.kill()
-        self._queue.put(None)
+            self._changed.notify()
         self._thread.join(10)
 
     def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            folder, result = item
-            found = Examination()
-            for each in self._examine(folder):
-                found = found.with_later(each)
-                report_text.write_about(folder, result.with_examination(found))
-            if not found.known():
-                found = Examination(verification="its analysis took too long")
-            report_text.write_about(folder, result.with_examination(replace(found, is_examined=True)))
+        while items := self._next():
+            if self._spent < SECONDS:
+                began = time.monotonic()
+                self._examine(items)
+                self._spent += time.monotonic() - began
+            reason = _CANCELLED if self._is_closed else f"the analyses of this run were limited to {SECONDS:g} s"
+            for each in items:
+                each.end(reason)
 
-    def _examine(self, folder: Path) -> Iterator[Examination]:
-        """Yield the results, each as soon as it is known."""
+    def _next(self) -> list[_Item]:
+        """Wait for recordings that are to be examined now; there are none any more if it was closed."""
+        with self._changed:
+            while not (self._is_closed or (self._waiting and self._left_to_wait() <= 0)):
+                self._changed.wait(self._left_to_wait() if self._waiting else None)
+            found, self._waiting = self._waiting, []
+            return found
+
+    def _left_to_wait(self) -> float:
+        """Return for how many seconds those that wait should wait for others."""
+        if self._are_tests_over:
+            return 0.0
+        return self._since + max(_WAITS, _SHARE * self._spent) - time.monotonic()
+
+    def _examine(self, items: Sequence[_Item]) -> None:
+        """Examine recordings, and write about each as soon as something is known."""
         environment = {name: value for name, value in os.environ.items() if name != shared_names.VARIABLE}
-        with self._lock:
+        with self._changed:
             if self._is_closed:
                 return
             self._process = process = subprocess.Popen(
-                [sys.executable, "-c", _START, str(folder / shared_names.RECORDING), "bisect" if self._bisects else ""],
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-c", _START, "bisect" if self._bisects else ""],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 start_new_session=True,
             )
-        limit = threading.Timer(SECONDS, process.kill)
+        limit = threading.Timer(SECONDS - self._spent, process.kill)
         limit.start()
+        assert process.stdin is not None, process
+        assert process.stdout is not None, process
         try:
-            for line in process.stdout or ():
-                with suppress(ValueError):  # the last line may be truncated
-                    yield read_examination(line.decode("utf-8", "replace"))
+            with suppress(OSError), process.stdin as paths:  # it may have been killed
+                for each in items:
+                    paths.write(json.dumps(str(each.folder / shared_names.RECORDING)).encode() + b"\n")
+            for line in process.stdout:
+                with suppress(ValueError, IndexError):  # the last line may be truncated
+                    examined = read_examined(line.decode("utf-8", "replace"))
+                    items[examined.number].take(examined.found)
         finally:
             limit.cancel()
+            process.stdout.close()
             process.wait()
             self._process = None

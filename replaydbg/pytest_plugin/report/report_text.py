@@ -61,6 +61,11 @@ def command(folder: str) -> str:
     return f"replaydbg debug {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
 
 
+def replay_command(folder: str) -> str:
+    """Return the command that verifies the recording in `folder`."""
+    return f"replaydbg replay {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
+
+
 def bisect_command(folder: str) -> str:
     """Return the command that repeats the bisection of the recording in `folder`."""
     return f"replaydbg bisect snapshots {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
@@ -75,6 +80,8 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     lines += [leftovers_text(result)] if result.leftovers else []
     if not is_first:
         return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
+    if result.verified is None:
+        lines.append(f"to verify it: {replay_command(folder)}")
     lines += [written_text(each) for each in result.writes]
     if result.wrong is not None:
         lines += [*wrong_lines(result.wrong), bisect_command(folder)]
@@ -89,6 +96,16 @@ def unfinished(result: Result, seconds: float) -> Result:
     if result.verified is None:
         return replace(result, verification=f"not analysed {limit}")
     return replace(result, problem=result.problem or f"analysis not finished {limit}")
+
+
+def unverified_text(number: int, total: int) -> str:
+    """Return the text about recordings that were not analysed in this run, and how to do that."""
+    if not number:
+        return ""
+    return (
+        f"{number:,} of {total:,} recordings were not analysed: `replaydbg replay REC` verifies one, "
+        "`replaydbg debug REC` opens it at the failure (there `why NAME` finds the last write)"
+    )
 
 
 def nothing_text(folder: str, seconds: float, reason: str) -> str:

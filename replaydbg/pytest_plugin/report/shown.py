@@ -193,6 +193,10 @@ class Shown:
             terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
                 terminalreporter.write_line(f"  {report_text.command(folder)}")
+        written = [each for each in self._results.values() if not each.unwritten]
+        unverified = report_text.unverified_text(sum(each.verified is None for each in written), len(written))
+        if unverified:
+            terminalreporter.write_line(unverified)
         if self._unlisted:
             terminalreporter.write_line(f"The index of the recordings could not be written: {self._unlisted}")
 

@@ -119,7 +119,8 @@ class RecordedEnd:
             self._shape = fields_as(_Shape, raw)
         except ValueError as error:
             raise Corrupt(path, f"its end is not that of a test: {error}") from error
-        self._raw = raw
+        self.raw = raw
+        """The whole end."""
 
     @property
     def failed(self) -> int:
@@ -135,7 +136,7 @@ class RecordedEnd:
         def moved(entry: dict[str, Any]) -> dict[str, Any]:
             return entry | {"event": entry["event"] - dropped}
 
-        end = dict(self._raw) | {"events": events}
+        end = dict(self.raw) | {"events": events}
         if self._shape.test.failure is not None:
             end["test"] = end["test"] | {"failure": moved(end["test"]["failure"])}
         marks = [moved(each) for each in end.get("marks", ()) if each["event"] >= began]

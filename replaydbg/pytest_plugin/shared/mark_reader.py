@@ -18,6 +18,8 @@ class Progress(Enum):
 
     COLLECTED = "collected"
     """The state shared by all tests is complete."""
+    FINISHED = "finished"
+    """The tests are over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ def _content(do: object, data: dict[str, object]) -> Content | None:
     match do:
         case "collected":
             return Progress.COLLECTED
+        case "finished":
+            return Progress.FINISHED
         case "item":
             return fields_as(TestAsked, data)
         case "say":

@@ -118,14 +118,25 @@ class Examination:
         """Return both; of what both know, the later one."""
         return replace(self, **later.known())
 
+
+@dataclass(frozen=True, slots=True)
+class ExaminedLine:
+    """A line of the examining process: results for one of its recordings."""
+
+    number: int
+    """The index of the recording, from 0."""
+    found: Examination
+    """The results."""
+
     def as_text(self) -> str:
         """Return it as JSON, in one line."""
-        return json.dumps({name: value for name, value in asdict(self).items() if value is not None})
+        found = {name: value for name, value in asdict(self.found).items() if value is not None}
+        return json.dumps({"number": self.number, "found": found})
 
 
-def read_examination(line: str) -> Examination:
+def read_examined(line: str) -> ExaminedLine:
     """Return what the examining process has written in a line. Raises ValueError."""
-    return read_as(Examination, line)
+    return read_as(ExaminedLine, line)
 
 
 @dataclass(frozen=True, slots=True)
