@@ -33,10 +33,13 @@ class RunQueries:
             if (each.count, each.point) < here and (stream is None or each.stream == stream)
         )
 
-    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> LastWrite:
-        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
+    def why(self, expression: str, frame: int = 0, *, lane: int | None = None, with_origins: bool = True) -> LastWrite:
+        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed.
+
+        `with_origins`: also search for what the value was made of.
+        """
         self._view.work.begin(f"searching for the last write of {expression}")
-        return last_write.why(self._view, expression, At(frame, lane))
+        return last_write.why(self._view, expression, At(frame, lane), with_origins=with_origins)
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
         """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""

@@ -13,6 +13,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import Moment
+from replaydbg.events.records import Event
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.parent import examiner
@@ -264,6 +265,32 @@ class TestAlone:
         assert (meta["verified"], meta["left_out"]) == (True, 1)
         assert line_of_failure(ran.recording("test_it.py-test_two")).endswith("== 3")
 
+    def test_what_a_report_reads_does_not_matter(self, tmp_path: Path) -> None:
+        """pytest reads the source when it reports a failure, unless a test that is left out had it read before."""
+        source = """
+            import linecache, random, pytest
+            @pytest.fixture
+            def closing():
+                yield
+                assert random.random() == 4
+            def test_reads(): assert linecache.getlines(__file__)
+            def test_one(): assert random.random() == 2
+            def test_two(closing): assert random.random() == 3
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        for name, line in (("test_one", "== 2"), ("test_two", "== 3")):
+            meta = ran.meta(f"test_it.py-{name}")
+            assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
+            recording = ran.recording(f"test_it.py-{name}")
+            assert line_of_failure(recording).endswith(line)
+            with open_recording(recording) as opened:
+                assert opened.end is not None
+                assert opened.end.reason == "the test ended"
+                assert len([each for each in opened.events() if isinstance(each, Event)]) == opened.end.events
+            assert replay(recording, stdout=2, stderr=2).divergence is None
+
     def test_threads_stay(self, tmp_path: Path) -> None:
         """A thread has a number, and later ones have the next ones: earlier tests are kept."""
         source = """
@@ -369,18 +396,18 @@ def await_results(ran: Ran, folders: list[Path]) -> None:
 
 class TestLimits:
     SOURCE = """
-        import pytest
-        for _ in range(6_000_000):  # an examination takes several times as long as this
-            pass
+        import pytest, time
         @pytest.mark.parametrize("number", range(12))
         def test_bad(number):
             assert number < 0
+        def test_last():
+            time.sleep(4)  # until then the recordings are written; they wait for the end to be examined
     """
 
     def test_what_was_not_examined_in_time_says_so_once(self, tmp_path: Path) -> None:
-        ran = run_pytest(tmp_path, self.SOURCE, "-p", "no:randomly", "-p", "no:random_order", wait="1")
+        ran = run_pytest(tmp_path, self.SOURCE, "-p", "no:randomly", "-p", "no:random_order", wait="0")
 
-        reason = "not verified: not analysed within 1 s (--replaydbg-wait)"
+        reason = "not verified: not analysed within 0 s (--replaydbg-wait)"
         path = "test-results/test_it.py-test_bad-11/rec.rdbg"
         late = [line for line in ran.output.splitlines() if line.startswith(path)]
         assert [line.endswith(reason) for line in late] == [True]

@@ -14,7 +14,7 @@ from replaydbg.pytest_plugin.report.recording_errors import why_unwritten
 from replaydbg.pytest_plugin.report.report_text import unreadable_text
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
 from replaydbg.pytest_plugin.shared.json_reader import read_as
-from replaydbg.pytest_plugin.shared.mark_reader import Mark, Progress, Reports, ReportsEnded, read_mark
+from replaydbg.pytest_plugin.shared.mark_reader import Making, Mark, Progress, Reports, ReportsEnded, read_mark
 from replaydbg.pytest_plugin.shared.marks_of_tests import (
     AttemptBegun,
     AttemptEnded,
@@ -78,6 +78,9 @@ class TestMarks:
             ({"do": "say"}, Mark("", False, Reports(False, None))),
             ({"do": "say", "report": None}, Mark("", False, Reports(True, None))),
             ({"do": "said", "last": True}, Mark("", False, ReportsEnded(True))),
+            ({"do": "report"}, Mark("", False, Making.ASKED)),
+            ({"do": "reported"}, Mark("", False, Making.MADE)),
+            ({"do": "finished"}, Mark("", False, Progress.FINISHED)),
             ({"name": "half"}, Mark("half", True, None)),
         ],
     )
@@ -210,7 +213,7 @@ class TestEnds:
         end = RecordedEnd(END, "a.rdbg")
 
         assert end.failed == 30
-        assert end.without(10, events=25, began=20) == {
+        assert end.moved(lambda event: event - 10, events=25, began=20) == {
             "test": {"nodeid": "x", "failure": {"event": 20, "line": 2}},
             "marks": [{"name": "test", "event": 10}],
             "snapshots": {"listed": [{"number": 1, "event": 15}], "failed": 0},

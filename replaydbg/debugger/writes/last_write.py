@@ -25,12 +25,12 @@ from replaydbg.errors import UsageError
 IN_CELL = (PathStep(attribute="cell_contents"),)
 
 
-def why(view: ReplayView, expression: str, at: At) -> LastWrite:
+def why(view: ReplayView, expression: str, at: At, *, with_origins: bool = True) -> LastWrite:
     """Return the last write of the value that `expression` names in a frame here.
 
     For an attribute or item it is the last write into the same object, under whatever name. For a variable it is the
     binding, or the last change of the object since, whichever is later; if an older object was only given another
-    name, `content` has its last change.
+    name, `content` has its last change. `with_origins`: also search for what the value was made of.
     """
     place = place_named(view, expression, at)
     change = _why(view, place, at)
@@ -41,8 +41,10 @@ def why(view: ReplayView, expression: str, at: At) -> LastWrite:
     inside = deeper_change_note(view, place, watch, change.seen, view.here.count) if change.seen else ""
     notes = (inside or view.ask.opaque_content_note(place, at), later.note)
     answer = later.why or change.why
-    origins = origins_of(view, place, answer, watch.started, 0 if later.why is not None else change.seen)
     note = "; ".join(each for each in notes if each)
+    if not with_origins:
+        return replace(answer, note=note)
+    origins = origins_of(view, place, answer, watch.started, 0 if later.why is not None else change.seen)
     return replace(answer, note=note, origins=origins.found, unknown=origins.unknown)
 
 

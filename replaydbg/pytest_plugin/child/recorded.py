@@ -11,12 +11,12 @@ import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from replaydbg.pytest_plugin.child import session_marks
-from replaydbg.pytest_plugin.child.session_marks import Parts, mark
+from replaydbg.pytest_plugin.child.session_marks import Parts, mark, mark_begin, mark_end
 from replaydbg.pytest_plugin.settings import MODES, mode_of
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
@@ -101,6 +101,13 @@ class Recorded:
         self._item: pytest.Item | None = None
         """The item of the running test."""
 
+    def register(self) -> None:
+        """Register the plugins of the process."""
+        reports = FailureReports(self._parts)
+        self._config.pluginmanager.register(self, "replaydbg-recorded")
+        self._config.pluginmanager.register(reports, "replaydbg-reports")
+        self._config.pluginmanager.register(FailureReportsMade(reports), "replaydbg-reports-made")
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Mark that the state shared by all tests is complete."""
         mark("collected", "collected")
@@ -173,7 +180,7 @@ class Recorded:
             seed=self._token.seed,
             crash=running.mode != "off",
         )
-        mark("begin", "test", begun)
+        mark_begin(begun)
         return (yield)
 
     def _begin(self, item: pytest.Item) -> Running:
@@ -275,8 +282,53 @@ class Recorded:
             keep = keep or running.outcome in ("failed", "interrupted")
         if running.mode == "retry":
             keep = keep or running.attempt > 0
-        mark("end", "", AttemptEnded(keep, running.outcome, running.failure))
+        mark_end(AttemptEnded(keep, running.outcome, running.failure))
         return keep
+
+
+class FailureReports:
+    """Hooks around the innermost step of a report: making it, for which pytest reads sources that it keeps in memory.
+
+    What it reads depends on earlier tests, also on those that passed. So it is left out where tests are left out.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._is_making = False
+
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport | None:
+        """Ask whether it is left out: only a replay of a smaller recording says so."""
+        if call.excinfo is None or call.when == "collect" or isinstance(call.excinfo.value, pytest.skip.Exception):
+            return None
+        self._is_making = True
+        if not self._parts.begin_making():
+            return None
+        keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
+        text = "left out"
+        return pytest.TestReport(
+            item.nodeid, item.location, keywords, "failed", text, call.when, (), call.duration, call.start, call.stop
+        )
+
+    def end(self) -> None:
+        """Mark that it is made, if it was one of a failure."""
+        if self._is_making:
+            self._is_making = False
+            self._parts.end_making()
+
+
+class FailureReportsMade:
+    """Marks that the report of a failure is made; the innermost of all wrappers."""
+
+    def __init__(self, reports: FailureReports) -> None:
+        self._reports = reports
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Mark it, if the question was asked."""
+        try:
+            return (yield)
+        finally:
+            self._reports.end()
 
 
 def shown_path(path: Path | None) -> str:

@@ -18,6 +18,7 @@ import pytest
 from replaydbg.pytest_plugin.settings import is_worker
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.marks_of_tests import (
+    REPORT_LEFT_OUT,
     AttemptBegun,
     AttemptEnded,
     PhaseRaised,
@@ -31,15 +32,22 @@ if TYPE_CHECKING:
 # Bound now: tests replace functions of modules.
 _audit = sys.audit
 _dumps, _loads = json.dumps, json.loads
+_text = json.encoder.encode_basestring_ascii
 _ask = os.listxattr  # `tested.QUESTION` in the log
 
 PLACE = "/"
 """The question reads the root directory's extended attributes: it is cheap, and the answer is a list of texts."""
 
+_REPORT_PLACE = "/."
+"""The same for the question before the report of a failure is made. Another path: replays of edited code search for
+answers by the arguments.
+"""
+
 _LONGEST = 40000
 """Maximum length of a report as text; a test with a longer one cannot be left out."""
 
 _REPORTS_BEGIN = '{"do": "say"}'
+_REPORT_ASKED, _REPORT_MADE = '{"do": "report"}', '{"do": "reported"}'
 _REPORTS_END, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
 
 _ATTRIBUTES = "nodeid location keywords outcome longrepr when user_properties sections start stop duration"
@@ -64,7 +72,7 @@ def mark_name(name: str) -> None:
     _audit("replaydbg.mark", _dumps({"name": name}))
 
 
-def mark(do: str, name: str, content: AttemptBegun | PhaseRaised | AttemptEnded | None = None) -> None:
+def mark(do: str, name: str, content: PhaseRaised | None = None) -> None:
     """Mark progress of the session, as `mark_reader` reads it. `name` is that of the moment; empty: it has none."""
     fields: dict[str, object] = {"do": do}
     if name:
@@ -72,6 +80,24 @@ def mark(do: str, name: str, content: AttemptBegun | PhaseRaised | AttemptEnded 
     if content is not None:
         fields |= mark_fields(content)
     _audit("replaydbg.mark", _dumps(fields))
+
+
+def mark_begin(begun: AttemptBegun) -> None:
+    """Mark that an attempt of a test begins. Written out, as below: `json.dumps` is slow for what each test has."""
+    _audit(
+        "replaydbg.mark",
+        f'{{"do": "begin", "name": "test", "node": {_text(begun.node)}, "slug": {_text(begun.slug)}, '
+        f'"attempt": {begun.attempt}, "seed": {begun.seed}, "crash": {"true" if begun.crash else "false"}}}',
+    )
+
+
+def mark_end(ended: AttemptEnded) -> None:
+    """Mark that it has ended."""
+    _audit(
+        "replaydbg.mark",
+        f'{{"do": "end", "keep": {"true" if ended.keep else "false"}, "outcome": {_text(ended.outcome)}, '
+        f'"failure": {ended.failure}}}',
+    )
 
 
 def note(text: str) -> None:
@@ -117,7 +143,7 @@ class Parts:
         self._nodeid = item.nodeid
         _ = item.location  # queries the file's state, the first time
         needs = {number for _, number in self._alive} | self._packages(item)
-        question: dict[str, object] = {"do": "item", "needs": sorted(needs)}  # as in `TestAsked`
+        question: dict[str, object] = {}  # as in `TestAsked`
         before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
         if before:
             question["before"] = before
@@ -129,7 +155,8 @@ class Parts:
             if state != self._random:
                 self._random = state
                 question["random"] = state
-        note(_dumps(question))
+        more = f", {_dumps(question)[1:-1]}" if question else ""
+        note(f'{{"do": "item", "needs": [{", ".join(map(str, sorted(needs)))}]{more}}}')
         found = _answer()
         while self.is_asked_again and found is not None and found.reports is not None:
             found = _answer()
@@ -158,6 +185,18 @@ class Parts:
         # Fixtures of an earlier test that the next omitted one would have torn down.
         item.session._setupstate.teardown_exact(item)
 
+    def begin_making(self) -> bool:
+        """Mark that the report of a failure is made; return whether that is left out."""
+        note(_REPORT_ASKED)
+        try:
+            return _ask(_REPORT_PLACE) == [REPORT_LEFT_OUT]
+        except OSError:
+            return False  # a file system without such attributes
+
+    def end_making(self) -> None:
+        """Mark that it is made, or left out."""
+        note(_REPORT_MADE)
+
     def begin_reports(self) -> None:
         """Mark that reports of a test follow, as opposed to its own work."""
         note(_REPORTS_BEGIN)
@@ -169,7 +208,10 @@ class Parts:
     def report(self, config: pytest.Config, report: pytest.TestReport) -> None:
         """Mark a report, with its content."""
         if self._is_plain(report):
-            note(f'{{"do": "say", "report": {_dumps([report.when, report.duration, report.start, report.stop])}}}')
+            times = (report.duration, report.start, report.stop)
+            is_plain = type(times[0]) is type(times[1]) is type(times[2]) is float
+            text = f"{times[0]!r}, {times[1]!r}, {times[2]!r}" if is_plain else _dumps(times)[1:-1]
+            note(f'{{"do": "say", "report": ["{report.when}", {text}]}}')
             return
         data = config.hook.pytest_report_to_serializable(config=config, report=report)
         if data is not None:

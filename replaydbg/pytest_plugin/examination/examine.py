@@ -96,7 +96,7 @@ def _last_write(session: Session, name: str, number: int) -> LastWrite | None:
     """Return the last write of a name, or of its container if it cannot be followed itself."""
     while name:
         try:
-            found = session.run.why(name, number)
+            found = session.run.why(name, number, with_origins=False)
         except ReplaydbgError:
             name = what_has(name)
             continue

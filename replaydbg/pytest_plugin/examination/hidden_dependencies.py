@@ -11,9 +11,11 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
+from replaydbg.debugger.session_results import Moment
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport, Frame
@@ -64,7 +66,8 @@ def _where_taken(session: Session, event: int) -> int:
     if session.failure is None or not files:
         raise ReplaydbgError("a replay without the other tests does not reach the failure")
     worker = session.travel.at(session.failure.count)
-    order = RunOrder(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
+    last = session.index.count(Moment(min(event + 1, session.index.events), 1))  # not as far as the next failure
+    order = RunOrder(until=last, breaks=(Break(file=files[0], function=_SEES),))
     found = 0
     try:
         while not isinstance(where := worker.run(order, idle=session.travel.idle), EndReport) and where.why == "break":
@@ -110,14 +113,17 @@ def _files_that_ran(session: Session) -> set[str]:
     return {each.file for each, passed in zip(hits, where.passages, strict=True) if passed.count}
 
 
-def _imported(text: str) -> Iterator[str]:
-    """Yield the last names of the modules that a source text may import."""
+@lru_cache(maxsize=1000)  # the failures of a session ran mostly the same files
+def _imported(text: str) -> frozenset[str]:
+    """Return the last names of the modules that a source text may import."""
+    found = set()
     with suppress(SyntaxError, ValueError):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                yield from (alias.name.rpartition(".")[2] for alias in node.names)
+                found |= {alias.name.rpartition(".")[2] for alias in node.names}
             if isinstance(node, ast.ImportFrom) and node.module:
-                yield node.module.rpartition(".")[2]
+                found.add(node.module.rpartition(".")[2])
+    return frozenset(found)
 
 
 def _is_of(file: str, module: str) -> bool:

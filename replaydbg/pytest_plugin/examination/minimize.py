@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from replaydbg.errors import Corrupt
-from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.stops import StopReason
 from replaydbg.log.edit.splice import spliced, with_outcome, write_with_log
 from replaydbg.log.encode import FORMAT
@@ -24,8 +24,14 @@ from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
-from replaydbg.pytest_plugin.shared.mark_reader import Reports, ReportsEnded, read_mark
-from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptEnded, PhaseRaised, RandomState, TestAsked
+from replaydbg.pytest_plugin.shared.mark_reader import Making, Reports, ReportsEnded, read_mark
+from replaydbg.pytest_plugin.shared.marks_of_tests import (
+    REPORT_LEFT_OUT,
+    AttemptEnded,
+    PhaseRaised,
+    RandomState,
+    TestAsked,
+)
 from replaydbg.replay.tested import QUESTION
 
 _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
@@ -33,6 +39,24 @@ _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
 
 _FAILED = ("failed", "interrupted")
 """Outcomes of tests that stay: what pytest keeps in memory after it has reported one affects its report of the next."""
+
+
+@dataclass(slots=True)
+class MadeReport:
+    """The making of a failure's report, from the marks in the log."""
+
+    question: tuple[int, int] = (0, 0)
+    """The range of the question's event in the log; (0, 0): it was not asked."""
+    has_arguments: bool = False
+    """Whether that event has arguments."""
+    began: int = 0
+    """Number of events up to the question."""
+    own: list[tuple[int, int, bool]] = field(default_factory=list)
+    """The ranges of its records, and whether they are definitions."""
+    events: int = 0
+    """Number of events among them."""
+    can_be_left_out: bool = True
+    """Whether nothing in it is known to affect later tests."""
 
 
 @dataclass(slots=True)
@@ -57,6 +81,8 @@ class MarkedTest:
     """Number of events before it."""
     begin: int = 0
     """The offset in the log at which it begins."""
+    made: list[MadeReport] = field(default_factory=list)
+    """The reports of its failures."""
     raised: dict[int, int] = field(default_factory=dict)
     """Its failures: the number of events before each, and the offset in the log behind its mark."""
     has_failed: bool = False
@@ -76,6 +102,8 @@ class SmallerPart(NamedTuple):
     """Number of events up to the test's failure; 0: it did not fail."""
     left_out: int
     """Number of tests left out."""
+    is_smaller: bool
+    """Whether anything is left out: tests, or reports of failures."""
     end: dict[str, Any]
     """Its `end.json`."""
 
@@ -139,7 +167,10 @@ class SmallerLog:
         self._whole = whole
         self._items = items
         self._left_out = [number for number in range(1, len(items) + 1) if number not in needed]
-        self._dropped = [0, *accumulate(items[number - 1].events for number in self._left_out)]
+        gone = [(items[number - 1].began, items[number - 1].events) for number in self._left_out]
+        gone += [(each.began, each.events) for number in needed for each in items[number - 1].made]
+        self._gone = sorted(gone)
+        self._dropped = [0, *accumulate(events for _, events in self._gone)]
         changes = sorted(_changes(whole.data, items, [items[number - 1] for number in self._left_out]).items())
         self._ends = [end for (_, end), _ in changes]
         self._shifts = [0, *accumulate(len(instead) - (end - begin) for (begin, end), instead in changes)]
@@ -156,13 +187,20 @@ class SmallerLog:
         if not whole_end:
             return None
         left_out = bisect_left(self._left_out, number)
-        dropped = self._dropped[left_out]
-        events = (kept.failed if until_failure else kept.events) - dropped
-        end = kept.end.without(dropped, events=events, began=item.began)
+        events = self._number(kept.failed if until_failure else kept.events)
+        end = kept.end.moved(self._number, events=events, began=item.began)
         if until_failure:
             end["reason"] = "the test had failed there"
         length = whole_end + self._shifts[bisect_right(self._ends, whole_end)]
-        return SmallerPart(length, events, max(0, kept.failed - dropped), left_out, end)
+        return SmallerPart(length, events, self._number(kept.failed), left_out, length < kept.log, end)
+
+    def _number(self, event: int) -> int:
+        """Return the number of an event without those that are gone."""
+        before = bisect_left(self._gone, (event, 0))
+        if not before:
+            return event
+        began, events = self._gone[before - 1]
+        return event - self._dropped[before - 1] - min(events, event - began)
 
     def write(self, part: SmallerPart, kept: KeptFailure, target: Path) -> int:
         """Write it as a recording, which shares the rest with that of `kept`. Returns its size in bytes.
@@ -179,7 +217,8 @@ def _items(recording: Recording, data: bytes) -> list[MarkedTest]:
     pieces = iter([data[LOG_HEADER:]])
     stream = RawStream(pieces, total=len(data), stored=recording.size("log"), gates=recording.header.gates)
     items: list[MarkedTest] = []
-    is_doing = is_asking = False
+    making: MadeReport | None = None
+    is_doing = is_asking = is_making_asked = False
     at = LOG_HEADER
     for raw, record in stream.records():
         begin, at = at, at + len(raw)
@@ -196,6 +235,12 @@ def _items(recording: Recording, data: bytes) -> list[MarkedTest]:
                     items[-1].reports.append(mark.report)
             elif isinstance(mark, ReportsEnded):
                 is_doing = not mark.is_last
+            elif mark is Making.ASKED and items:
+                making, is_making_asked = MadeReport(), True
+            elif mark is Making.MADE and items and making is not None:
+                if making.question != (0, 0) and making.can_be_left_out:
+                    items[-1].made.append(making)
+                making = None
             elif isinstance(mark, PhaseRaised) and items:
                 items[-1].raised.setdefault(stream.crossings, at)
             elif isinstance(mark, AttemptEnded) and items:
@@ -210,11 +255,26 @@ def _items(recording: Recording, data: bytes) -> list[MarkedTest]:
             item.question, item.has_arguments = (begin, at), record.arguments is not None
             is_asking, is_doing = False, True
         elif is_doing:
+            if making is not None:
+                if is_making_asked and isinstance(record, Event):
+                    is_making_asked = False
+                    if record.gate == QUESTION and not record.raised:
+                        making.question, making.has_arguments = (begin, at), record.arguments is not None
+                        making.began = stream.crossings
+                elif not is_making_asked:
+                    _add(making, begin, at, record)
             item.own.append((begin, at, record is None))
             item.events += isinstance(record, Event)
             if isinstance(record, Control) and record.kind in _NEVER:
                 item.can_be_left_out = False
     return items
+
+
+def _add(making: MadeReport, begin: int, end: int, record: Entry | None) -> None:
+    making.own.append((begin, end, record is None))
+    making.events += isinstance(record, Event)
+    if isinstance(record, Control) and record.kind in _NEVER:
+        making.can_be_left_out = False
 
 
 def _needed(items: list[MarkedTest], stay: set[int]) -> set[int]:
@@ -242,9 +302,15 @@ def _changes(data: bytes, items: list[MarkedTest], left_out: list[MarkedTest]) -
             changes[item.question] = _answer(data, item, {"reports": item.reports})
             changes |= {(begin, end): b"" for begin, end, is_definition in item.own if not is_definition}
             is_behind = True
-        elif is_behind:
+            continue
+        if is_behind:
             changes[item.question] = _answer(data, item, {"random": state})
             is_behind = False
+        for each in item.made:
+            changes[each.question] = with_outcome(
+                data[slice(*each.question)], [REPORT_LEFT_OUT], has_arguments=each.has_arguments
+            )
+            changes |= {(begin, end): b"" for begin, end, is_definition in each.own if not is_definition}
     return changes
 
 

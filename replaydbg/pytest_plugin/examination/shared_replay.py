@@ -122,7 +122,7 @@ class SharedReplay:
         kept = self._left[0]
         _turn(session, part.end)
         found = Examination(verified=True, verification="")
-        if part.left_out:
+        if part.is_smaller:
             other = _other_values(session, kept, part)
             if other is not None:
                 self._differing.append(_Differing(self._left.pop(0), other))

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
@@ -16,7 +17,6 @@ from replaydbg.log.edit.cut import LiveRecording, LogPosition
 from replaydbg.log.json_data import SnapshotData
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.shared import BlockStore
-from replaydbg.pytest_plugin.parent.examiner import Examiner
 from replaydbg.pytest_plugin.parent.run_sources import RunSources
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
@@ -28,6 +28,9 @@ from replaydbg.record.end_facts import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
+
+if TYPE_CHECKING:
+    from replaydbg.pytest_plugin.parent.examiner import Examiner
 
 _LOOK_EVERY = 0.03
 """Seconds between two checks for new marks. A check is one stat call."""
@@ -54,7 +57,9 @@ class Collector(threading.Thread):
         self._directory = directory
         store = BlockStore(directory)
         self._cutter = LiveRecording(live, store, RunSources(live, store))
-        self._examiner = Examiner(bisects=bisects)
+        self._bisects = bisects
+        self._examiner: Examiner | None = None
+        """Made for the first failure: most sessions have none."""
         self._began = time.monotonic()
         self._read = 0
         self._marks: list[MomentEntry] = []
@@ -80,7 +85,8 @@ class Collector(threading.Thread):
             log, world = (_header_of(self._live / name) for name in ("log", "world"))
             place = LogPosition(log[0], world[0], log[1], snapshots_taken(self._live))
             self._keep(place, self._open, outcome="crashed", status=ended.status)
-        self._examiner.close()
+        if self._examiner is not None:
+            self._examiner.close()
 
     def _look(self) -> None:
         try:
@@ -109,7 +115,8 @@ class Collector(threading.Thread):
             with suppress(OSError):  # reported with a recording that is kept
                 self._cutter.sources.update(place.world)
         elif content is Progress.FINISHED:
-            self._examiner.begin_last()
+            if self._examiner is not None:
+                self._examiner.begin_last()
         elif isinstance(content, AttemptBegun):
             self._open, self._failures, self._snapshots_before = content, [], place.snapshots
             # The names of earlier tests are not needed.
@@ -161,7 +168,15 @@ class Collector(threading.Thread):
                 report_text.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
                 return
             report_text.write_about(Path(folder), result)
-            self._examiner.add(Path(folder), result)
+            self._examine(Path(folder), result)
+
+    def _examine(self, folder: Path, result: Result) -> None:
+        if self._examiner is None:
+            # Imported here, as below.
+            from replaydbg.pytest_plugin.parent.examiner import Examiner
+
+            self._examiner = Examiner(bisects=self._bisects)
+        self._examiner.add(folder, result)
 
     def _report_unwritten(self, folder: str, result: Result) -> None:
         """Report why there is no recording; if even that cannot be written, report it in the session's directory."""

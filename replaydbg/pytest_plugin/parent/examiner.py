@@ -30,6 +30,7 @@ _SHARE = 10
 """While tests run, one examination begins after at least this many times as long as the ones before it took."""
 
 _CANCELLED = "its analysis took too long"
+_CRASHED = "the process ended before it was analysed"
 
 _START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examination.examine import main;main(*sys.argv[1:])"
 
@@ -105,9 +106,14 @@ class Examiner:
                 began = time.monotonic()
                 self._examine(items)
                 self._spent += time.monotonic() - began
-            reason = _CANCELLED if self._is_closed else f"the analyses of this run were limited to {SECONDS:g} s"
             for each in items:
-                each.end(reason)
+                each.end(self._why_not())
+
+    def _why_not(self) -> str:
+        """Return why a recording was not examined."""
+        if not self._is_closed:
+            return f"the analyses of this run were limited to {SECONDS:g} s"
+        return _CANCELLED if self._are_tests_over else _CRASHED
 
     def _next(self) -> list[_Item]:
         """Wait for recordings that are to be examined now; there are none any more if it was closed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -127,14 +127,14 @@ class RecordedEnd:
         """Number of events when the test failed; 0: it did not fail."""
         return self._shape.test.failure.event if self._shape.test.failure is not None else 0
 
-    def without(self, dropped: int, *, events: int, began: int) -> dict[str, Any]:
-        """Return `end.json` without the first `dropped` events; it ends after `events` of the others.
+    def moved(self, number: Callable[[int], int], *, events: int, began: int) -> dict[str, Any]:
+        """Return `end.json` without some events: `number` returns the new number for one; it ends after `events`.
 
         `began`: the number of events, with those dropped, before the test. Earlier names are not needed.
         """
 
         def moved(entry: dict[str, Any]) -> dict[str, Any]:
-            return entry | {"event": entry["event"] - dropped}
+            return entry | {"event": number(entry["event"])}
 
         end = dict(self.raw) | {"events": events}
         if self._shape.test.failure is not None:

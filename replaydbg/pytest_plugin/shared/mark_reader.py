@@ -40,7 +40,16 @@ class ReportsEnded:
     """Whether no more follow for this test."""
 
 
-Content = Progress | AttemptBegun | PhaseRaised | AttemptEnded | TestAsked | Reports | ReportsEnded
+class Making(Enum):
+    """The report of a failure: pytest's own work."""
+
+    ASKED = "report"
+    """It is asked whether it is left out; then it is made."""
+    MADE = "reported"
+    """It is made."""
+
+
+Content = Progress | Making | AttemptBegun | PhaseRaised | AttemptEnded | TestAsked | Reports | ReportsEnded
 """The facts in a mark of the plugin."""
 
 
@@ -81,6 +90,10 @@ def _content(do: object, data: dict[str, object]) -> Content | None:
             return Progress.COLLECTED
         case "finished":
             return Progress.FINISHED
+        case "report":
+            return Making.ASKED
+        case "reported":
+            return Making.MADE
         case "item":
             return fields_as(TestAsked, data)
         case "say":

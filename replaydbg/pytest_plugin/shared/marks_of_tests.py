@@ -10,6 +10,9 @@ from dataclasses import dataclass
 RandomState = tuple[int, tuple[int, ...], float | None]
 """The state of the module `random`, as `random.getstate` returns it."""
 
+REPORT_LEFT_OUT = '{"report": "left out"}'
+"""The answer to the question before the report of a failure is made, in a recording that was made smaller."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttemptBegun:

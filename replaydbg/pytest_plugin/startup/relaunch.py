@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from replaydbg.launch import interpreter
 from replaydbg.launch.asked import VARIABLE, TestQuestion, read_question
 from replaydbg.pytest_plugin.settings import bisects, directory_of, is_worker
 from replaydbg.pytest_plugin.shared import shared_names
@@ -49,6 +48,9 @@ def ensure_recorded(config: pytest.Config) -> None:
     """Replace this process by the launcher of the same command, unless it is recorded, or distributes the tests."""
     if is_worker(config) or hands_out(config) or launch_token() is not None or _is_given_up[0]:
         return
+    # Imported here: the recorded process, and each replay of it, does not need it.
+    from replaydbg.launch import interpreter
+
     own, words = interpreter.leading_options(sys.orig_argv[1:])
     reason = why_not(words)
     if reason:

@@ -19,7 +19,7 @@ def register(config: pytest.Config) -> None:
 
         question = relaunch.asked()
         plugin = Recorded(config, token) if question is None else Asked(config, token, question)
-        config.pluginmanager.register(plugin, "replaydbg-recorded")
+        plugin.register()
     if is_worker(config):
         return
     if relaunch.hands_out(config):
