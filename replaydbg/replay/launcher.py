@@ -224,7 +224,6 @@ def _file_of(name: str, recording: Recording) -> BinaryIO:
     if recording.size(name) <= MOST_IN_MEMORY:
         return _memory_file(name)
     import tempfile  # imported for a large recording only
-
     from typing import cast
 
     return cast("BinaryIO", tempfile.TemporaryFile(dir=LARGE_FILES if LARGE_FILES.is_dir() else None))
