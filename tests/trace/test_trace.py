@@ -110,8 +110,8 @@ def test_a_call_that_only_the_recording_makes_is_found_and_named(tmp_path: Path)
     ]
     assert (found["inside"][0]["recorded"], found["inside"][0]["replayed"]) == (1, 0)
     difference = found["difference"]
-    # Since 3.12 each iteration of a loop is a tick: its own line, or that of the function called in it.
-    assert difference["recorded"]["line"] == (7 if sys.version_info < (3, 12) else 11)
+    # Each iteration of a loop is a tick.
+    assert difference["recorded"]["line"] == 11
     assert difference["replayed"]["line"] == 12
     assert difference["event"] == found["inside"][0]["first_event"] + 1
     assert len(list(tmp_path.rglob("*.rdbg"))) == 1
