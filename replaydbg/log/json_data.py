@@ -96,5 +96,5 @@ class HeaderData(TypedDict):
     real_ids: bool
     chaos: int | None
     collector: list[int]
-    ticks: str
+    ticks: NotRequired[str]
     stdio: list[str]

@@ -116,7 +116,7 @@ def _header(
     wanted: _Wanted, seed: int, table: list[Row], live: Path, settings: Settings, fds: tuple[int | None, ...]
 ) -> HeaderData:
     target, options, environment = wanted
-    return {
+    header: HeaderData = {
         "format": FORMAT,
         "tool": replaydbg.__version__,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -138,9 +138,11 @@ def _header(
         "real_ids": settings.real_ids,
         "chaos": settings.chaos,
         "collector": list(first_counts(settings.chaos)),
-        "ticks": CHECKS,
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
+    if sys.version_info < (3, 12):
+        header["ticks"] = CHECKS
+    return header
 
 
 def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: SnapshotOrders) -> dict[str, object]:
