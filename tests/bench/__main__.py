@@ -84,7 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_bench(options: argparse.Namespace) -> int:
-    """Measure growth, or write documents from figures that exist."""
+    """Measure growth, or write documents from existing figures."""
     if options.grow:
         if unknown := set(options.only or ()) - set(SIZES):
             print(f"--grow --only takes {', '.join(SIZES)} (got {', '.join(sorted(unknown))})", file=sys.stderr)
@@ -175,8 +175,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         nargs="+",
-        help="measure nothing: write docs/explanation/cost.md from the JSON files of earlier runs, "
-        "of any Python, and of --grow",
+        help="measure nothing: write docs/explanation/cost.md from the files of --json, for any versions "
+        "of Python, and of --grow",
     )
     parser.add_argument(
         "--grow",
@@ -184,9 +184,9 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help=f"measure how costs grow, and write the figures to FILE; --only takes: {', '.join(SIZES)}",
     )
-    parser.add_argument("--grow-limit", metavar="N", type=int, help="no size above N")
+    parser.add_argument("--grow-limit", metavar="N", type=int, help="with --grow: measure no size above N")
     parser.add_argument(
-        "--plot", metavar="FILE", type=Path, nargs="+", help="draw what --grow has measured, into docs/pictures"
+        "--plot", metavar="FILE", type=Path, nargs="+", help="draw the figures of --grow as plots in docs/pictures"
     )
     return parser
 

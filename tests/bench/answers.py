@@ -1,4 +1,4 @@
-"""What a command takes until the first byte of its answer, and to its end."""
+"""The time from the start of a command to the first byte of its answer, and to its end."""
 
 from __future__ import annotations
 

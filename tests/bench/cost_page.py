@@ -1,4 +1,4 @@
-"""Write docs/explanation/cost.md from what the bench has measured, so that it can be written again at any time."""
+"""Write docs/explanation/cost.md from the figures of the bench."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 _INTRODUCTION = """\
 # Cost, and how it grows
 
-What recording, replaying and debugging cost today, against what the project wants; a figure in bold misses its target.
-A ratio is CPU time divided by that of the plain program, whole commands with their children, the median of paired runs.
-`python -m tests.bench --table FILE...` writes this page from the figures of `python -m tests.bench --json FILE`;
-[how to measure](../contributing/run-bench.md).
+The cost of recording, replaying and debugging today, compared with the targets of the project; figures in bold miss
+their target. A ratio is the CPU time of a whole command, children included, divided by that of the plain program: the
+median of paired runs. `python -m tests.bench --table FILE...` writes this page from the files of
+`python -m tests.bench --json FILE`; see [how to measure](../contributing/run-bench.md).
 """
 
 
@@ -69,7 +69,7 @@ def _machine(versions: Mapping[str, Facts]) -> str:
     names = " and ".join(facts["machine"]["python"] for facts in versions.values())
     cpus = {str(facts["machine"]["cpus"]) for facts in versions.values()}
     machine = f"Measured with Python {names} on Linux, {' or '.join(sorted(cpus))} CPUs"
-    return _wrapped(f"{machine}, beside other work, which lengthens wall times most.")
+    return _wrapped(f"{machine}. Other work on the machine makes wall times longer, CPU times less so.")
 
 
 def _table(rows: Mapping[str, Sequence[Goal]]) -> str:
@@ -107,8 +107,8 @@ def _misses(rows: Mapping[str, Sequence[Goal]]) -> list[str]:
     for goals_of_row in zip(*rows.values(), strict=True):
         if any(part.result == "missed" for each in goals_of_row for part in each.parts):
             name = goals_of_row[0].name
-            lines.append(_wrapped(f"- *{name}*: {REASONS.get(name, 'not explained yet.')}", "  "))
-    return ["## What the misses are made of", "\n".join(lines)] if lines else []
+            lines.append(_wrapped(f"- *{name}*: {REASONS.get(name, 'no explanation yet.')}", "  "))
+    return ["## Why targets are missed", "\n".join(lines)] if lines else []
 
 
 def _wrapped(text: str, indent: str = "") -> str:

@@ -1,4 +1,4 @@
-"""The rows by which the project judges its costs: each with plain, recorded, replayed and the target."""
+"""The rows that have targets: each with the cost of the plain program, the measured figures and the targets."""
 
 from __future__ import annotations
 

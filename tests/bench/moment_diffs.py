@@ -24,7 +24,7 @@ TARGET = 0.4
 
 
 class DiffFailed(Exception):
-    """A command failed, so its time is meaningless."""
+    """A command failed, so its time has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Draw how costs grow as SVG files; needs matplotlib, which only the bench's environment has."""
+"""Draw the growth of costs as SVG files; needs matplotlib, which only the environment of the bench has."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def draw(growth: Mapping[str, Any], folder: Path) -> list[Path]:
         path = folder / plot.file
         figure.savefig(path, metadata={"Date": None, "Creator": None})
         pyplot.close(figure)
-        # matplotlib leaves blanks at the ends of lines.
+        # matplotlib writes blanks at the ends of lines.
         path.write_text("".join(f"{line.rstrip()}\n" for line in path.read_text().splitlines()))
         drawn.append(path)
     return drawn

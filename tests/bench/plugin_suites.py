@@ -1,4 +1,4 @@
-"""What the pytest plugin costs the test suites of three packages, if every test is kept; `tests.suites` has more."""
+"""The cost of the pytest plugin in the test suites of four packages, if every test is kept; `tests.suites` has more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""As many events as argv says: readings of a clock, or of random bytes, if argv has a size for each as well."""
+"""The number of events given in argv: readings of a clock or, if argv also has a size, of so many random bytes each."""
 
 import os
 import sys
