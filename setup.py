@@ -85,7 +85,7 @@ setup(
             depends=[path.as_posix() for path in sorted(NATIVE.glob("*/*.h")) if path.parent != GRAPH],
             include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
-            # libgcc: whose return address a call has (clock/checks.c); a replay behind the fence could not load it.
+            # clock/checks.c unwinds the stack with libgcc; a replay behind the fence could not load the shared one.
             extra_link_args=["-ldl", "-static-libgcc"],
         ),
         # For the tool's side alone: no recorded program imports it.

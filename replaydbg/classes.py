@@ -3,9 +3,9 @@
 
 `typing` and `dataclasses` take 10 ms to import, and up to a millisecond for each class: they compile its annotations,
 and methods that may never be called. Here a class is made from the names of its fields, and its `__init__` is compiled
-for its first object. A type checker sees those of the standard library.
+for its first object. A type checker sees the functions of the standard library.
 
-Supported is what these modules need: annotations as text (`from __future__ import annotations`), data classes with
+Only what these modules need is supported: annotations as text (`from __future__ import annotations`), data classes with
 `slots=True` and without `__post_init__`, and no base class that has fields.
 """
 
@@ -52,7 +52,7 @@ else:
 
     def dataclass(*, frozen=False, slots=False, eq=True):
         if not slots:
-            raise TypeError("a data class without slots is that of the standard library")
+            raise TypeError("slots=True is required here; use dataclasses for a class without slots")
         return lambda cls: _data_class(cls, frozen, eq)
 
     def _data_class(cls, is_frozen, has_eq):
@@ -96,7 +96,7 @@ else:
             known[f"_set_{name}"] = cls.__dict__[name].__set__
             lines.append(f" _set_{name}(self, {value})" if is_frozen else f" self.{name} = {value}")
         text = f"def __init__({', '.join(['self', *parameters])}):\n" + ("\n".join(lines) or " pass")
-        exec(text, known)  # made of names of fields, which are identifiers
+        exec(text, known)  # it contains only names of fields, which are identifiers
         init = known["__init__"]
         init.__qualname__ = f"{cls.__qualname__}.__init__"
         return init
@@ -121,7 +121,7 @@ else:
         return {"__eq__": __eq__, "__hash__": __hash__ if is_frozen else None}
 
     def _refuse(self, name, value=None):
-        from dataclasses import FrozenInstanceError  # a mistake in our code: it happens in tests
+        from dataclasses import FrozenInstanceError  # only a mistake in our code gets here
 
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
@@ -133,13 +133,13 @@ else:
             object.__setattr__(self, name, value)
 
     class _StandardFields:
-        """What the functions of `dataclasses` look for, made when one of them asks."""
+        """The fields in the form that `dataclasses` reads, made when one of its functions reads them."""
 
         def __init__(self, annotations, defaults):
             self.annotations, self.defaults = annotations, defaults
 
         def __get__(self, instance, owner):
-            import dataclasses  # whoever asks has imported it
+            import dataclasses  # the caller has imported it
 
             def standard(name):
                 if name not in self.defaults:

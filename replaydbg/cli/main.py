@@ -125,8 +125,8 @@ def _do(words: list[str], *, is_process: bool) -> int:
         return 0
     name, rest = _command(words)
     if is_process and name in ("record", "replay"):
-        # This process only starts the program, and reads or writes one file. Garbage collections find nothing, at exit
-        # above all, and took 5 ms of each.
+        # This process only starts the program, and reads or writes one file. Garbage collections, above all the one at
+        # exit, find nothing and take 5 ms.
         gc.disable()
     if name == "record" and is_process:
         # Before most of its imports: PYTHONVERBOSE would make each of them print.
@@ -158,7 +158,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _plain_arguments(name: str, words: list[str], command: CommandModule) -> argparse.Namespace | None:
-    """Return the arguments of an ordinary `record` or `replay`, without argparse; None: it is needed."""
+    """Return the arguments of an ordinary `record` or `replay`, without argparse; None: argparse is needed."""
     if name not in ("record", "replay"):
         return None
     # Imported here: other commands take longer anyway.
@@ -170,7 +170,7 @@ def _plain_arguments(name: str, words: list[str], command: CommandModule) -> arg
     if found is not None and COMMANDS[name].replays:
         from replaydbg.cli.common.no_fence import without_fence
 
-        without_fence([])  # a warning, if a variable switches it off
+        without_fence([])  # prints a warning if a variable switches the fence off
     return found  # type: ignore[return-value]
 
 

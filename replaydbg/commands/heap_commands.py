@@ -69,22 +69,22 @@ def written_paths(found: Diff) -> list[str]:
 def writers(
     session: Session, paths: Sequence[str], later: int, modules: Sequence[str], seconds: float
 ) -> Iterator[tuple[str, str]]:
-    """Yield where the value at each path was written last before the line `later`; empty: that cannot be found.
+    """Yield each path and the last write of its value before the line `later`; empty: it cannot be determined.
 
-    Those that were not found after so many seconds are left out. The session stays where it is.
+    Paths whose turn does not come within `seconds` are left out. The session stays at its position.
     """
     for path, write in last_writes(session, paths, later, modules, seconds):
         yield path, _writer(write) if write is not None else ""
 
 
 def unsearched_text(number: int, seconds: float, how: str) -> str:
-    """Return the sentence about values whose writers were not searched for; `how` to go on."""
-    values = "1 changed value was" if number == 1 else f"{number:,} changed values were"
-    return f"{values} not searched for within {seconds:g} s: {how} searches longer."
+    """Return the sentence about values whose writers were not found in time; `how`: what to use for a longer search."""
+    values = "1 changed value" if number == 1 else f"{number:,} changed values"
+    return f"The writes of {values} were not found within {seconds:g} s. Use {how} to search longer."
 
 
 def seconds_of(text: str) -> float:
-    """Return a limit of time. Raises UsageError."""
+    """Return a time limit, in seconds. Raises UsageError."""
     try:
         seconds = float(text)
     except ValueError:
@@ -116,7 +116,7 @@ def _heap(view: View, rest: str) -> None:
 def _diff(view: View, rest: str) -> None:
     words = _words(rest)
     most = MOST_ROWS
-    # Where lines are seen only at the end, the difference would be seen late.
+    # A screen that shows its lines only when the command has ended would show the difference late.
     seconds = WITHIN if view.screen.is_immediate else 0.0
     if len(words) > 2 and words[-2] == "within":
         seconds = seconds_of(words[-1])

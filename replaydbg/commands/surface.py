@@ -26,7 +26,7 @@ class Surface(Protocol):
 
     @property
     def is_immediate(self) -> bool:
-        """Whether a line is seen as soon as it is shown, and not only when the command has ended."""
+        """Whether a line appears at once, not only when the command has ended."""
 
     @property
     def check(self) -> Callable[[], None]:

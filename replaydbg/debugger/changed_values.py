@@ -31,10 +31,10 @@ WITHIN = 5.0
 """Seconds after which no further last writes are searched for."""
 
 FIRST_GROUP = 16
-"""Values that are looked for together first, so that first answers come soon; then as many as one run can watch."""
+"""Number of values in the first group, so that the first answers come soon; later groups are as large as possible."""
 
 Found = tuple[str, LastWrite | None]
-"""A path, and the last write of the value there; None: it cannot be found."""
+"""A path, and the last write of the value there; None: it cannot be determined."""
 
 
 def last_writes(
@@ -42,13 +42,13 @@ def last_writes(
 ) -> Generator[Found]:
     """Yield the last write before the line `count` of the value at each of `paths`, as a diff names them.
 
-    Those whose turn has not come after so many seconds are left out. Of each write, only the place is looked for; it is
-    the one that `why` returns. `modules`: the names of those that paths may begin at. Raises EngineLost and Cancelled.
+    Paths whose turn does not come within `seconds` are left out. Each result has only the place of the write, the same
+    one that `why` returns. `modules`: names of modules at which paths may begin. Raises EngineLost and Cancelled.
     """
     until = time.monotonic() + seconds
     with closing(_from(view, paths, count, modules)) as search:
         while time.monotonic() < until:
-            # Between two results the caller may ask other things, for which neither this limit nor this text is meant.
+            # The caller may run other queries between two results; neither this limit nor this text is meant for them.
             view.work.begin("searching for the lines that wrote the changed values")
             try:
                 with view.work.limited(until - time.monotonic()):
@@ -67,7 +67,7 @@ def _from(view: ReplayView, paths: Sequence[str], count: int, modules: Sequence[
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A path, and what is watched for it."""
+    """A path, and the watch for its value."""
 
     path: str
     wanted: Wanted
@@ -75,7 +75,7 @@ class _Asked:
     """The watch for the place, whatever object has the value."""
     is_in_frame: bool
     others: list[PathPlace]
-    """What else the path may mean."""
+    """The other places that the path may mean."""
 
 
 class _Search:
@@ -85,7 +85,7 @@ class _Search:
         self._view, self._modules = view, modules
 
     def all(self, paths: Sequence[str]) -> Generator[Found]:
-        """Yield the results, of each group those of the latest writes first."""
+        """Yield the results group by group, the latest writes of each group first."""
         group: list[_Asked] = []
         most = FIRST_GROUP
         for path in paths:
@@ -115,7 +115,7 @@ class _Search:
                 group = waiting
 
     def _asked(self, path: str) -> _Asked | None:
-        """Return what to watch for the first place that the path may mean; None: it means none."""
+        """Return what to watch for the first place that the path may mean; None: there is no such place."""
         places = list(places_of(self._view, path, self._modules))
         for number, each in enumerate(places):
             try:

@@ -14,7 +14,7 @@ from replaydbg.errors import Cancelled
 
 
 class OutOfTime(Exception):
-    """The time that work was given is over."""
+    """The time limit of the work has passed."""
 
 
 class LongWork:
@@ -55,7 +55,7 @@ class LongWork:
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Raise OutOfTime in the work within, when it has taken so long."""
+        """Raise OutOfTime in the enclosed work after this time."""
         self._until = time.monotonic() + seconds
         try:
             yield

@@ -24,7 +24,7 @@ from replaydbg.log.reader import open_recording
 from replaydbg.replay.clock import Hits
 
 AT_ONCE = 2
-"""Snapshots that are taken at the same time: each takes memory of its own."""
+"""Number of snapshots that are taken at the same time: each needs memory of its own."""
 
 _series = itertools.count(1)
 _ASKING = (
@@ -129,7 +129,7 @@ class HeapQueries:
                     worker = self._view.travel.at(count)
                 else:
                     self._view.travel.arrived(worker, count)
-                # Its copy walks while the program runs on to the next one.
+                # Its copy walks the heap while the program runs on to the next position.
                 pending.append((count, worker.begin_heap(limits or Limits(), which, number=number, run=run)))
                 worker.keep_track(number + 1)
                 if len(pending) >= AT_ONCE:

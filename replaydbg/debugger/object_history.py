@@ -133,11 +133,11 @@ def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PathPlace:
-    """What a path of a diff may mean: an expression in a frame, or among the variables of a module."""
+    """A place that a path of a diff may mean: an expression in a frame, or in the variables of a module."""
 
     source: str
     at: At | None
-    """The frame; None: it is of the module."""
+    """The frame; None: the expression is about the module."""
     module: str = ""
 
 
@@ -162,7 +162,7 @@ def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> La
 
 
 def places_of(view: ReplayView, path: str, modules: Iterable[str]) -> Iterator[PathPlace]:
-    """Yield what `path` may mean, the most likely first."""
+    """Yield the places that `path` may mean, the most likely first."""
     found = _place(view, path)
     if found is not None:
         yield PathPlace(*found)

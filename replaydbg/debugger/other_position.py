@@ -1,4 +1,4 @@
-"""Another position of a session, for questions that leave the session where it is."""
+"""Another position of a session, for queries that do not move the session."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class OtherPosition:
     """A line of the recorded run, as queries see it. Close it."""
 
     def __init__(self, view: ReplayView, count: int) -> None:
-        """`count`: of lines. Raises EngineLost, and what cancels."""
+        """`count`: number of lines up to there. Raises EngineLost, and whatever cancels the work."""
         self._view = view
         self._cursor = view.travel.at(count)
         where = self._cursor.look()
         self.ask = FrameQueries(self)
-        """Questions about the frames there."""
+        """Queries about the frames there."""
         self.here = Here(
             moment=view.index.moment(count),
             count=count,
@@ -42,7 +42,7 @@ class OtherPosition:
 
     @property
     def cursor(self) -> EngineProcess:
-        """The process there; another one, if it was killed. Raises EngineLost."""
+        """The process there; a new one if it was killed. Raises EngineLost."""
         if not self._cursor.is_alive:
             self._cursor.close()
             self._cursor = self.travel.instead_of_lost(self.here.count)

@@ -174,7 +174,7 @@ class EngineProcess:
         return self.locate_each([watch])[0]
 
     def locate_each(self, watches: Sequence[Watch]) -> list[tuple[int, int]]:
-        """Return what `locate` returns, for several: one copy of the process answers."""
+        """Return what `locate` returns for each watch; one copy of the process answers for all."""
         copy = self.clone()
         try:
             found = []
@@ -348,7 +348,7 @@ class EngineProcess:
 
 
 class PendingSnapshot:
-    """A throw-away copy of a process takes a snapshot. Close it."""
+    """A snapshot that a throw-away copy of a process takes. Close it."""
 
     def __init__(self, copy: EngineProcess, limits: Limits, run: str) -> None:
         self._copy, self._limits, self._run = copy, limits, run
@@ -369,7 +369,7 @@ class PendingSnapshot:
             raise copy._forged(error.reason) from None
 
     def close(self) -> None:
-        """End the copy wherever it is."""
+        """End the copy, whether or not it has finished."""
         self._copy.kill()
 
 

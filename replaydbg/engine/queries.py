@@ -356,7 +356,7 @@ class EvaluatePassages(Query[None]):
 
 @dataclass(frozen=True, slots=True)
 class FindStores(Query[None]):
-    """Whether the lines of a run's breaks may store to places; the text of a passage has the numbers of those."""
+    """Find passages of a run's breaks that may store to places; the text of a passage has the numbers of those."""
 
     tag = "storing"
     shape = bytes

@@ -18,9 +18,9 @@ class Scanned:
     where: Where
     """The position at the end of the stretch."""
     watches: tuple[Watch, ...]
-    """What was watched; empty: nothing, or a predicate."""
+    """The watched values; empty: none, or a predicate."""
     begins: tuple[tuple[int, int], ...]
-    """For each of them the whereabouts at the beginning, if it is watched by its address; else zeros."""
+    """For each of them its `whereabouts` at the beginning; zeros unless it is watched by its address."""
     ends: tuple[tuple[int, int], ...]
     """The same at the end."""
 

@@ -75,7 +75,7 @@ class Header:
     """The seed of uneven slices for threads; None for ordinary ones."""
     collector: tuple[int, ...]
     """The collector's counts of the three generations before `site` is imported, and how many objects survived the last
-    full collection. None: the counts begin at 0. Three: all objects that are alive then have survived one."""
+    full collection. Empty: the counts begin at 0. Three numbers: all objects that are alive then have survived one."""
     ticks: str
     """How calls and jumps were counted on 3.11: `checks`, or empty for a trace function."""
     real_ids: bool

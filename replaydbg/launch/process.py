@@ -107,8 +107,8 @@ def run_replay(
 @contextmanager
 def _watched(pid: int, seconds: float, outputs: Sequence[int]) -> Iterator[IdleWatch | None]:
     """Watch a process in the block, in a thread: the main thread waits for it, and handles signals."""
-    # Imported here: recording, which needs neither, imports this module before the program starts. Not threading, which
-    # takes a millisecond before every replay.
+    # Imported here: recording, which needs neither, imports this module before the program starts. Not threading, whose
+    # import would take a millisecond before every replay.
     import _thread
 
     from replaydbg.launch.idle import INTERVAL, IdleWatch, can_watch

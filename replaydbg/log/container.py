@@ -70,7 +70,7 @@ class Writer:
             return
         raw = expand(packed, length)
         if raw is None:
-            raise OSError(errno.EIO, "a compressed source cannot be read")
+            raise OSError(errno.EIO, "a compressed source cannot be decompressed")
         self.section(name, split(raw))
 
     def shared(self, name: str, blocks: Iterable[tuple[int, bytes]]) -> None:
@@ -132,7 +132,7 @@ def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
     `sources` are sources that are not in the directory: name, length and compressed content. `end` becomes `end.json`;
-    it is read after them, so whoever finds them may note their names there. If anything fails the directory stays
+    it is read after them, so that the iterable may add their names to it. If anything fails the directory stays
     unchanged, and still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"

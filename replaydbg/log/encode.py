@@ -19,7 +19,7 @@ FORMAT = 4
 """The format number that is written, and the newest that is read. Its history is in format.md."""
 
 CHECKS = "checks"
-"""The header's `ticks` of recordings in which 3.11 counts calls and jumps; else a trace function counted lines."""
+"""The header's `ticks` of recordings in which 3.11 counts calls and jumps; before, a trace function counted lines."""
 
 MAX_DEPTH = 200
 """Maximum nesting depth of values. Data of real programs stays below 20; hostile data must not exhaust the stack."""
@@ -106,7 +106,7 @@ def _encode(value: Any, out: bytearray, type_id: Callable[[TypeName], int] | Non
         out.append(_SEQUENCES[kind])
         out += varint(len(value))
         for item in value:
-            # Short texts are most of what a replay is told at its start, and cost most of the time there.
+            # Most values that are passed to a replay at its start are short texts, and they take most of the time.
             if type(item) is str and len(item) < 0x80 and item.isascii() and depth < MAX_DEPTH:
                 out += _SHORT_TEXT[len(item)]
                 out += item.encode()

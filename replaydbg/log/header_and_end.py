@@ -204,7 +204,7 @@ def parse_header(path: str, data: bytes) -> Header:
 def _collector(fields: _Fields) -> tuple[int, ...]:
     counts = fields.list("collector", int)
     if len(counts) not in (0, 3, 4) or not all(0 <= count < 1 << 31 for count in counts):
-        raise fields.wrong("collector", "is not three or four counts")
+        raise fields.wrong("collector", "is not a list of three or four counts")
     return counts
 
 
@@ -241,7 +241,7 @@ def _gate(path: str, row: dict[str, Any]) -> GateRow:
     name: Any = row.get("name")
     shape: Any = row.get("shape")
     kind: Any = row.get("kind")
-    # There are 700 rows, and this is the time that opening a recording takes. What is not sound is left to the checks.
+    # There are 700 rows; parsing them is most of opening a recording. Rows that are not sound go to the checks below.
     is_typed = type(name) is str and type(kind) is str and type(shape) is int
     if is_typed and 0 <= shape < 256 and _GATE.fullmatch(name) and _WORD.fullmatch(kind):
         return GateRow(name, shape, kind)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _PACKAGE, _COMPILED = "zstandard", "zstandard.backend_c"
 _CHOICE = "PYTHON_ZSTANDARD_IMPORT_POLICY"
-"""The package's own variable: somebody wants another implementation."""
+"""The package's own variable, with which a user chooses another implementation."""
 
 
 def load_zstandard() -> ModuleType:
@@ -34,7 +34,7 @@ def _compiled() -> ModuleType | None:
         return None
     module: ModuleType = _imp.create_dynamic(spec)
     _imp.exec_dynamic(module)
-    # Where the package finds it, should it be imported later: it is not loaded twice.
+    # The package finds it there if it is imported later, so it is not loaded twice.
     return sys.modules.setdefault(_COMPILED, module)
 
 

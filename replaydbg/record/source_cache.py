@@ -3,7 +3,7 @@
 A recording contains them itself; the cache only spares reading and compressing the same 500 files again. Each directory
 of sources has one file here. An entry is used if its source has the same inode, size and times as when it was read, and
 the file ends in a mark that needs this user's key: nobody else can put text into a recording this way, and a damaged
-file is as good as none. Whatever fails here costs time only.
+file is ignored. A failure here costs only time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_OF_FILE = 64 << 20
 _MOST = 256 << 20
 """Size of the whole cache in bytes. Beyond it the files that were written least recently are removed."""
 _YOUNG = 2_000_000_000
-"""Nanoseconds. A source that was changed just now may change again without another time: it gets no entry yet."""
+"""Nanoseconds. A source that changed more recently may change again without a new time stamp: it gets no entry."""
 
 
 class PackedSource(NamedTuple):
@@ -44,7 +44,7 @@ _Entry = tuple[tuple[int, ...], PackedSource]
 
 
 def identity(found: os.stat_result) -> tuple[int, ...]:
-    """Return what changes if a file is written or replaced."""
+    """Return the values that change when a file is written or replaced."""
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
@@ -59,13 +59,13 @@ class SourceCache:
         self._changed: set[str] = set()
 
     def find(self, path: str, found: os.stat_result) -> PackedSource | None:
-        """Return the entry of the source at `path`, if `found` is that of the file that was read for it."""
+        """Return the entry of the source at `path`, if `found` is the status of the file from which it was made."""
         folder, _, name = path.rpartition("/")
         entry = self._entries(folder).get(name)
         return entry[1] if entry is not None and entry[0] == identity(found) else None
 
     def add(self, path: str, found: os.stat_result, source: PackedSource) -> None:
-        """Add an entry; `found` is the file's from before it was read, and has been the same since."""
+        """Add an entry; `found` is the status of the file, the same before and after it was read."""
         if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _YOUNG:
             return
         folder, _, name = path.rpartition("/")
@@ -98,7 +98,7 @@ class SourceCache:
         return made.digest()
 
     def _read(self, folder: str) -> memoryview:
-        """Return the entries of a folder as bytes; none if there are none, or none that can be trusted."""
+        """Return the entries of a folder as bytes; empty if there are none, or none that can be trusted."""
         nothing = memoryview(b"")
         try:
             fd = os.open(self._path(folder), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -157,7 +157,7 @@ def _joined(entries: dict[str, _Entry]) -> bytes:
 
 
 def _parsed(data: memoryview) -> dict[str, _Entry]:
-    """Return the entries in `data`, which this user's recorder has written."""
+    """Return the entries in `data`, written by a recorder of this user."""
     found: dict[str, _Entry] = {}
     at = 0
     while at < len(data):

@@ -1,7 +1,7 @@
 """The sources that a recorded program imported, as they are when it has ended.
 
-They go from their files into the sealed recording. Only if it cannot be sealed are they copied beside the log: as files
-of their own, which each have to be made and removed, they cost more than all the rest of sealing.
+They go from their files into the sealed recording. Only if it cannot be sealed are they copied beside the log:
+making and removing a file for each of them would be a third of the cost of sealing.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _cache() -> SourceCache | None:
 
 def _packed(path: str, cache: SourceCache | None) -> PackedSource | None:
     """Return the present content of an imported file; None as for `source_of`."""
-    if cache is None or "/site-packages/" not in path:  # the user's own are few, and change
+    if cache is None or "/site-packages/" not in path:  # the user's own sources are few, and change often
         content = source_of(path)
         return _compressed(content) if content is not None else None
     try:
@@ -153,7 +153,7 @@ def imported(data: bytes | mmap, end: int | None = None) -> list[str]:
 
 
 def _after_content(data: bytes | mmap, at: int) -> int:
-    """Return where the content ends of which the record has the count at `at`; `at` if it has none."""
+    """Return the end of the content whose length is stored at `at`; `at` if the record has no content."""
     _, start = _varint_at(data, at)
     if data[start : start + 1] != b"\x07":  # an exception
         return at

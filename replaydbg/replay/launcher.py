@@ -35,7 +35,7 @@ from replaydbg.replay.start_state import start_state
 from replaydbg.replay.time_limits import CpuLimits, cpu_limits, idle_limit
 
 MOST_IN_MEMORY = 256 << 20
-"""Bytes of a section that are unpacked into memory. A larger one goes to a file: memory might not have room for it."""
+"""Bytes. A section of at most this size is unpacked into memory, a larger one into a file."""
 LARGE_FILES = Path("/var/tmp")
 """The directory for large temporary files; /tmp is itself memory on many machines."""
 
@@ -115,7 +115,7 @@ def replay(
 
 
 def _asking(question: str) -> dict[str, str]:
-    # Imported here: few replays ask the program a question, and the module takes 10 ms.
+    # Imported here: few replays ask the program a question, and the import takes 10 ms.
     from replaydbg.launch.asked import VARIABLE
 
     return {VARIABLE: question}

@@ -217,9 +217,9 @@ def test_diff_prints_the_difference_first(run: Any) -> None:
 def test_diff_says_how_many_it_did_not_search_for(run: Any) -> None:
     shown = run("--limit", "4", "--writes-within", "0")
 
-    assert "4 changed values were not searched for within 0 s: --writes-within 10 searches longer." in shown
+    assert "The writes of 4 changed values were not found within 0 s. Use --writes-within 10 to search longer." in shown
     assert "Written at" not in shown
-    assert "not searched for" not in run("--limit", "4", "--no-writes")
+    assert "were not found" not in run("--limit", "4", "--no-writes")
     assert "SECONDS must be a number" in run("--writes-within", "soon", code=2)
 
 

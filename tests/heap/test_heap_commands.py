@@ -194,7 +194,7 @@ def test_the_prompts_diff_names_the_lines_that_wrote(session: Session) -> None:
     assert f"transfers.py:{line_of('source.balance -= amount')} transfer" in shown
     assert session.here == here
     assert "Written at" not in typed("diff @out:1 @out:3 within 0")
-    assert "not searched for within 1e-06 s: `diff ... within 1e-05` searches longer" in typed(
+    assert "were not found within 1e-06 s. Use `diff ... within 1e-05` to search longer." in typed(
         "diff @out:1 @out:3 within 0.000001"
     )
     assert "SECONDS must be a number from 0 to 1,000,000 (got 'soon')" in typed("diff @out:1 @out:3 within soon")

@@ -413,7 +413,7 @@ class TestLimits:
         assert [line.endswith(reason) for line in late] == [True]
         assert ran.output.count("not verified") == ran.output.count(reason) == 12
         assert "\ntest_it.py::test_bad[11]\n" in ran.output
-        assert f"to verify it: replaydbg replay {path}\n" in ran.output
+        assert f"verify it with: replaydbg replay {path}\n" in ran.output
         assert "12 of 12 recordings were not analysed" in ran.output
         assert replay(ran.recording("test_it.py-test_bad-11"), stdout=2, stderr=2).divergence is None
 
@@ -430,7 +430,7 @@ class TestLimits:
         examining.close()
 
         reasons = {(ran.meta(each.name)["is_examined"], ran.meta(each.name)["verification"]) for each in folders}
-        assert reasons == {(True, "the analyses of this run were limited to 0 s")}
+        assert reasons == {(True, "the time limit of 0 s for all analyses of this run was reached")}
 
     def test_it_waits_for_others_until_the_tests_are_over(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE, "-k", "bad[3] or bad[4]", wait="0")

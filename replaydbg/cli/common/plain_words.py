@@ -1,8 +1,8 @@
-"""Parse the usual command lines without argparse, which takes 5 ms to import and to set up, before every program.
+"""Parse common command lines without argparse, whose import and set-up take 5 ms before every program.
 
-A command declares its options once, on whichever parser it gets. This one knows options that are spelled out, each
-followed by its value, and gives up at anything else: abbreviations, joined words, `--help`, and every mistake are left
-to argparse, so that there is one place for the messages.
+A command declares its options once, on whichever parser it gets. This one accepts options that are spelled out, each
+followed by its value, and nothing else: abbreviations, joined values (`--limit=3`), `--help` and every mistake are left
+to argparse, so that all messages come from one place.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PlainParser:
             self._positional.append(declared)
 
     def parse(self, words: list[str], *, has_program: bool) -> SimpleNamespace | None:
-        """Return the values of the declared arguments; None if the words are not that simple.
+        """Return the values of the declared arguments; None if argparse must parse the words.
 
         With `has_program` the words end in a program with its own arguments, which become `program`.
         """
@@ -77,7 +77,7 @@ _ACTIONS = ("store", "store_true", "append")
 
 
 def _take(declared: _Declared, word: str, rest: Any, found: SimpleNamespace) -> bool:
-    """Store the value of an argument; return whether it is a plain one."""
+    """Store the value of an argument; return False if argparse must parse it."""
     if declared.is_flag:
         setattr(found, declared.name, True)
         return True

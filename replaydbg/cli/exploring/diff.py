@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--writes-within",
         metavar="SECONDS",
-        help=f"search for them for at most so long (default: {WITHIN:g})",
+        help=f"time limit of that search (default: {WITHIN:g})",
     )
     add_shape(parser)
     add_quiet(parser)

@@ -37,7 +37,7 @@ MOST_LOOKED_AT = 200
 """The most passages of lines that may have written which are checked, some 4 ms each."""
 
 MOST_AT_ONCE = 3
-"""The most passages that are all looked at, without selecting first those that may store to the place."""
+"""Up to so many passages are all examined; of more, those that may store to the place are selected first."""
 
 MOST_NAMED = 3
 
@@ -58,7 +58,7 @@ class EqualWrites:
     def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch, *, only_certain: bool = False) -> None:
         """Find the lines. `watch` is the watch that shows changes of the value.
 
-        `only_certain`: leave out lines of which it is never certain that they wrote; the note does not name them then.
+        `only_certain`: ignore lines that can never be known to have written the value; the note does not name them.
         """
         self._view = view
         self._place = place
@@ -86,7 +86,7 @@ class EqualWrites:
 
     @property
     def stored_place(self) -> StoredPlace | None:
-        """The place in an object, if it is one."""
+        """The place, if it is in an object."""
         key = self._store_place().key
         if self._last is None or not self._owner[0] or key is None or not self._lines:
             return None
@@ -94,7 +94,7 @@ class EqualWrites:
         return StoredPlace(self._owner, key, lines)
 
     def select_by(self, passages: StorePassages, number: int) -> None:
-        """Use a search that several places share, in which this one has that number."""
+        """Use a search that several places share; `number` is the number of this place in it."""
         self._selection = passages, number
 
     @property
@@ -197,14 +197,14 @@ class EqualWrites:
         yield from reversed(found)
 
     def _selected(self, first: int, last: int) -> list[SelectedPassage] | None:
-        # Before the change the object may not have existed yet.
+        # Before the change, the object may not have existed.
         if self._selection is None or first < self._seen - 1:
             return None
         passages, number = self._selection
         return passages.between(number, first, last)
 
     def _each_at(self, selected: list[SelectedPassage]) -> Iterator[Passage]:
-        """Yield the passages at these lines, the latest first, as many as may be looked at."""
+        """Yield the passages at these lines, the latest first, up to the limit of examined passages."""
         for each in reversed(selected):
             line = self._lines.get((each.file, each.line))
             if line is None or (line.is_never_sure and str(line) in self._unsure):

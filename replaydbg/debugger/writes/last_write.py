@@ -59,8 +59,8 @@ def brief_write(
 ) -> LastWrite:
     """Return which line wrote a value last, as `why` does, without the values before and after it.
 
-    `watch` is the watch for the place here, and `first` what is watched first for it; `and_rewrites`: also a write of
-    an equal value.
+    `watch` is the watch for the place here, and `first` what is watched first for it; `and_rewrites`: also find writes
+    of an equal value.
     """
     change = _change_of(view, place, watch, first, scans, and_rewrites=and_rewrites, is_brief=True)
     later = EqualWrite(None, "")
@@ -90,7 +90,7 @@ def first_watch(view: ReplayView, place: PlaceExpression, watch: Watch) -> Watch
 
 
 class Scans(Protocol):
-    """What runs over the stretches before here, backward, while a value is watched."""
+    """Runs over the stretches before here, backwards, while a value is watched."""
 
     def back(
         self, place: PlaceExpression, watch: Watch, *, and_rewrites: bool
@@ -98,7 +98,7 @@ class Scans(Protocol):
         """Return the results by stretch, the latest first, and the search for equal writes, if one is wanted."""
 
     def lies(self, watch: Watch) -> tuple[int, int]:
-        """Return where the watched object is here: see `scan.whereabouts`."""
+        """Return the addresses of the watched object here: see `scan.whereabouts`."""
 
 
 class OwnScans:

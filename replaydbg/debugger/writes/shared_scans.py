@@ -23,7 +23,7 @@ class Wanted:
     watch: Watch
     """What is watched first for it: see `last_write.first_watch`."""
     rewrites: EqualWrites | None
-    """The search for writes of an equal value; None: it is not wanted."""
+    """The search for writes of an equal value; None: there is none."""
 
 
 def fits(group: Sequence[Wanted], another: Wanted) -> bool:
@@ -49,7 +49,7 @@ class SharedScans:
         self._scans = view.travel.scans_back(here, self._order)
 
     def close(self) -> None:
-        """End what runs."""
+        """Stop the scans."""
         self._scans.close()
 
     def is_settled(self, watch: Watch) -> bool:
@@ -73,7 +73,7 @@ class SharedScans:
             where = replace(scanned.where, changes=changes[each.watch], passages=passages)
             begins, ends = scanned.begins[number], scanned.ends[number]
             known.append(Scanned(where, (each.watch,), (begins,), (ends,)))
-            # Nothing further is asked for once it has changed, or lies elsewhere on the other side of a checkpoint.
+            # It needs no further stretch once it has changed, or has another address on the other side of a checkpoint.
             if where.changes.count or ends != self._lies[each.watch]:
                 self._pending.pop(each.watch, None)
             lies[each.watch] = begins
@@ -105,7 +105,7 @@ class SharedScans:
         return RunOrder(watch=Watches(pending) if pending else None, breaks=self._breaks)
 
     def _select(self, here: int) -> None:
-        """Let one run over a stretch select the lines that may store to any of the places."""
+        """Share one run over each stretch that selects the passages which may store to any of the places."""
         places: list[StoredPlace] = []
         selected: list[EqualWrites] = []
         for each in self._group:

@@ -1,7 +1,7 @@
 """Passages of lines that may store to a place, found by one run over a stretch of the program.
 
-The stores are evaluated in the process that passes the lines, which takes microseconds a passage. They only select:
-each selected passage is then examined in a copy.
+The stores are evaluated in the process that passes the lines, which takes microseconds per passage. They only
+select: each selected passage is then examined in a copy.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ AT_ONCE = 2_000
 """Passages after which a process reports what it has found."""
 
 LONGEST = 10.0
-"""Seconds that a process may take from one report to the next; then it may hang in an expression."""
+"""Maximum seconds from one report of a process to the next; after that it may be stuck in an expression."""
 
 MOST_REFUSED = 200
-"""Refused passages in a stretch; each is examined in a copy."""
+"""Maximum number of refused passages in a stretch; each is examined in a copy."""
 
 MOST_FOUND = 20_000
-"""Passages in a stretch that may store. With more, the latest one is likely to be the one that is wanted."""
+"""Maximum number of passages in a stretch that may store. Of more, the latest one is probably the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class StorePassages:
     """The passages that may store to one of several places. Each part of the run is run once for all of them."""
 
     def __init__(self, view: ReplayView, places: Sequence[StoredPlace], bounds: Sequence[int] = ()) -> None:
-        """`bounds`: counts of lines between which parts are run as a whole; empty: only what is asked for is run."""
+        """`bounds`: line counts between which parts are run as a whole; empty: only what is requested is run."""
         self._view = view
         self._bounds = sorted(bounds)
         self._breaks, self._query = _order(places)
         self._known: dict[tuple[int, int], dict[int, list[SelectedPassage]] | None] = {}
 
     def between(self, place: int, first: int, last: int) -> list[SelectedPassage] | None:
-        """Return the passages after the line `first` and not after `last`, in order; None: that cannot be found so.
+        """Return the passages after the line `first`, up to `last`, in order; None: this search cannot find them.
 
         `place` is the number of the place. Raises Cancelled.
         """

@@ -25,7 +25,7 @@ class StoringLine:
 
     @property
     def is_never_sure(self) -> bool:
-        """Whether it is never known that a passage has stored to the place."""
+        """Whether no passage of the line can be known to have stored to the place."""
         return not any(each.is_sure and each.container != "" and each.key != "" for each in self.stores)
 
     def __str__(self) -> str:

@@ -22,7 +22,7 @@ def judge_lines_by(function: Callable[[], int]) -> None:
     """Call a function before each line from here on; it returns 0 to 2: good, bad, undecided."""
 
 def skip_passages(rules: list[tuple[tuple[str, ...], tuple[int, ...]] | None]) -> None:
-    """By break: where each of these names means an object, and none of them one at these addresses, do not ask."""
+    """Skip a break's passages where all its names have values, none at its addresses; a rule for each break."""
 
 def answer_passages_by(function: Callable[[int], bytes | None]) -> None:
     """Call a function where a breakpoint is met, with its number, from 1; what it returns is kept for the debugger."""

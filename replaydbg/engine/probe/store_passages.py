@@ -1,6 +1,6 @@
-"""Which passages of lines may store to one of several places, found in the process that passes the lines.
+"""Find passages of lines that may store to one of several places, in the process that passes the lines.
 
-The expressions have guards, as those of `passages` have: what is refused, the debugger asks a copy.
+The expressions are guarded, like those of `passages`; the debugger examines refused passages in a copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def storing(query: queries.FindStores) -> bytes:
-    """Make the function that the core calls where a breakpoint is met."""
+    """Make the function that the core calls at each hit of a breakpoint."""
     asked = [passage_of(query.places, stores) for stores in query.asked]
     skip_passages([skipped(query.places, stores) for stores in query.asked])
     answer_passages_by(lambda number: asked[number - 1]())
@@ -29,7 +29,7 @@ def storing(query: queries.FindStores) -> bytes:
 
 
 def skipped(places: Any, stores: Any) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
-    """Return names and addresses: if the names mean other objects, there is no store. None: that does not decide it."""
+    """Return names and addresses: if the names mean other objects, there is no store. None: names do not decide it."""
     names = {container: None for _, container, _ in stores}
     if not all(name.isidentifier() for name in names):
         return None
@@ -37,7 +37,7 @@ def skipped(places: Any, stores: Any) -> tuple[tuple[str, ...], tuple[int, ...]]
 
 
 def passage_of(places: Any, stores: Any) -> Callable[[], bytes | None]:
-    """Return a function that answers at one passage: the numbers of the places; None: there is no store to any."""
+    """Return a function that returns the numbers of the places to which a passage may store; None: there is none."""
     unknown = {number for number, container, _ in stores if not container}
     by_container: dict[str, list[tuple[int, str | None]]] = {}
     for number, container, key in stores:
@@ -67,7 +67,7 @@ def passage_of(places: Any, stores: Any) -> Callable[[], bytes | None]:
 
 
 def met(codes: dict[str, CodeType], names: dict[str, Any], places: Any, container: str, targets: Any) -> set[int]:
-    """Return those places to which stores into this container may store. Raises Refused."""
+    """Return the numbers of the places to which the stores into this container may store. Raises Refused."""
     try:
         owner = run(codes[container], names)
     except Refused:

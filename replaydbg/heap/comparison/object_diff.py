@@ -23,7 +23,7 @@ DEEPEST = 8
 """Depth of nested tuples that are compared; deeper ones are the same only if they are one object."""
 
 STRETCH = 1024
-"""Items of two sequences that are compared at once."""
+"""Number of items of two sequences that are compared at once."""
 
 IMMUTABLE = ("builtins.tuple", "builtins.frozenset")
 """Immutable containers, whose identity never matters."""
@@ -185,7 +185,7 @@ class ObjectComparer:
         targets, others = self.before.target, self.after.target
         most = min(len(old), len(new))
         begin = 0
-        # Most of a long one is the same: whole stretches are compared first.
+        # Most items of a long sequence are the same, so whole stretches are compared first.
         while begin + STRETCH <= most and (
             array("I", map(same, targets[old.start + begin : old.start + begin + STRETCH]))
             == others[new.start + begin : new.start + begin + STRETCH]

@@ -261,7 +261,7 @@ class Holding:
     def _counted_items(self, node: int) -> int:
         snapshot = self.snapshot
         labels = snapshot.label[snapshot.first_edge[node] : snapshot.first_edge[node + 1]]
-        # A container may have a million: counting bytes is thirty times as fast as looking at each label.
+        # There may be a million items: counting bytes is thirty times as fast as reading each label.
         kinds = lowest_bytes(labels).translate(_KINDS)
         listed = kinds.count(INDEX) + kinds.count(VALUE)
         if PLAIN in kinds:

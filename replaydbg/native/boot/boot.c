@@ -406,8 +406,7 @@ typedef struct {
     CollectorStart collector;
 } Start;
 
-/* Three counts, and since they are those of a plain run the number of long-lived objects; older recordings have no
- * number, or nothing. */
+/* Three counts and the number of long-lived objects; older recordings have only the counts, or nothing. */
 static CollectorStart
 read_collector(PyObject *given)
 {

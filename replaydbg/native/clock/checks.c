@@ -1,19 +1,19 @@
-/* Calls and jumps counted on 3.11 without a trace function. While one is set, the interpreter runs each instruction in
- * its general form, and the program takes twice as long.
+/* Count calls and jumps on 3.11 without a trace function. While one is set, the interpreter runs each instruction in its
+ * general form, and the program takes twice as long.
  *
- * At the beginning of each function and at each jump backwards the evaluation loop looks at one number (the "eval
- * breaker"), and only if it is set at what there may be to do: signals, calls that C code has asked for
- * (Py_AddPendingCall), exceptions from other threads. So two notes are left for ever: one that keeps the number set, and
- * one that says that there are calls. The main thread alone makes them, so make_pending_calls() asks for the running
- * thread first, by pthread_self(), which is ours (lanes/threads.c): that is how each check is heard of. The answer is a
- * thread that is not the main one, unless there are calls.
+ * At the beginning of each function and at each jump backwards the evaluation loop reads one number (the "eval
+ * breaker"). Only if it is set, the loop looks for work: signals, calls that C code has requested (Py_AddPendingCall),
+ * exceptions from other threads. So two flags stay set (the notes below): one that keeps the number set, and one that
+ * there are calls. Only the main thread makes them, so make_pending_calls() first asks for the running thread by
+ * pthread_self(), which is ours (lanes/threads.c). So we see each check. We return a thread that is not the main one,
+ * unless there are calls.
  *
- * Many ask for the running thread. The one that means a check is known by an address among those to which it returns,
- * in make_pending_calls(), or wherever a build has that inlined. It is learnt from some lines of ours whose checks are
- * known: the first address that calls for other reasons do not have.
+ * There are many calls of pthread_self(). One that means a check is recognised by a return address on the stack, in
+ * make_pending_calls(), or wherever a build has inlined that function. The address is learnt from some lines of ours
+ * whose checks are known: the first address that calls for other reasons do not have.
  *
- * The loop also checks after some calls of C functions; after which ones depends on the form that an instruction has at
- * the moment. Only those checks count that come in each run, however it is traced: where a function begins, or where an
+ * The loop also checks after some calls of C functions; after which ones depends on the current form of an instruction.
+ * So only the checks that come in each run count, however it is traced: where a function begins, and where an
  * instruction has jumped backwards. */
 #include "base/core.h"
 #include "clock/inside.h"
@@ -32,9 +32,9 @@ typedef struct {
     uintptr_t at[MOST];
     int count;
 } Addresses;
-static Addresses others; /* to which calls return that mean no check */
+static Addresses others; /* return addresses of calls that mean no check */
 static int heard;
-static bool calls_are_made;            /* that C code has asked for */
+static bool calls_are_made;            /* those that C code has requested */
 static _PyInterpreterFrame *announced; /* the trace function knows that it begins: its check comes now */
 
 /* ---- the notes ---- */
@@ -48,7 +48,7 @@ leave_notes(void)
     _Py_atomic_store_relaxed(&state->eval_breaker, 1);
 }
 
-/* Calls that nobody has begun to make. */
+/* Whether there are calls that nobody has begun to make. */
 static inline bool
 has_calls(void)
 {
@@ -56,7 +56,7 @@ has_calls(void)
     return pending->first != pending->last && !calls_are_made;
 }
 
-/* The number becomes what it would be without us. */
+/* Set the number to what it would be without us. */
 static void
 take_notes(void)
 {
@@ -69,10 +69,10 @@ take_notes(void)
                                                        state->pending.async_exc);
 }
 
-/* ---- calls that C code has asked for ---- */
+/* ---- calls that C code has requested ---- */
 
-/* The first and the last of them are ours: the interpreter takes the notes away before it makes them, and they may run
- * program code, whose checks count, too. */
+/* The first and the last call in the queue are ours: the interpreter clears the flags before it makes the calls, and
+ * these may run program code, whose checks count, too. */
 static int
 calls_begin(void *unused)
 {
@@ -88,7 +88,7 @@ calls_end(void *unused)
     return 0;
 }
 
-/* If there is no room in the queue for ours, the next crossing leaves the notes. */
+/* If there is no room in the queue for ours, the next crossing sets the flags. */
 static void
 enclose_calls(void)
 {
@@ -106,7 +106,7 @@ enclose_calls(void)
     PyThread_release_lock(pending->lock);
 }
 
-/* ---- who asks ---- */
+/* ---- learn the caller ---- */
 
 static _Unwind_Reason_Code
 note_address(struct _Unwind_Context *context, void *to)
@@ -133,7 +133,7 @@ learn_caller(void *const *frame)
     Addresses here = {0};
     int i = 0, at = 1;
     _Unwind_Backtrace(note_address, &here);
-    while (i < here.count && here.at[i] != code_address(frame[1])) /* those are ours */
+    while (i < here.count && here.at[i] != code_address(frame[1])) /* the frames of the core */
         i++;
     while (i < here.count && is_among(here.at[i], &others))
         i++;
@@ -150,23 +150,23 @@ checks_learn(void *const *frame)
 {
     if (knowledge == LEARNING_OTHERS) {
         _Unwind_Backtrace(note_address, &others);
-        others.count = (others.count + DEPTH - 1) / DEPTH * DEPTH; /* the next one begins its own row */
+        others.count = (others.count + DEPTH - 1) / DEPTH * DEPTH; /* the next call begins its own row */
     }
     else if (knowledge == LEARNING_CALLER)
         learn_caller(frame);
     return true;
 }
 
-/* The thread is asked for by whoever wants to know, for signals, and where the interpreter takes its lock. */
+/* pthread_self() is also called for the thread's identity, for signals, and where the interpreter takes its lock. */
 static void
 ask_for_other_reasons(void)
 {
     PyThread_get_thread_ident();
-    PyErr_CheckSignals(); /* none is handled, in no thread */
+    PyErr_CheckSignals(); /* handles none: the answer is no thread */
     PyEval_RestoreThread(PyEval_SaveThread());
 }
 
-/* The program's own trace function does not hear of it. */
+/* The program's own trace function is not called for these lines. */
 static void
 run_known_lines(PyObject *code, PyObject *globals)
 {
@@ -234,8 +234,8 @@ begins(const _PyInterpreterFrame *frame)
     return opcode == RESUME || opcode == RESUME_QUICK;
 }
 
-/* A function that is traced begins with a check, before the trace function is called, and the interpreter repeats that
- * until there is nothing to do. Then the trace function is called, and the check comes that is made without it, too. */
+/* A traced function begins with a check before the trace function is called, which the interpreter repeats until there
+ * is nothing to do. Then it calls the trace function, and makes the check that an untraced function has as well. */
 static bool
 is_repeated(PyThreadState *ts, _PyInterpreterFrame *frame)
 {
@@ -245,7 +245,7 @@ is_repeated(PyThreadState *ts, _PyInterpreterFrame *frame)
     return true;
 }
 
-/* What runs within a trace function is not traced. */
+/* Code that runs in a trace function is not traced. */
 bool
 checks_are_repeated(void)
 {
@@ -262,7 +262,7 @@ checks_announced(_PyInterpreterFrame *frame)
         leave_notes();
 }
 
-/* What a trace function does is not counted, as nobody would hear of it if there were a trace function of ours. */
+/* Code that runs in a trace function is not counted: a trace function of ours would not see it, either. */
 static void
 check(void)
 {

@@ -4,7 +4,7 @@
  *   stepclock.c    the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
  *   ticks.c        the count behind the slices of lanes
- *   checks.c       how it hears of calls and jumps on 3.11
+ *   checks.c       counts calls and jumps on 3.11
  *   trace.c        every tick and event of a run written down, for the comparison of two runs
  */
 #ifndef REPLAYDBG_CLOCK_H
@@ -109,7 +109,7 @@ uint64_t ticks_since(void);       /* then */
 void ticks_crossing(void);        /* the crossing that is due */
 void ticks_forked(void);          /* in the child */
 extern bool ticks_are_counted, ticks_crossing_is_due;
-extern bool ticks_by_checks;     /* 3.11: calls and jumps are heard of by checks.c, not by a trace function */
+extern bool ticks_by_checks;     /* 3.11: checks.c counts calls and jumps, not a trace function */
 extern bool ticks_slice_is_over; /* another thread may say so: then the slice is used up at the next tick; atomic */
 void ticks_load(uint64_t slice, int fd); /* only in tests: what is reported, and where */
 void ticks_begin(void);
@@ -119,20 +119,20 @@ extern bool ticks_are_reported; /* only in tests */
 
 /* checks.c */
 extern bool checks_are_heard;
-bool checks_are_repeated(void); /* that at which the interpreter is, until there is nothing to do */
-void checks_go_on(void);        /* what makes them heard may have been taken away: it is there again, if they are */
+bool checks_are_repeated(void); /* whether the current check is made again until there is nothing to do */
+void checks_go_on(void);        /* sets the flags again that make checks happen, if checks are counted */
 #if PY_VERSION_HEX < 0x030C0000
-/* frame: of a function in the place of pthread_self() */
+/* `frame` is that of our pthread_self() */
 typedef struct {
-    int at;           /* the index of a word in it, */
-    uint64_t address; /* which is this if the interpreter makes a check */
+    int at;           /* the index of a word on the stack from `frame` */
+    uint64_t address; /* the value of that word if the interpreter makes a check */
 } CheckCaller;
 extern CheckCaller checks_caller;
 
 static inline uint64_t
 code_address(const void *word)
 {
-    return (uintptr_t)word & 0xffffffffffffull; /* above it aarch64 may have a signature */
+    return (uintptr_t)word & 0xffffffffffffull; /* aarch64 may have a signature in the higher bits */
 }
 
 static inline bool
@@ -141,8 +141,8 @@ check_asks(void *const *frame)
     return code_address(frame[checks_caller.at]) == checks_caller.address;
 }
 
-bool checks_learn(void *const *frame); /* while it is not known who asks; true: the answer is no thread */
-bool checks_met(void);                 /* a check is made; the same */
+bool checks_learn(void *const *frame); /* while the address is unknown; true: pthread_self() returns no thread */
+bool checks_met(void);                 /* at a check; true: the same */
 #endif
 
 /* trace.c */

@@ -21,11 +21,11 @@ void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
 void stepclock_start(_PyInterpreterFrame *frame);
 bool stepclock_wants_starts(void);
 
-/* listen.c, 3.11: the thread is traced by the program; ours is called as well */
+/* listen.c, 3.11: the program traces the thread; call our trace function as well */
 void listen_when_traced(PyThreadState *ts);
 
 /* checks.c */
-int checks_hear(bool on); /* -1: this build of the interpreter makes no checks that can be heard */
+int checks_hear(bool on); /* -1: the checks of this build of the interpreter cannot be seen */
 /* 3.11: the trace function is called for the beginning of a function; NULL: for anything else */
 void checks_announced(_PyInterpreterFrame *frame);
 

@@ -687,7 +687,7 @@ hear_of_exception(_PyInterpreterFrame *frame, int what, PyObject *arg)
         activation_pass(frame); /* perhaps one is thrown into it; otherwise its next line comes before any */
 }
 
-/* The program traces no longer, and nobody else wants to hear of it. */
+/* If the program no longer traces, and the core does not need it, remove our trace function. */
 static void
 stop_when_untraced(PyThreadState *ts)
 {
@@ -737,7 +737,7 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
     }
     int rc = program_function(object, f, what, arg);
     adopt(core.tstate); /* it may have set another one, or have failed: then the interpreter took it away */
-    checks_announced(what == PyTrace_CALL && rc == 0 ? frame : NULL); /* it may have called others */
+    checks_announced(what == PyTrace_CALL && rc == 0 ? frame : NULL); /* it may have run other functions */
     return rc;
 }
 
@@ -796,7 +796,7 @@ listen_switch(void **leaves, void **comes)
     program_function = (Py_tracefunc)*comes;
 }
 
-/* A function that the program traces is announced to its trace function, and checks must know when. */
+/* Checks must know when the trace function of the program is called for the beginning of a function. */
 void
 listen_when_traced(PyThreadState *ts)
 {

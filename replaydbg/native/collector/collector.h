@@ -14,7 +14,7 @@
  * What survives a collection counts as well, for the next full one. So the program's generations hold the program's
  * objects alone: what is made in a crossing is linked into a list of its own, which no collection sees, and joins the
  * youngest generation when the crossing ends. Program code that runs before that (an upcall, another lane) and collects
- * finds the same objects in both modes, although only while recording is there a C function in the middle of its work.
+ * finds the same objects in both modes, although only the recorded program has a C function in the middle of its work.
  *
  * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing
  * makes the former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not
@@ -89,7 +89,7 @@ typedef struct {
     PyGC_Head made; /* what was tracked since the tool began; empty while the program runs */
 } Collector;
 
-/* With what the program begins. */
+/* The collector's numbers when the program begins. */
 typedef struct {
     int counts[NUM_GENERATIONS];
     Py_ssize_t long_lived; /* how many objects survived the last full collection; -1: those that are alive then */
@@ -169,7 +169,7 @@ collector_pause(bool makes_nothing)
     }
 }
 
-/* The program's objects are made where they belong again, behind them what the tool has made. */
+/* The program's objects go to the youngest generation again, and what the tool has made is added at its end. */
 static inline void
 collector_join(struct _gc_runtime_state *gc)
 {

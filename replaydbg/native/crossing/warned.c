@@ -88,7 +88,7 @@ hide_second(PyObject *category, PyObject *text)
     PyObject *key = number ? PyTuple_Pack(3, text, category, number) : NULL;
     warned_crossed();
     if (key)
-        PyObject_GC_UnTrack(key); /* else the collector would track the registry as well from now on */
+        PyObject_GC_UnTrack(key); /* or the collector would track the registry as well from now on */
     if (registry && key && PyDict_CheckExact(registry) && PyDict_Contains(registry, key) == 0 &&
         PyDict_SetItem(registry, key, Py_True) == 0) {
         shown.registry = Py_NewRef(registry);

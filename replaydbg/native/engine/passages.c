@@ -11,7 +11,7 @@
 #define MOST_FOUND (4u << 20)
 
 static PyObject *asked; /* by number of the breakpoint, from 1: None, or an answer as bytes */
-static PyObject *skips; /* by number, from 0: where it need not be asked, see skip_passages() */
+static PyObject *skips; /* by number of the breakpoint, from 0: see skip_passages() */
 static struct {
     Buf buf; /* what was found: apart, since the program's own memory is to stay as it is */
     uint64_t used, most;
@@ -91,7 +91,7 @@ refuse_program(PyThreadState *ts, _PyInterpreterFrame *frame, int throwflag)
     return _PyEval_EvalFrameDefault(ts, frame, throwflag);
 }
 
-/* Borrowed; NULL: it has no such variable, or not now. */
+/* A borrowed reference; NULL: the frame has no such variable, or the variable has no value. */
 static PyObject *
 local_named(_PyInterpreterFrame *frame, PyObject *name)
 {
@@ -107,9 +107,8 @@ local_named(_PyInterpreterFrame *frame, PyObject *name)
                                                                   : NULL;
 }
 
-/* skip_passages(rules): for each breakpoint None, or names and addresses of objects: where each of the names means an
- * object, and none of them one of these, the answer is None. That is known without Python, which would take thirty times
- * as long. */
+/* skip_passages(rules): for each breakpoint None, or names and addresses of objects. If all names have values, and none
+ * of these is at one of the addresses, the answer is None. Finding this in Python would take thirty times as long. */
 PyObject *
 passages_skip(PyObject *self, PyObject *rules)
 {

@@ -49,8 +49,7 @@ typedef struct {
     uint64_t changes, first_seen, first_written, last_seen, last_written, born;
 } Watched;
 
-/* Usually one; several values of which the last writes are looked for are watched in one run. `watch` is the one that
- * is being looked at. */
+/* Usually one; a search for the last writes of several values watches them all in one run. `watch` is the current one. */
 static Watched watched[MOST_WATCHED], *watch = watched;
 static int watched_count;
 
@@ -518,7 +517,7 @@ read_place(const uint8_t *p, const uint8_t *end)
     return ok;
 }
 
-/* The one that is to be looked at; false: it cannot be read. */
+/* Begin to watch the current one; false: its order cannot be read. */
 static bool
 begin(int kind, const uint8_t *p, const uint8_t *end)
 {

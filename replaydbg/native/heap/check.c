@@ -70,7 +70,7 @@ heap_check(const char *path)
     set_diverting(true);
     /* or it would take what they ask the outside for a part of the crossing at which this copy was made */
     core.depth = 0;
-    collector_join(&core.tstate->interp->gc); /* gc.get_objects() finds what that crossing has made */
+    collector_join(&core.tstate->interp->gc); /* so that gc.get_objects() finds what the crossing has made */
     ticks_slice(UINT64_MAX);
     PyErr_Clear();
     compat_room_make(core.tstate);

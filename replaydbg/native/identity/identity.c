@@ -166,8 +166,9 @@ forget(uintptr_t block)
 
 /* ---- memory that is freed ---- */
 
-/* Objects that are watched, or what lay there before them. Where the memory of one begins depends on its type, which need
- * not be there yet. Each free asks for them, so bits by address come first: a block has one of three addresses. */
+/* Objects that are watched, or earlier objects at their addresses. Where the memory of an object begins depends on its
+ * type, which need not exist yet. Each free looks them up, so bits by address come first: a block has one of three
+ * addresses. */
 #define MOST_BEFORE (sizeof(PyGC_Head) + 2 * sizeof(PyObject *))
 #define WATCHED_BITS 8192u
 

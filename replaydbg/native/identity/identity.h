@@ -16,10 +16,10 @@ int identity_install(bool real_ids);                /* at depth 0, before the pr
 void identity_share(void);                          /* from now on several interpreters may ask at once */
 uint64_t identity_serials(void);                    /* the next one */
 void identity_reach(uint64_t serial);               /* the next one is that, if it was less */
-#define MOST_WATCHED 256                            /* objects, by number from 0 */
+#define MOST_WATCHED 256                            /* watched objects, numbered from 0 */
 void identity_watch_none(void);                     /* forgets them */
-void identity_watch_end(int number, const void *o); /* from now on it is seen when what lies there dies */
-bool identity_has_ended(int number);                /* whether it has since it was asked last */
+void identity_watch_end(int number, const void *o); /* notice from now on when the object there dies */
+bool identity_has_ended(int number);                /* whether it has died since the last call */
 
 /* addresses.c */
 /* what stands for this function of the interpreter's, found by name; NULL: itself */

@@ -18,7 +18,7 @@
 #define FIRST_SIZE (1u << 20)
 #define LONG_DISTANCE 50000000u /* ns: what is computed without an event for as long is noted */
 #define COARSE 4000000u         /* ns between two advances of the coarse clock, at 250 Hz */
-#define MOST_GROWTH (16u << 20) /* allocated in a ms; it is also how much of the log a program holds in memory */
+#define MOST_GROWTH (16u << 20) /* allocated in a ms; also how much of the log a program keeps in memory */
 
 Log event_log, world_log;
 static int followed_fd = -1;
@@ -42,7 +42,7 @@ header_of(Log *log)
 }
 
 /* Unmap the pages before `p`: they are not used again, but would count as memory of this process, which would grow with
- * its events. The bytes stay in the file, and come back if they are read after all. */
+ * its events. The bytes stay in the file, and are mapped again if they are read after all. */
 static void
 release_before(Log *log, const uint8_t *p)
 {

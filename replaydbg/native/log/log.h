@@ -12,7 +12,7 @@ typedef struct {
     uint8_t *base;            /* start of the mapping */
     uint8_t *wp, *limit;      /* record: where the next byte goes; end of what is allocated */
     const uint8_t *rp, *rend; /* replay: next byte to read; end of the log */
-    size_t released;          /* bytes at the start whose pages were unmapped once */
+    size_t released;          /* bytes at the start whose pages have been unmapped */
     char *path;
     uint64_t max_size; /* bytes; 0: no limit */
     bool failed;
@@ -29,7 +29,7 @@ extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
 int log_open(Log *log, int fd); /* for replay; maps it, closes fd */
 const uint8_t *log_first_record(const Log *log);
-#define MOST_READ ((ptrdiff_t)16 << 20) /* bytes of what was read that a replay holds in memory */
+#define MOST_READ ((ptrdiff_t)16 << 20) /* bytes already read that a replay keeps in memory */
 void log_release_read(void);            /* replay: unmaps what was read */
 /* replay: waits until the next event is there, or there will be none */
 void log_follow(void);

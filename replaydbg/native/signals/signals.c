@@ -318,8 +318,8 @@ watch(PyObject *self, PyObject *args)
     result = Py_NewRef(Py_None);
     while (result && expected.pending) { /* several may have come at once */
         if (core.depth > 0 || (!place_is_here(&expected.place) && !looked_long_enough())) {
-            /* With one pending for ever the program would go no further: it is so again when the trace function has been
-             * called. */
+            /* With a signal pending all the time the interpreter would repeat the check for ever. The trace function
+             * makes it pending again. */
             signals_wait = checks_are_repeated();
             if (signals_wait)
                 break;

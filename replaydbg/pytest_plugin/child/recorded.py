@@ -287,9 +287,9 @@ class Recorded:
 
 
 class FailureReports:
-    """Hooks around the innermost step of a report: making it, for which pytest reads sources that it keeps in memory.
+    """Hooks around the innermost step of a report: pytest makes it, reads sources for it, and keeps them in memory.
 
-    What it reads depends on earlier tests, also on those that passed. So it is left out where tests are left out.
+    Which ones it reads depends on earlier tests, even passed ones. So recordings without these leave the step out.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -297,7 +297,7 @@ class FailureReports:
         self._is_making = False
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.TestReport | None:
-        """Ask whether it is left out: only a replay of a smaller recording says so."""
+        """Leave the report out if the recording says so: only recordings that were made smaller do."""
         if call.excinfo is None or call.when == "collect" or isinstance(call.excinfo.value, pytest.skip.Exception):
             return None
         self._is_making = True
@@ -310,7 +310,7 @@ class FailureReports:
         )
 
     def end(self) -> None:
-        """Mark that it is made, if it was one of a failure."""
+        """Mark that the report is made, if it was the report of a failure."""
         if self._is_making:
             self._is_making = False
             self._parts.end_making()
@@ -324,7 +324,7 @@ class FailureReportsMade:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Mark it, if the question was asked."""
+        """Mark it, if `FailureReports` asked before."""
         try:
             return (yield)
         finally:

@@ -39,8 +39,8 @@ PLACE = "/"
 """The question reads the root directory's extended attributes: it is cheap, and the answer is a list of texts."""
 
 _REPORT_PLACE = "/."
-"""The same for the question before the report of a failure is made. Another path: replays of edited code search for
-answers by the arguments.
+"""The same for the question before the report of a failure is made. Its path differs, because replays of edited code
+look up answers by the arguments.
 """
 
 _LONGEST = 40000
@@ -83,7 +83,7 @@ def mark(do: str, name: str, content: PhaseRaised | None = None) -> None:
 
 
 def mark_begin(begun: AttemptBegun) -> None:
-    """Mark that an attempt of a test begins. Written out, as below: `json.dumps` is slow for what each test has."""
+    """Mark that an attempt of a test begins. The JSON is written out, as below: `json.dumps` is slow."""
     _audit(
         "replaydbg.mark",
         f'{{"do": "begin", "name": "test", "node": {_text(begun.node)}, "slug": {_text(begun.slug)}, '
@@ -92,7 +92,7 @@ def mark_begin(begun: AttemptBegun) -> None:
 
 
 def mark_end(ended: AttemptEnded) -> None:
-    """Mark that it has ended."""
+    """Mark that the attempt has ended."""
     _audit(
         "replaydbg.mark",
         f'{{"do": "end", "keep": {"true" if ended.keep else "false"}, "outcome": {_text(ended.outcome)}, '
@@ -186,7 +186,7 @@ class Parts:
         item.session._setupstate.teardown_exact(item)
 
     def begin_making(self) -> bool:
-        """Mark that the report of a failure is made; return whether that is left out."""
+        """Mark that the report of a failure is about to be made; return whether to leave it out."""
         note(_REPORT_ASKED)
         try:
             return _ask(_REPORT_PLACE) == [REPORT_LEFT_OUT]
@@ -194,7 +194,7 @@ class Parts:
             return False  # a file system without such attributes
 
     def end_making(self) -> None:
-        """Mark that it is made, or left out."""
+        """Mark that the report is made, or left out."""
         note(_REPORT_MADE)
 
     def begin_reports(self) -> None:

@@ -29,7 +29,7 @@ _CLASSES = ("<class '", "<enum '", "<flag '")
 
 
 def main(bisects: str = "") -> None:
-    """Examine the recordings whose paths are the lines of standard input; print the results, an object in each line."""
+    """Examine the recordings whose paths are on standard input, one per line; print one JSON object per result."""
     os.nice(5)  # the tests may still be running
     paths = [Path(json.loads(line)) for line in sys.stdin]
     for number, found in examined(paths, bisects=bool(bisects)):

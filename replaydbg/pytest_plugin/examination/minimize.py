@@ -1,8 +1,8 @@
 """Make the recordings of a session's failing tests smaller: remove the tests that passed and that none of them needs.
 
 The records of those tests are removed from the log. Only a replay shows whether the others do the same without them.
-Each recording is a beginning of the session's log. So they are made smaller together: what is left of the longest one
-begins with what is left of the others, and one replay passes all of them.
+The log of each recording is a prefix of the session's log. So they are made smaller together: what is left of the
+shorter ones is a prefix of what is left of the longest one, and one replay passes all of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
 """Records that affect everything after them: a test with one is not left out, nor is any test before it."""
 
 _FAILED = ("failed", "interrupted")
-"""Outcomes of tests that stay: what pytest keeps in memory after it has reported one affects its report of the next."""
+"""Outcomes of tests that stay: what pytest keeps in memory after reporting a failure affects its next report."""
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class SmallerLog:
         self._log = spliced(whole.data, dict(changes))
 
     def part(self, kept: KeptFailure, *, until_failure: bool = False) -> SmallerPart | None:
-        """Return what is left of a recording; None: it did not fail where it is to end.
+        """Return what is left of a recording; None: it should end at a failure, but has none.
 
         With `until_failure` it ends at the test's failure, before pytest's report.
         """
@@ -195,7 +195,7 @@ class SmallerLog:
         return SmallerPart(length, events, self._number(kept.failed), left_out, length < kept.log, end)
 
     def _number(self, event: int) -> int:
-        """Return the number of an event without those that are gone."""
+        """Return the number of an event after the removal of others."""
         before = bisect_left(self._gone, (event, 0))
         if not before:
             return event

@@ -1,6 +1,6 @@
-"""Replay the recordings of a session's failing tests together: one replay passes all, since they begin one log.
+"""Replay the recordings of a session's failing tests together: one replay passes all, as all are prefixes of one log.
 
-First without the tests that passed, then, for those that differ so, with all tests.
+It is tried without the tests that passed; recordings that differ then are replayed once more with all tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from replaydbg.pytest_plugin.shared.results import Examination
 from replaydbg.replay.launcher import replay
 
 _MOST_TRIES = 3
-"""Number of logs without other tests that are replayed: each one leaves out a test that differed in the one before."""
+"""Maximum number of smaller logs that are replayed: each leaves out the test that differed in the one before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Collector(threading.Thread):
         self._cutter = LiveRecording(live, store, RunSources(live, store))
         self._bisects = bisects
         self._examiner: Examiner | None = None
-        """Made for the first failure: most sessions have none."""
+        """Made at the first failure: most sessions have none."""
         self._began = time.monotonic()
         self._read = 0
         self._marks: list[MomentEntry] = []

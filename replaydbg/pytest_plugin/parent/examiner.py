@@ -1,7 +1,7 @@
 """Examine kept recordings together, in a process of its own: a replay may take long, or crash.
 
-All recordings of a session are beginnings of one log. So they wait for each other, at best until the tests are over:
-then one replay is enough for all of them.
+The logs of all recordings of a session are prefixes of one log. So they wait for each other, if possible until the
+tests are over: then one replay is enough for all of them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Examination, Result, read_examined
 
 SECONDS = 60.0
-"""Time limit of all examinations of a run, in seconds: the replays, and the answers."""
+"""Time limit of all examinations of a run together, in seconds."""
 
 _WAITS = 30.0
-"""Seconds that a failure waits for others, at most, before the tests are over."""
+"""Maximum seconds for which the first failure waits for others while tests run."""
 _SHARE = 10
-"""While tests run, one examination begins after at least this many times as long as the ones before it took."""
+"""While tests run, failures wait at least this many times as long as the examinations so far took."""
 
 _CANCELLED = "its analysis took too long"
 _CRASHED = "the process ended before it was analysed"
@@ -49,7 +49,7 @@ class _Item:
         report_text.write_about(self.folder, self.result.with_examination(self.found))
 
     def end(self, reason: str) -> None:
-        """Report that no more results follow; `reason`: why there is none."""
+        """Report that no more results follow; `reason`: why there is none, if there is none."""
         if not self.found.known():
             self.found = Examination(verification=reason)
         report_text.write_about(self.folder, self.result.with_examination(replace(self.found, is_examined=True)))
@@ -86,7 +86,7 @@ class Examiner:
         return self._process is None
 
     def begin_last(self) -> None:
-        """Examine what waits now: the tests are over, and no other recording is expected."""
+        """Examine the waiting recordings now: the tests are over, and no other recording is expected."""
         with self._changed:
             self._are_tests_over = True
             self._changed.notify()
@@ -112,11 +112,11 @@ class Examiner:
     def _why_not(self) -> str:
         """Return why a recording was not examined."""
         if not self._is_closed:
-            return f"the analyses of this run were limited to {SECONDS:g} s"
+            return f"the time limit of {SECONDS:g} s for all analyses of this run was reached"
         return _CANCELLED if self._are_tests_over else _CRASHED
 
     def _next(self) -> list[_Item]:
-        """Wait for recordings that are to be examined now; there are none any more if it was closed."""
+        """Wait for recordings to examine, and return them; an empty list if the examiner was closed."""
         with self._changed:
             while not (self._is_closed or (self._waiting and self._left_to_wait() <= 0)):
                 self._changed.wait(self._left_to_wait() if self._waiting else None)
@@ -124,7 +124,7 @@ class Examiner:
             return found
 
     def _left_to_wait(self) -> float:
-        """Return for how many seconds those that wait should wait for others."""
+        """Return for how many more seconds the recordings should wait for others."""
         if self._are_tests_over:
             return 0.0
         return self._since + max(_WAITS, _SHARE * self._spent) - time.monotonic()

@@ -81,7 +81,7 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     if not is_first:
         return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
     if result.verified is None:
-        lines.append(f"to verify it: {replay_command(folder)}")
+        lines.append(f"verify it with: {replay_command(folder)}")
     lines += [written_text(each) for each in result.writes]
     if result.wrong is not None:
         lines += [*wrong_lines(result.wrong), bisect_command(folder)]
@@ -99,12 +99,12 @@ def unfinished(result: Result, seconds: float) -> Result:
 
 
 def unverified_text(number: int, total: int) -> str:
-    """Return the text about recordings that were not analysed in this run, and how to do that."""
+    """Return the text about recordings that were not analysed in this run, with the commands to do it later."""
     if not number:
         return ""
     return (
-        f"{number:,} of {total:,} recordings were not analysed: `replaydbg replay REC` verifies one, "
-        "`replaydbg debug REC` opens it at the failure (there `why NAME` finds the last write)"
+        f"{number:,} of {total:,} recordings were not analysed. Verify one with `replaydbg replay REC`, or open it at "
+        "the failure with `replaydbg debug REC`; there `why NAME` finds the last write."
     )
 
 

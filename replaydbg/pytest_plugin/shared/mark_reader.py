@@ -41,12 +41,12 @@ class ReportsEnded:
 
 
 class Making(Enum):
-    """The report of a failure: pytest's own work."""
+    """Stages of making pytest's own report of a failure."""
 
     ASKED = "report"
-    """It is asked whether it is left out; then it is made."""
+    """The plugin asks whether to leave it out; then it is made."""
     MADE = "reported"
-    """It is made."""
+    """It has been made, or left out."""
 
 
 Content = Progress | Making | AttemptBegun | PhaseRaised | AttemptEnded | TestAsked | Reports | ReportsEnded

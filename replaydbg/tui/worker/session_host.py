@@ -320,7 +320,7 @@ class SessionHost:
         return Reply(answer=answer)
 
     def _find_writers(self, answer: HeapAnswer) -> Generator[Message | None]:
-        """Find out where the listed changed values were written; after a restart known results are kept."""
+        """Find the writes of the listed changed values; after a restart known results are kept."""
         asked = [each.path for each in answer.rows if each.is_changed and each.path and each.mark != "-"]
         yield None
         with closing(self.memory.writers(self.view, [each for each in asked if each not in self._writers])) as found:
