@@ -40,7 +40,7 @@ static _PyInterpreterFrame *announced; /* the trace function knows that it begin
 /* ---- the notes ---- */
 
 static void
-leave_notes(void)
+set_flags(void)
 {
     struct _ceval_state *state = &_PyRuntime.interpreters.main->ceval;
     state->pending.async_exc = 1; /* the interpreter computes the number anew at times: this keeps it set */
@@ -58,7 +58,7 @@ has_calls(void)
 
 /* Set the number to what it would be without us. */
 static void
-take_notes(void)
+clear_flags(void)
 {
     struct _ceval_state *state = &_PyRuntime.interpreters.main->ceval;
     bool is_main = core.lane == 0, signals = _Py_atomic_load_relaxed(&_PyRuntime.ceval.signals_pending);
@@ -77,7 +77,7 @@ static int
 calls_begin(void *unused)
 {
     if (checks_are_heard)
-        leave_notes();
+        set_flags();
     return 0;
 }
 
@@ -171,12 +171,12 @@ static void
 run_known_lines(PyObject *code, PyObject *globals)
 {
     PyThreadState_EnterTracing(core.tstate);
-    leave_notes();
+    set_flags();
     knowledge = LEARNING_OTHERS;
     ask_for_other_reasons();
     knowledge = LEARNING_CALLER;
     Py_XDECREF(PyEval_EvalCode(code, globals, globals));
-    take_notes();
+    clear_flags();
     PyThreadState_LeaveTracing(core.tstate);
 }
 
@@ -259,7 +259,7 @@ checks_announced(_PyInterpreterFrame *frame)
 {
     announced = frame;
     if (frame && checks_are_heard)
-        leave_notes();
+        set_flags();
 }
 
 /* Code that runs in a trace function is not counted: a trace function of ours would not see it, either. */
@@ -271,7 +271,7 @@ check(void)
     if (frame == NULL || ts->tracing || (ts != core.tstate && !clock_hooks.adopt_thread()))
         return;
     if (is_repeated(ts, frame)) {
-        take_notes(); /* there is nothing to do: the next one counts */
+        clear_flags(); /* there is nothing to do: the next one counts */
         return;
     }
     if (!counts(frame))
@@ -299,7 +299,7 @@ checks_hear(bool on)
     if (on && knowledge != KNOWN && (knowledge == UNKNOWABLE || !learn()))
         return -1;
     checks_are_heard = on;
-    on ? leave_notes() : take_notes();
+    on ? set_flags() : clear_flags();
     return 0;
 }
 
@@ -307,7 +307,7 @@ void
 checks_go_on(void)
 {
     if (checks_are_heard)
-        leave_notes();
+        set_flags();
 }
 
 #else
