@@ -3,7 +3,7 @@
  *
  * At the beginning of each function and at each jump backwards the evaluation loop reads one number (the "eval
  * breaker"). Only if it is set, the loop looks for work: signals, calls that C code has requested (Py_AddPendingCall),
- * exceptions from other threads. So two flags stay set (the notes below): one that keeps the number set, and one that
+ * exceptions from other threads. So two flags stay set (set_flags()): one that keeps the number set, and one that
  * there are calls. Only the main thread makes them, so make_pending_calls() first asks for the running thread by
  * pthread_self(), which is ours (lanes/threads.c). So we see each check. We return a thread that is not the main one,
  * unless there are calls.
@@ -37,7 +37,7 @@ static int heard;
 static bool calls_are_made;            /* those that C code has requested */
 static _PyInterpreterFrame *announced; /* the trace function knows that it begins: its check comes now */
 
-/* ---- the notes ---- */
+/* ---- the flags ---- */
 
 static void
 set_flags(void)
