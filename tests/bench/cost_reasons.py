@@ -4,18 +4,15 @@
 # of whole commands and from cProfile, on 3.11.
 REASONS: dict[str, str] = {
     "queue, 4 threads, 200,000 messages": (
-        "a program with several threads counts ticks. `perf` sees four fifths of the recording in libpython: under a "
-        "trace function the interpreter of 3.11 uses none of its specialized instructions "
-        "(`_PyEval_EvalFrameDefault`, `_PyObject_GetMethod`, `_PyType_Lookup`, `call_trace`); the core itself "
-        "(`trace`, `code_facts_find`, `ticks_tick`) is a tenth. The replay counts the same ticks and has the same "
-        "profile. On 3.13 `sys.monitoring` leaves the instructions specialized: 7% is `call_instrumentation_vector`, "
-        "7% the core."
+        "a program with several threads counts ticks. On 3.11 `perf` sees 14% of the recording in the core, most of "
+        "it at the interpreter's own checks (`checks_met`, `code_facts_find`, `ticks_tick`, `our_self`), 68% in "
+        "libpython, whose instructions stay specialized, and 9% in the kernel. On 3.13 7% is "
+        "`call_instrumentation_vector` of `sys.monitoring`, 7% the core. The replay counts the same ticks."
     ),
     "4 threads computing, rare lock": (
-        "ticks again: of `perf`'s samples, half are in `_PyEval_EvalFrameDefault` without specialized instructions (a "
-        "third of a run half as long when plain), 5% in `call_trace`, and a tenth in the core (`trace`, `ticks_tick`, "
-        "the clock). On 3.13, 8% is `call_instrumentation_vector`, 7% the core, most of it in `free_block`, through "
-        "which every object is freed; the rest of the loop is slower by its instrumented jumps."
+        "ticks again: on 3.11 14% of `perf`'s samples are in the core, half of them at the interpreter's checks, the "
+        "other half in `free_block`, through which every object is freed. On 3.13, 8% is "
+        "`call_instrumentation_vector`, 7% the core; the rest of the loop is slower by its instrumented jumps."
     ),
     "200 MB text by line": (
         "`perf` attributes 14% of the recording to the kernel, which copies the file and writes the recording; 8% to "
@@ -29,14 +26,13 @@ REASONS: dict[str, str] = {
         "decompression 2%; the rest is the start-up and the program's own Python."
     ),
     "import pandas, SQLAlchemy, aiohttp": (
-        "`strace` shows that the recorder creates 505 files, one for each source that was imported, which the "
-        "launcher puts into the recording and removes: the kernel is 27% of the recording against 11% plain "
-        "(`find_get_block_common`, `recently_deleted`: ext4 looks for free inodes), and `ZSTD_compressBlock_fast` is "
-        "another 4%."
+        "sealing compresses the byte code that was imported (52 ms); sources come from the user's cache, already "
+        "compressed. The recorded program itself takes 100 to 120 ms more: 40 ms of it `identity_module_loaded`, "
+        "which walks all types after each of 110 extension modules."
     ),
     "HTTP loopback, 2,000 requests": (
-        "each request starts a thread, so ticks are counted: half of the samples are in libpython without specialized "
-        "instructions. The kernel, with switches between threads, is 39%, the core 6%."
+        "each request starts a thread, so ticks are counted. The kernel, with switches between threads, has 39% of "
+        "the samples, the core 6%."
     ),
     "asyncio, 20,000 messages": (
         "each message is two sends, two receives and a wait. The kernel has two thirds of the samples, both plain and "
@@ -53,14 +49,14 @@ REASONS: dict[str, str] = {
         "the writing of the event. The kernel's share, 23%, is for the pages of the log and for sealing."
     ),
     "start-up, empty program": (
-        "three quarters of the samples are in the launcher's process: it imports what a recording needs (`-X "
-        "importtime`: `replaydbg.cli.running.record`), and starts and waits for the program. The program's process "
-        "has a quarter, mostly the import of the recorder before the first line."
+        "`-X importtime` of the launcher: `pathlib`, `json` and `re` with `enum` are 7 ms, `runpy` of `python -m` 3 "
+        "ms. The program's process takes 5 ms more than plain, the import of the core among them; the rest is "
+        "starting it, waiting for it, and sealing."
     ),
     "pytest, 500 trivial tests, retain-on-failure": (
-        "by process, `perf` sees two thirds in the session itself, 28% in the launcher that starts it and collects, "
-        "and 4% in a third one. The session runs as a recorded program does: the collector of cyclic garbage is 8% "
-        "and the core 3%; the rest is the plugin's hooks around each test."
+        "a session has a fixed cost of a third of a second on an idle machine: a tenth for the first pytest, which "
+        "reads the options, a tenth for the launcher, and the rest for importing pytest once more in the recorded "
+        "process. The plain suite takes as long as that in all."
     ),
     "pytest plugin `on`, real test suites": (
         "the reasons are those of trivial tests; in addition, each test writes its recording. Suites whose tests take "
@@ -68,26 +64,24 @@ REASONS: dict[str, str] = {
         "packages](../test-suites.md) has the figures of fifteen suites."
     ),
     "a trivial failing test": (
-        "two thirds of the CPU time is what a session of one passing test costs, too (+330 to 350 ms: the launcher, "
-        "the recorder's imports in the session, sealing); the failure itself adds 150 ms, which write the recording. "
-        "The index, written by the examination, is twice as large as the recording."
+        "of each further failure 0.16 s are `why`, whose copies are processes. The snapshot of the heap at the "
+        "failure is 84 kB of a recording of 88 kB; it would shrink if it were stored as a difference from the first "
+        "one of the session."
     ),
     "examination of a failing test": (
-        "cProfile of an examination after 500 tests: half of it opens the smaller recording, where `find_failure` and "
-        "`read_index` decode every exception and the index value by value in Python (`log/decode.py`, "
-        "`log/shapes.py`), a quarter compares two heaps in `other_values` (`_changed` builds objects for 8,000 "
-        "changes), a sixth writes the smaller recording (`make_smaller`); the replay itself is 6%."
+        "all failures of a run share one replay. What is left for each is `why` (0.25 s in flask's tests, nearly all "
+        "of it processes that are copied) and the comparison of two heaps (0.3 s)."
     ),
     "`diff` of two moments, 1 M objects": (
-        "cProfile: 86% is the search for the writers of ten changed values (`commands/heap_commands.py: writers`), "
-        "nearly all of it in `equal_writes.py: _between`, which asks 2,000 copies of a process with a million "
-        "objects; forking each costs 8 ms. Nothing is printed before. The two snapshots take 4 s of 75 under the "
-        "profiler, the comparison less than 1 s."
+        "the two copies that walk the heap take 0.4 s or more each, page faults included; comparing takes 0.2 s, and "
+        "more where the changed values are spread over one large list (`object_diff._middle` goes through it in "
+        "Python). Then come the writers, in one run for all of them, and 20 to 50 ms of steps between processes for "
+        "each."
     ),
     "`why` of a rarely written attribute, 10 M lines": (
-        "cProfile: `Travel.scans_back` has four fifths of the search. It runs one stretch between two checkpoints "
-        "after the other, backwards, under the clock, until one has the write: for a value from the first lines it "
-        "runs the whole program once more."
+        "`Travel.scans_back` runs one stretch between two checkpoints after the other, backwards, under the clock, "
+        "until one has the write, and runs that stretch once more to select the lines that may have stored an equal "
+        "value."
     ),
     "`log --if`, conditional breakpoint, each passage": (
         "the condition is evaluated in the process that passes the line. The figure is wall time, so it includes the "
