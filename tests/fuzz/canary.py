@@ -1,11 +1,16 @@
 """Actions that reading a recording must never cause: starting processes, writing, connecting, unpickling, importing."""
 
+import importlib
 import os
+import pkgutil
 import sys
+import tomllib  # noqa: F401 - compiles text when it is imported; see _import_all()
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any, ClassVar
+
+import replaydbg
 
 _FORBIDDEN = (
     "subprocess.",
@@ -39,6 +44,10 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _OURS = frozenset((*sys.stdlib_module_names, "replaydbg", "zstandard", "rich", "pygments", "platformdirs", "tests"))
 
 
+# Entry points, and what runs in the program's process or in pytest's alone.
+_NOT_READING = frozenset(("__main__", "demo", "native", "probe", "pytest_plugin"))
+
+
 class _State:
     is_armed = False
     is_installed = False
@@ -67,6 +76,13 @@ def _hook(event: str, args: tuple[Any, ...]) -> None:
         _State.acts.append(f"{event} {args!r}"[:200])
 
 
+def _import_all() -> None:
+    """Import what the commands import when they need it: a named tuple compiles a text where its class is made."""
+    for module in pkgutil.walk_packages(replaydbg.__path__, "replaydbg."):
+        if not _NOT_READING.intersection(module.name.split(".")):
+            importlib.import_module(module.name)
+
+
 @contextmanager
 def looking_away() -> Iterator[None]:
     """Suspend the checks while a target prepares its input."""
@@ -81,6 +97,7 @@ def looking_away() -> Iterator[None]:
 def watching() -> Iterator[list[str]]:
     """Return the list of forbidden actions of this process; it grows as they happen."""
     if not _State.is_installed:
+        _import_all()
         sys.addaudithook(_hook)
         _State.is_installed = True
     _State.acts = []
