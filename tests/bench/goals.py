@@ -10,7 +10,7 @@ from tests.bench.report import verdict
 from tests.harness.table import as_text
 
 Facts = Mapping[str, Any]
-"""What `--json` writes; several files of one Python can be merged."""
+"""The figures that `--json` writes; several files of one Python can be merged."""
 
 NOT_MEASURED = "not measured"
 

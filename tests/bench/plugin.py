@@ -1,4 +1,4 @@
-"""What the pytest plugin costs: tests that pass, a test that fails, and the examination of its recording."""
+"""The costs of the pytest plugin: tests that pass, a test that fails, and the examination of its recording."""
 
 from __future__ import annotations
 

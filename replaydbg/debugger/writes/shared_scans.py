@@ -21,7 +21,7 @@ class Wanted:
 
     place: PlaceExpression
     watch: Watch
-    """What is watched first for it: see `last_write.first_watch`."""
+    """The first watch for it: see `last_write.first_watch`."""
     rewrites: EqualWrites | None
     """The search for writes of an equal value; None: there is none."""
 

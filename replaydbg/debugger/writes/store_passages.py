@@ -120,10 +120,10 @@ class StorePassages:
         asked = {number for number, _, _ in query.asked[passage.number - 1]}
         if passage.answer is None:
             return asked
-        told = {int(each) if each.isdecimal() else -1 for each in passage.answer[1].split(",")}
-        if not told <= asked:
+        numbers = {int(each) if each.isdecimal() else -1 for each in passage.answer[1].split(",")}
+        if not numbers <= asked:
             raise _Unknown
-        return told
+        return numbers
 
     def _in_time(self) -> Callable[[], None]:
         until = time.monotonic() + LONGEST

@@ -92,7 +92,7 @@ class MarkedTest:
 
 
 class SmallerPart(NamedTuple):
-    """What is left of the recording of one test."""
+    """The part of one test's recording that remains."""
 
     log: int
     """The length of its log."""
