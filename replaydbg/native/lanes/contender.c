@@ -32,8 +32,7 @@
 
 /* ns between two looks at the outside. The shortest is small against the switch interval (5 ms) and costs 4 % of a
  * processor (measured with a thread that computes and one that sleeps). The long one is for lanes that wait for each
- * other alone: then only a signal can come. While all lanes
- * wait the hub is awake itself, and the pauses grow. */
+ * other alone: then only a signal can come. While all lanes wait the hub is awake itself, and the pauses grow. */
 #define SHORTEST_PAUSE 500000u
 #define LONG_PAUSE 4000000u
 #define LONGEST_PAUSE 100000000u
