@@ -95,7 +95,10 @@ def names_in(query: queries.PredicateQuery[Any]) -> tuple[dict[str, Any], str]:
     frame = call_of(wanted, query.started)
     if not frame:
         return {}, f"{wanted} {'is not running here' if frame is None else 'has several suspended calls here'}"
-    return {"__builtins__": frame.f_builtins, **frame.f_globals, **locals_of(frame)}, ""
+    # The globals come first: into an empty dictionary, they are copied as a whole.
+    names = {**frame.f_globals, **locals_of(frame)}
+    names.setdefault("__builtins__", frame.f_builtins)
+    return names, ""
 
 
 def locals_of(frame: Any) -> dict[str, Any]:
