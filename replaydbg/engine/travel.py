@@ -27,7 +27,8 @@ MOST = 400
 _CLOSE = 400
 """Lines that run in less time than it takes to clone a process."""
 
-_PROCESSORS = len(os.sched_getaffinity(0))
+PROCESSORS = len(os.sched_getaffinity(0))
+"""How many processes run at a time where several can."""
 
 
 class Travel:
@@ -191,7 +192,7 @@ class Travel:
                     return
                 with closing(running.popleft()) as scan:
                     yield scan.finish(self.idle)
-                at_once = _PROCESSORS
+                at_once = PROCESSORS
         finally:
             for each in running:
                 each.close()

@@ -7,7 +7,7 @@ which object they were about to store into.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -81,8 +81,9 @@ class EqualWrites:
         self._running: set[int] = set()
         self._selection: tuple[StorePassages, int] | None = None
         stored = self.stored_place
-        if stored is not None:
-            self._selection = StorePassages(view, [stored]), 0
+        self._own_selection = StorePassages(view, [stored]) if stored is not None else None
+        if self._own_selection is not None:
+            self._selection = self._own_selection, 0
 
     @property
     def stored_place(self) -> StoredPlace | None:
@@ -111,13 +112,21 @@ class EqualWrites:
 
         Looks at what ran since, and at what had begun before and was not done.
         """
+        try:
+            return self._since(seen, change)
+        finally:
+            if self._own_selection is not None:
+                self._own_selection.close()
+
+    def _since(self, seen: int, change: LastWrite) -> EqualWrite:
         self._seen, self._change = seen, change
         here = self._view.here.count
         if not self._lines:
             return EqualWrite(None, "")
         if len(self._lines) > MOST_BREAKS:
             return EqualWrite(None, f"more than {MOST_BREAKS} lines may have written an equal value since")
-        any(self._takes(each) for each in self._passages_since())
+        with closing(self._passages_since()) as passages:
+            any(self._takes(each) for each in passages)
         # If it ended at one, what it left out was before that.
         self._is_whole |= self._best is not None
         if here > self._seen:
@@ -136,19 +145,25 @@ class EqualWrites:
 
     # ---- what ran since ----
 
-    def _passages_since(self) -> Iterator[Passage]:
+    def _passages_since(self) -> Generator[Passage]:
         """Yield the passages after the change and before here, the latest first."""
         here = self._view.here.count
         lines = tuple(self._lines.values())
         firsts = [*(each.end for each in self._passed[1:]), self._seen - 1]
-        for stretch, first in zip(self._passed, firsts, strict=True):
-            if stretch.latest < self._seen:
-                continue
-            found = stretch
-            if stretch is self._passed[-1] or stretch.latest >= here:
-                found = self._scanned(lines, first, min(stretch.end, here - 1))
-            if found.number:
-                yield from self._between(lines, first, found.latest, found.number)
+        stretches = [each for each in zip(self._passed, firsts, strict=True) if each[0].latest >= self._seen]
+        if self._selection is not None:
+            self._selection[0].expect([(first, each.end) for each, first in stretches if each is not self._passed[0]])
+        for stretch, first in stretches:
+            # In the latest stretch one of its last passages is mostly the one; so it is looked at as below.
+            selected = self._selected(first, stretch.end) if stretch is not self._passed[0] else None
+            if selected is not None:
+                yield from self._each_at(selected, stretch.latest)
+            else:
+                found = stretch
+                if stretch is self._passed[-1] or stretch.latest >= here:
+                    found = self._scanned(lines, first, min(stretch.end, here - 1))
+                if found.number:
+                    yield from self._between(lines, first, found.latest, found.number)
             if not self._is_whole:
                 return
 
@@ -203,16 +218,20 @@ class EqualWrites:
         passages, number = self._selection
         return passages.between(number, first, last)
 
-    def _each_at(self, selected: list[SelectedPassage]) -> Iterator[Passage]:
-        """Yield the passages at these lines, the latest first, up to the limit of examined passages."""
+    def _each_at(self, selected: list[SelectedPassage], latest: int = 0) -> Iterator[Passage]:
+        """Yield the passages at these lines, the latest first, up to the limit of examined passages.
+
+        `latest`: the count of a passage that is examined whatever the limit.
+        """
         for each in reversed(selected):
             line = self._lines.get((each.file, each.line))
             if line is None or (line.is_never_sure and str(line) in self._unsure):
                 continue  # more of them would add nothing to the answer
-            if not self._left:
-                self._is_whole = False
-                return
-            self._left -= 1
+            if each.count != latest:
+                if not self._left:
+                    self._is_whole = False
+                    return
+                self._left -= 1
             with closing(self._view.travel.at(each.count)) as worker:
                 yield from reversed(self._passages_at(worker, worker.look()))
 

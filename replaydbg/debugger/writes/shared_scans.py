@@ -51,6 +51,7 @@ class SharedScans:
     def close(self) -> None:
         """Stop the scans."""
         self._scans.close()
+        self._passages.close()
 
     def is_settled(self, watch: Watch) -> bool:
         """Whether `back` needs no further stretch for this watch."""
@@ -113,6 +114,6 @@ class SharedScans:
             if place is not None and each.rewrites is not None:
                 places.append(place)
                 selected.append(each.rewrites)
-        passages = StorePassages(self._view, places, (here, *self._view.travel.timeline.earlier(here)))
+        self._passages = StorePassages(self._view, places, (here, *self._view.travel.timeline.earlier(here)))
         for number, rewrites in enumerate(selected):
-            rewrites.select_by(passages, number)
+            rewrites.select_by(self._passages, number)

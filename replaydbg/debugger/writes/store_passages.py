@@ -15,9 +15,11 @@ from replaydbg.debugger.bisection.verdict_answers import is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.debugger.stops.guarded_expressions import guarded
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder
 from replaydbg.engine.queries import FindStores
 from replaydbg.engine.reports import EndReport, EvaluatedPassage
+from replaydbg.engine.travel import PROCESSORS
 from replaydbg.errors import EngineLost
 
 AT_ONCE = 2_000
@@ -59,7 +61,10 @@ class _Unknown(Exception):
 
 
 class StorePassages:
-    """The passages that may store to one of several places. Each part of the run is run once for all of them."""
+    """The passages that may store to one of several places. Close it.
+
+    Each part of the run is run once for all of them, and one part more at a time if another processor is free.
+    """
 
     def __init__(self, view: ReplayView, places: Sequence[StoredPlace], bounds: Sequence[int] = ()) -> None:
         """`bounds`: line counts between which parts are run as a whole; empty: only what is requested is run."""
@@ -67,6 +72,8 @@ class StorePassages:
         self._bounds = sorted(bounds)
         self._breaks, self._query = _order(places)
         self._known: dict[tuple[int, int], dict[int, list[SelectedPassage]] | None] = {}
+        self._expected: list[tuple[int, int]] = []
+        self._running: dict[tuple[int, int], _SelectingRun] = {}
 
     def between(self, place: int, first: int, last: int) -> list[SelectedPassage] | None:
         """Return the passages after the line `first`, up to `last`, in order; None: this search cannot find them.
@@ -77,9 +84,7 @@ class StorePassages:
             return None
         found: list[SelectedPassage] = []
         for part in self._parts(first, last):
-            if part not in self._known:
-                self._known[part] = self._run(self._query, *part)
-            known = self._known[part]
+            known = self._found_in(self._query, part)
             if known is None:
                 return None
             found += [each for each in known.get(place, ()) if first < each.count <= last]
@@ -91,27 +96,79 @@ class StorePassages:
         pairs = zip(self._bounds, self._bounds[1:], strict=False)
         return [(begin, end) for begin, end in pairs if begin < last and end > first]
 
-    def _run(self, query: FindStores, first: int, last: int) -> dict[int, list[SelectedPassage]] | None:
-        found: dict[int, list[SelectedPassage]] = {}
-        order = RunOrder(until=last, breaks=self._breaks, passages=query, most_passages=AT_ONCE)
-        refused = total = 0
+    def expect(self, stretches: Sequence[tuple[int, int]]) -> None:
+        """Name what will be asked for next, in that order: while one part is waited for, the next one runs as well."""
+        parts = (part for first, last in stretches for part in reversed(self._parts(first, last)))
+        self._expected = list(dict.fromkeys(parts))
+
+    def close(self) -> None:
+        """Stop what runs ahead; again is harmless."""
+        for each in self._running.values():
+            each.close()
+        self._running.clear()
+
+    def _found_in(self, query: FindStores, part: tuple[int, int]) -> dict[int, list[SelectedPassage]] | None:
+        if part not in self._known:
+            self._begin(query, part)
+            for each in self._expected[self._expected.index(part) + 1 :] if part in self._expected else ():
+                if len(self._running) >= PROCESSORS:
+                    break
+                if each not in self._known:
+                    self._begin(query, each)
+            with closing(self._running.pop(part)) as run:
+                self._known[part] = run.finish()
+        return self._known[part]
+
+    def _begin(self, query: FindStores, part: tuple[int, int]) -> None:
+        if part not in self._running:
+            self._running[part] = _SelectingRun(self._view, self._breaks, query, *part)
+
+
+class _SelectingRun:
+    """A process that runs over a part of the run and selects passages. Close it."""
+
+    def __init__(self, view: ReplayView, breaks: tuple[Break, ...], query: FindStores, first: int, last: int) -> None:
+        self._view, self._breaks, self._query, self._last = view, breaks, query, last
+        self._order = RunOrder(until=last, breaks=breaks, passages=query, most_passages=AT_ONCE)
+        self._worker: EngineProcess | None = None
         try:
-            with closing(self._view.travel.at(first)) as worker:
-                while worker.count < last:
-                    where = worker.run(order, idle=self._in_time())
-                    if isinstance(where, EndReport):
-                        return None
-                    total += len(where.evaluated)
-                    refused += sum(each.answer is None for each in where.evaluated)
-                    if refused > MOST_REFUSED or total > MOST_FOUND:
-                        return None
-                    for each in where.evaluated:
-                        for place in self._places(query, each):
-                            at = self._breaks[each.number - 1]
-                            found.setdefault(place, []).append(SelectedPassage(each.count, at.file, at.line))
-                return None if is_disturbed(self._view, worker.look()) else found
+            self._worker = view.travel.at(first)
+            self._worker.start(self._order)
+        except EngineLost:
+            self.close()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+    def finish(self) -> dict[int, list[SelectedPassage]] | None:
+        """Wait for it; return the passages by the number of the place; None: they cannot be found in this way."""
+        found: dict[int, list[SelectedPassage]] = {}
+        refused = total = 0
+        worker = self._worker
+        try:
+            while worker is not None:
+                where = worker.await_stop(idle=self._in_time())
+                if isinstance(where, EndReport):
+                    return None
+                total += len(where.evaluated)
+                refused += sum(each.answer is None for each in where.evaluated)
+                if refused > MOST_REFUSED or total > MOST_FOUND:
+                    return None
+                for each in where.evaluated:
+                    for place in self._places(self._query, each):
+                        at = self._breaks[each.number - 1]
+                        found.setdefault(place, []).append(SelectedPassage(each.count, at.file, at.line))
+                if worker.count >= self._last:
+                    return None if is_disturbed(self._view, worker.look()) else found
+                worker.start(self._order)
         except (EngineLost, _Unknown):
             return None
+        return None
 
     def _places(self, query: FindStores, passage: EvaluatedPassage) -> Iterable[int]:
         """Return the numbers of the places to which a passage may store."""
