@@ -25,8 +25,11 @@ class Limitations:
     @cached_property
     def _recursion(self) -> str:
         """Whether the recursion limit was reached through C code: 3.11 counts more levels there while it traces."""
+        # Decoding a million exceptions takes seconds: not to learn at each opening that none of them is of this type.
+        if not self._view.header.python.version.startswith("3.11") or b"RecursionError" not in self._view.index.raises:
+            return ""
         raised = [each for each in self._view.index.raised if each.type == "RecursionError"]
-        if not raised or not self._view.header.python.version.startswith("3.11"):
+        if not raised:
             return ""
         # Python's own calls count one each: then there are as many frames as the limit allows.
         for each in {raised[0].count: raised[0], raised[-1].count: raised[-1]}.values():

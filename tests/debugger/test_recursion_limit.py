@@ -119,3 +119,12 @@ def test_a_change_at_the_limit_gives_the_levels_back(tmp_path: Path) -> None:
         told = session.ask.evaluate("(reached, best)").value
         assert told is not None
         assert told.text == f"({reached.text}, 7)"
+
+
+def test_exceptions_are_not_decoded_to_learn_that_none_is_of_this_kind(tmp_path: Path) -> None:
+    program = tmp_path / "raises.py"
+    program.write_text("try:\n    raise ValueError\nexcept ValueError:\n    pass\n")
+
+    with Session(record_file(program, tmp_path)) as session:
+        assert session.limitations.text == ""
+        assert "_raises" not in vars(session.index)

@@ -21,17 +21,19 @@ from typing import Any, NamedTuple
 import zstandard
 
 from replaydbg.debugger.first_pass.printed_output import printed
+from replaydbg.debugger.first_pass.written_values import AGAIN, FRESH, UNCAUGHT, exception_entries, values
 from replaydbg.debugger.session_results import Output, Raised
 from replaydbg.engine.engine_start import Engine
+from replaydbg.engine.reports import Where, read_where
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.allowance import allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.encode import encode_value
-from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
+from replaydbg.log.shapes import COUNT, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.private import private
 
-MAGIC = b"RDBGIDX8"
+MAGIC = b"RDBGIDX9"
 LIMIT = 512 << 20
 """Bytes of an index beside a recording; a longer one is made anew each time."""
 
@@ -39,17 +41,7 @@ WINDOW = 8 << 20
 CHECKED = 1 << 22
 """Bytes of exceptions and output that are decoded when an index is loaded, to see that they can be."""
 
-MOST_ENTRIES = 4_000_000
-"""Exceptions, or pieces of output, of a run."""
-
 _PARTS = ("totals", "steps", "output", "raises")
-_LINEAGE = ListOf(str)
-_CODE = (COUNT, str, str)
-"""A code object: its first line, file and name."""
-_LEFT_OUT = (COUNT, COUNT, COUNT)
-_RAISED = (COUNT, COUNT, str, str, int, COUNT, COUNT, COUNT)
-_FRESH, _AGAIN, _UNCAUGHT = range(3)
-_ENTRY = one_of(*((*_RAISED, kind) for kind in (_FRESH, _AGAIN, _UNCAUGHT)), _LEFT_OUT, _CODE, _LINEAGE)
 _WRITTEN = (COUNT, COUNT, COUNT, bytes)
 _GIVEN = (COUNT, COUNT, COUNT, COUNT, COUNT)
 MOST_OUTPUT = 1 << 20
@@ -83,6 +75,8 @@ class Index:
     """The exceptions as the core wrote them."""
     outputs: bytes
     """Output to the standard streams, as the core wrote it."""
+    standing: Where | None = None
+    """Where the program failed, or its end, if that was kept and the first pass repeated the recording exactly."""
 
     @property
     def ended(self) -> str:
@@ -101,12 +95,19 @@ class Index:
 
     @cached_property
     def _raises(self) -> tuple[tuple[Raised, ...], LeftOut | None]:
-        return _raised(_values(self.raises, _ENTRY, "exceptions"), self.ending, self.end)
+        return _raised(exception_entries(self.raises), self.ending, self.end)
 
     @cached_property
     def output(self) -> tuple[Output, ...]:
         """Output to the standard streams, in order."""
-        return printed(_values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
+        return printed(values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
+
+    @property
+    def knows_failure(self) -> bool:
+        """Whether `standing` is the position at which a session opens."""
+        if self.standing is None or self.ending.is_bounded:
+            return False
+        return self.standing.count == (self.uncaught.count if self.uncaught is not None else self.end)
 
     def moment(self, count: int, point: int = 0) -> Moment:
         """Return the position of the line with that count, or of a point in it."""
@@ -188,7 +189,7 @@ def read_index(engine: Engine, ending: RunEnding) -> Index:
         raise engine.keeping.forged(error.reason) from None
 
 
-def _index(data: list[bytes], ending: RunEnding) -> Index:
+def _index(data: list[bytes], ending: RunEnding, standing: bytes = b"") -> Index:
     totals, steps, output, raises = data
     report = read_report(totals, b"", Orders(hits=True))
     try:
@@ -206,6 +207,7 @@ def _index(data: list[bytes], ending: RunEnding) -> Index:
         uncaught_at_once=_uncaught(*report.uncaught) if report.uncaught else None,
         raises=raises,
         outputs=output,
+        standing=read_where(standing) if standing else None,
     )
 
 
@@ -223,20 +225,6 @@ def _message_of(raised: Raised, output: Sequence[Output]) -> str:
     plain = re.sub(r"\x1b\[[\d;]*m", "", last)
     found = re.findall(rf"^(?:[\w.]+\.)?{re.escape(raised.type)}: (.*)$", plain, re.MULTILINE)
     return found[-1] if found else ""
-
-
-def _values(data: bytes, shape: object, what: str) -> Iterator[list[Any]]:
-    cursor = Cursor(data, (), budget=max(1 << 12, 8 * len(data)))
-    number = 0
-    while cursor.pos < len(data):
-        number += 1
-        if number > MOST_ENTRIES:
-            raise ForgedMessage(f"it wrote more than {MOST_ENTRIES:,} entries of {what}")
-        try:
-            value: Any = cursor.value()
-        except (Malformed, Short, RecursionError, ValueError) as error:
-            raise ForgedMessage(f"it wrote malformed {what}: {error}") from None
-        yield checked(value, shape, what)
 
 
 class _Codes(NamedTuple):
@@ -267,11 +255,11 @@ def _raised(
             continue
         address, kind = entry[4], entry[8]
         at = last.get(address)
-        if kind == _UNCAUGHT and at is not None and found[at].type == entry[2]:
+        if kind == UNCAUGHT and at is not None and found[at].type == entry[2]:
             found[at] = replace(found[at], is_uncaught=True)
             continue
         found.append(_of_entry(entry, lineages, codes))
-        if kind == _FRESH:
+        if kind == FRESH:
             last[address] = len(found) - 1
     if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
         # A module or a command (-m, -c): the interpreter runs them by itself, and does not report which one. After
@@ -294,16 +282,16 @@ def _of_entry(entry: list[Any], lineages: Sequence[tuple[str, ...]], codes: _Cod
     if code >= len(codes.files):
         raise ForgedMessage("it wrote an exception of an unknown code object")
     return Raised(
-        max(count, 1) if kind == _UNCAUGHT else count,  # raised in no frame: a syntax error of the program itself
+        max(count, 1) if kind == UNCAUGHT else count,  # raised in no frame: a syntax error of the program itself
         lane,
         type_,
         message,
-        is_uncaught=kind == _UNCAUGHT,
+        is_uncaught=kind == UNCAUGHT,
         lineage=lineages[lineage],
         file=codes.files[code],
         line=line,
         function=codes.functions[code],
-        is_again=kind == _AGAIN,
+        is_again=kind == AGAIN,
     )
 
 
@@ -315,10 +303,13 @@ def index_path(recording: Path) -> Path:
     return recording.with_name(recording.name + ".index")
 
 
-def save_index(recording: Path, engine: Engine, ending: RunEnding) -> None:
-    """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
+def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: bytes = b"") -> None:
+    """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again.
+
+    `standing`: the position at the failure, or at the end, as a process there reports it; empty: it is not to be used.
+    """
     data = [engine.read(name) for name in _PARTS]
-    ended = (ending.text, ending.status, ending.is_script, ending.is_bounded)
+    ended = (ending.text, ending.status, ending.is_script, ending.is_bounded, standing)
     packed = zstandard.compress(encode_value([_key(recording), *ended, *data]))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
@@ -337,10 +328,10 @@ def load_index(recording: Path) -> Index | None:
         if not data.startswith(MAGIC):
             return None
         value: Any = Cursor(_plain(data), (), budget=1 << 12).value()
-        key, text, status, is_script, is_bounded, *parts = value
+        key, text, status, is_script, is_bounded, standing, *parts = value
         if key != _key(recording):
             return None
-        found = _index(parts, RunEnding(text, status, is_script, is_bounded))
+        found = _index(parts, RunEnding(text, status, is_script, is_bounded), standing)
         # Somebody else's file may lie there: what is decoded later is decoded now, unless that takes seconds.
         if len(found.raises) + len(found.outputs) <= CHECKED:
             _ = found.raised, found.output
