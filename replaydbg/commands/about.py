@@ -8,6 +8,7 @@ from collections.abc import Callable
 from replaydbg.commands import inspecting, motion, past, points
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, nearest
+from replaydbg.debugger.session import PATH_DIFFERS
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
@@ -55,7 +56,7 @@ def _recording(view: View, rest: str) -> None:
     checkpoints = len(view.session.checkpoints())
     view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitations.text}".rstrip())
     if not view.session.is_repeated:
-        view.screen.line("The control flow of this replay differs from the previous one.", "red")
+        view.screen.line(PATH_DIFFERS, "red")
 
 
 def _displays(view: View, rest: str) -> None:

@@ -104,6 +104,8 @@ class Prompt:
         except (ReplaydbgError, RecursionError, MemoryError) as error:
             screen.complain(str(error) or type(error).__name__)
         finally:
+            if notice := self.view.session.take_notice():
+                screen.line(notice, "red")
             screen.settle()
         return not self.has_failed
 

@@ -57,6 +57,9 @@ class Standing(Protocol):
     def work(self) -> LongWork:
         """Progress and cancellation."""
 
+    def frames(self, lane: int | None) -> Sequence[Frame]:
+        """Return the frames of a thread there (None: the running one), innermost first."""
+
 
 class FrameQueries:
     """Questions about frames, each answered by a throw-away copy of the process at the current position."""
@@ -99,7 +102,7 @@ class FrameQueries:
 
         Outer frames of a deep stack are fetched on demand, as long as the session stays at this position.
         """
-        return self._standing.cursor.stack(lane)
+        return self._standing.frames(lane)
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.frame_queries import FrameQueries
@@ -10,7 +12,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Here, Moment, Raised
 from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.reports import Where
+from replaydbg.engine.reports import Frame, Where
 from replaydbg.engine.travel import Travel
 from replaydbg.events.run_facts import Header
 
@@ -47,6 +49,10 @@ class OtherPosition:
             self._cursor.close()
             self._cursor = self.travel.instead_of_lost(self.here.count)
         return self._cursor
+
+    def frames(self, lane: int | None) -> Sequence[Frame]:
+        """See Standing."""
+        return self.cursor.stack(lane)
 
     @property
     def header(self) -> Header:

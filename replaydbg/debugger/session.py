@@ -1,11 +1,12 @@
 """A session: an open recording and a position in it that moves in both directions.
 
-It is longer than other modules because each motion replaces the process and the position together.
+It is longer than other modules because each motion replaces the process and the position together, and so does the end
+of a first pass that goes on while the session is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -15,7 +16,7 @@ from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
 from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended, is_divergence
-from replaydbg.debugger.first_pass.run_index import Index, load_index, read_index, save_index
+from replaydbg.debugger.first_pass.run_index import Index, RunEnding, load_index, read_index, save_index
 from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.limitations import Limitations
 from replaydbg.debugger.long_work import LongWork
@@ -34,13 +35,19 @@ from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.frames import Frames
 from replaydbg.engine.holder import take_over
 from replaydbg.engine.protocol import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
-from replaydbg.engine.reports import EXIT, EndReport, Where
+from replaydbg.engine.reports import EXIT, EndReport, Frame, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.log.reader import open_recording
+
+PATH_DIFFERS = "The control flow of this replay differs from the previous one."
+
+LONG = 1_000_000
+"""Lines of a run that takes so long to repeat that a session opens before that is done."""
 
 
 class Session:
@@ -62,17 +69,21 @@ class Session:
         memory: int = 0,
         course: bool = False,
         keeps_index: bool = True,
+        ahead: bool = False,
     ) -> None:
         """Open the recording at `path` and run it once; the position is then where its program failed, or its end.
 
         `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
         is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
-        `keeps_index`: whether the index is written beside the recording. Raises what `replay` does, EngineLost and
-        Cancelled.
+        `keeps_index`: whether the index is written beside the recording. `ahead`: if there is one, and the run is long,
+        the position is known before the run has been repeated, which then goes on in a thread; what needs more of it
+        waits for that. Raises what `replay` does, EngineLost and Cancelled.
         """
         self.path = path = Path(path)
         self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
         self._keeps_index = keeps_index
+        self._cursor: EngineProcess | None = None
+        self._known: Index | None = None
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
@@ -109,11 +120,17 @@ class Session:
         """Why a seek may be slow, and where values may differ from those of the recorded run."""
         self.breakpoints = Breakpoints()
         """The breakpoints."""
+        self._has_diverged = self._is_repeated = False
+        self._notice = ""
         self.marks = Marks(self, self.heap)
         """The named moments."""
         self._positions = Positions(self, path, self.marks)
         try:
-            self._open(current_source, known, held[1] if held is not None else None)
+            is_plain = held is None and not course and self.test is None
+            if ahead and is_plain and known is not None and known.total >= LONG and known.knows_failure:
+                self._open_ahead(known)
+            else:
+                self._open(current_source, known, held[1] if held is not None else None)
         except BaseException:
             self.travel.close()
             raise
@@ -122,22 +139,108 @@ class Session:
         self.work.begin("replaying", known.total if known is not None else 0)
         if ended is None:
             ended = self.travel.first_pass()
-        self.limitations.doubt = ended.doubt
-        ending = ending_of(ended, self.travel.why_it_ends, is_script=self.header.kind == "script")
-        self.has_diverged = is_divergence(ended)
-        """Whether the first pass ended because it differed from the recording."""
-        self.index: Index = read_index(self.travel.engine, ending)
-        """Steps for each event, exceptions, output and hits of the whole run."""
-        self.work.total_lines = self.index.total
-        if ending.is_bounded:
-            self.travel.last_line = self.index.total
-        self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
-        """Whether the run took the path that it took when it was opened before."""
+        ending = self._take_pass(ended, known)
         self.sources = SourceFiles(self.path, (each.file for each in self.index.hits), current=current_source)
         """The text of the program's source files."""
-        if known is None and not current_source and self._keeps_index:
-            save_index(self.path, self.travel.engine, ending)
         self._cursor, self.here = self._at_failure()
+        if known is None and not current_source and self._keeps_index:
+            is_exact = not self._has_diverged and not ended.doubt
+            save_index(self.path, self.travel.engine, ending, self._cursor.standing() if is_exact else b"")
+
+    def _take_pass(self, ended: EndReport, known: Index | None) -> RunEnding:
+        """Take the results of a first pass; `known`: those of an earlier one, if any."""
+        self.limitations.doubt = ended.doubt
+        ending = ending_of(ended, self.travel.why_it_ends, is_script=self.header.kind == "script")
+        self._has_diverged = is_divergence(ended)
+        self._index = read_index(self.travel.engine, ending)
+        self.work.total_lines = self._index.total
+        if ending.is_bounded:
+            self.travel.last_line = self._index.total
+        self._is_repeated = known is None or (known.total, known.digest) == (self._index.total, self._index.digest)
+        return ending
+
+    # ---- before the first pass is over ----
+
+    def _open_ahead(self, known: Index) -> None:
+        self._index = self._known = known
+        self.work.total_lines = known.total
+        self.sources = SourceFiles(self.path, (each.file for each in known.hits))
+        self._is_repeated, self._has_diverged = True, False
+        assert known.standing is not None, "it may be ahead"
+        self.here = self._stand_at_failure(known.standing)
+        self.work.begin("replaying", known.total)
+        self.travel.begin_pass()
+
+    def _settle(self) -> None:
+        """Take the results of the first pass if it has ended meanwhile. Raises EngineLost if it was lost."""
+        if self._known is None or not self.travel.is_passed:
+            return
+        ended = self.travel.await_pass()
+        known, self._known = self._known, None
+        self._take_pass(ended, known)
+        if self._is_repeated:
+            return
+        # What was shown is another run's. A position that was reached since is this run's, but its name is not.
+        self._notice = f"{PATH_DIFFERS} What was shown before may be wrong."
+        if self._cursor is None:
+            self._cursor, self.here = self._at_failure()
+        else:
+            self.here = replace(self.here, moment=self._index.moment(self.here.count), total=self._index.total)
+
+    def take_notice(self) -> str:
+        """Return, once, the news that what was shown before the end of the first pass may be wrong; empty: none."""
+        notice, self._notice = self._notice, ""
+        return notice
+
+    def await_pass(self) -> None:
+        """Wait until the run has been repeated as a whole. Raises EngineLost and Cancelled."""
+        if self._known is not None:
+            self.work.begin("replaying", self._known.total)
+            self.travel.await_pass()
+            self._settle()
+
+    @property
+    def index(self) -> Index:
+        """Steps for each event, exceptions, output and hits of the whole run."""
+        self._settle()
+        return self._index
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the run took the path that it took when it was opened before; waits for the first pass."""
+        self.await_pass()
+        return self._is_repeated
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether the first pass ended because it differed from the recording; waits for it."""
+        self.await_pass()
+        return self._has_diverged
+
+    def _standing_cursor(self) -> EngineProcess:
+        """Return a process at the position, which is known from an earlier session."""
+        known = self._known
+        count = self.here.count
+        try:
+            worker = self.travel.at(count)
+        except EngineLost:
+            self._settle()
+            if self._cursor is not None:
+                return self._cursor
+            raise
+        stood, found = known.standing if known is not None else None, worker.look()
+        if stood is not None and (stood.event, stood.digest, stood.lane) != (found.event, found.digest, found.lane):
+            # Another path leads there: what the index of this run is, is known at its end.
+            worker.kill()
+            self.travel.await_pass()
+            self._settle()
+            return self._cursor or self.travel.at(count)
+        self._settle()
+        if self._cursor is None:
+            self._cursor = worker
+        else:
+            worker.kill()
+        return self._cursor
 
     def _at_failure(self) -> tuple[EngineProcess, Here]:
         """Find the failure; return a process there, or at the end, and its position."""
@@ -146,8 +249,13 @@ class Session:
         failure = self.failure = self.index.uncaught or self._failure_of_test()
         """The exception that ended the program or made its test fail, at its line; None: there is none."""
         cursor = self.travel.at(failure.count if failure is not None else self.index.end)
-        message = failure.text if failure is not None else self.index.ended
-        return cursor, self._stand(cursor.look(), "exception" if failure else "end", message=message)
+        return cursor, self._stand_at_failure(cursor.look())
+
+    def _stand_at_failure(self, where: Where) -> Here:
+        if self.test is None:
+            self.failure = self.index.uncaught
+        message = self.failure.text if self.failure is not None else self.index.ended
+        return self._stand(where, "exception" if self.failure else "end", message=message)
 
     def turn_to(self, test: Test) -> Here:
         """Go to the failure of an earlier test that the recording contains, as if it were the recorded one."""
@@ -171,7 +279,8 @@ class Session:
 
     def close(self) -> None:
         """End all its processes, and close the recording; again is harmless."""
-        self._cursor.close()
+        if self._cursor is not None:
+            self._cursor.close()
         self.travel.close()
         self.sources.close()
 
@@ -198,7 +307,8 @@ class Session:
         )
 
     def _replace_cursor(self, worker: EngineProcess) -> None:
-        self._cursor.close()
+        if self._cursor is not None:
+            self._cursor.close()
         self._cursor = worker
 
     def seek(self, moment: str | int | Moment, *, why: str = "seek", breakpoint_: int = 0, message: str = "") -> Here:
@@ -300,8 +410,8 @@ class Session:
         """Go to the line in which a changed run ended: to its last own one, if the program exited."""
         message = how_a_changed_run_ended(ended, self.travel.why_it_ends)
         last = ended.own if ended.kind == EXIT else ended.count
-        if last > self._cursor.count:
-            worker = self._cursor.clone()
+        if last > self.cursor.count:
+            worker = self.cursor.clone()
             try:
                 where = worker.run(RunOrder(until=last), idle=self.travel.idle)
             except BaseException:
@@ -335,7 +445,7 @@ class Session:
     def _go_on_changed(self) -> Here:
         """Run to the next breakpoint of a changed run, to which the index of the first pass does not apply."""
         self.work.begin("running")
-        worker = self._cursor.clone()
+        worker = self.cursor.clone()
         try:
             found = breakpoint_search.on(self, worker)
         except BaseException:
@@ -425,11 +535,22 @@ class Session:
     @property
     def cursor(self) -> EngineProcess:
         """The process at the current position; another one, if it was killed. May raise EngineLost."""
+        self._settle()
+        if self._cursor is None:
+            return self._standing_cursor()
         if not self._cursor.is_alive:
             if self.here.is_changed:
                 raise EngineLost("the changed run is lost; every recorded moment can be reached again")
             self._replace_cursor(self.travel.instead_of_lost(self.here.count))
         return self._cursor
+
+    def frames(self, lane: int | None) -> Sequence[Frame]:
+        """Return the frames of a thread here (None: the running one), innermost first."""
+        self._settle()
+        known = self._known.standing if self._known is not None and self._cursor is None else None
+        if known is None or lane not in (None, known.lane):
+            return self.cursor.stack(lane)
+        return Frames(known.depth, known.stack, lambda first: tuple(self.cursor.stack(lane)[first : first + 1000]))
 
     def look_at(self, count: int) -> Where:
         """Return the state at another line; the position stays the same."""
@@ -445,4 +566,5 @@ class Session:
 
     def checkpoints(self) -> tuple[Moment, ...]:
         """Return the moments of the checkpoints."""
+        self.await_pass()
         return tuple(self.index.moment(count) for count in self.travel.timeline.counts())

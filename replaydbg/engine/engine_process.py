@@ -152,6 +152,12 @@ class EngineProcess:
             self.where = self._hear_answer(read_where, protocol.STOOD)
         return self.where
 
+    def standing(self) -> bytes:
+        """Return its position as it reports it: what `read_where` reads. Raises EngineLost."""
+        self._tell(protocol.WHERE)
+        payload: bytes = self._hear_answer(lambda payload: (read_where(payload), payload), protocol.STOOD)[1]
+        return payload
+
     def stack(self, lane: int | None = None) -> Frames:
         """Return the frames of a thread (default: the running one); none if it does not exist. Raises EngineLost."""
         if lane is None:

@@ -13,6 +13,7 @@ from replaydbg.engine import process_memory
 from replaydbg.engine.checkpoints import Checkpoints
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_start import Engine
+from replaydbg.engine.pass_ahead import PassAhead
 from replaydbg.engine.protocol import Judged, RunOrder, Watch
 from replaydbg.engine.reports import FENCE, EndReport, Where
 from replaydbg.engine.scan import Scan, Scanned
@@ -74,6 +75,7 @@ class Travel:
         self.losses = 0
         """The number of processes that ended unexpectedly; others took their places."""
         self._lines_per_second = 1e6
+        self._ahead: PassAhead | None = None
         self._is_closed = False
 
     @classmethod
@@ -114,14 +116,19 @@ class Travel:
     def close(self) -> None:
         """End all processes; again is harmless."""
         self._is_closed = True
+        if self._ahead is not None:
+            self._ahead.stop()
         self.timeline.close()
         self._engine.close()
 
-    def first_pass(self) -> EndReport:
-        """Run the whole program once, leaving checkpoints behind; return how it ended."""
+    def first_pass(self, idle: Callable[[], None] | None = None) -> EndReport:
+        """Run the whole program once, leaving checkpoints behind; return how it ended.
+
+        `idle` is called now and then, and may raise to cancel (default: the attribute).
+        """
         began = time.monotonic()
         root = self.root
-        ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
+        ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=idle or self.idle)
         if not isinstance(ended, EndReport):
             raise self._engine.keeping.forged("it stopped although no stop was requested")
         self._lines_per_second = max(ended.count, 1) / max(time.monotonic() - began, 1e-3)
@@ -131,8 +138,26 @@ class Travel:
         root.close()
         return ended
 
+    def begin_pass(self) -> None:
+        """Begin the first pass, and do not wait for its end: `at` waits for the part of it that it needs."""
+        self._ahead = PassAhead(self.first_pass)
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the pass that `begin_pass` began has ended."""
+        return self._ahead is not None and self._ahead.is_over
+
+    def await_pass(self) -> EndReport:
+        """Wait for the end of the pass that `begin_pass` began; return how the run ended. Raises as `first_pass`."""
+        assert self._ahead is not None, "it has been begun"
+        self._ahead.wait(lambda: False, self.idle)
+        return self._ahead.result()
+
     def at(self, count: int) -> EngineProcess:
         """Return a new process at the line with that count. Raises EngineLost."""
+        if self._ahead is not None:
+            root = self.root
+            self._ahead.wait(lambda: root.count >= count, self.idle)
         try:
             return self._run_to(count)
         except EngineLost:
@@ -251,12 +276,15 @@ class Travel:
         """
         is_gap = False
         while (checkpoint := self.timeline.before(count)) is not None:
-            try:
-                return checkpoint.clone(), is_gap
-            except EngineLost:
-                self.timeline.drop(checkpoint)
-                self.losses += not self._is_closed
-                is_gap = True
+            with self.timeline.lock:
+                # Meanwhile the first pass may have dropped it.
+                checkpoint = self.timeline.before(count) or checkpoint
+                try:
+                    return checkpoint.clone(), is_gap
+                except EngineLost:
+                    self.timeline.drop(checkpoint)
+            self.losses += not self._is_closed
+            is_gap = True
         if self._is_closed:
             raise EngineLost("the session is closed")
         self._restart()

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,9 +63,9 @@ def phases_noted() -> Iterator[list[Phases]]:
         plain_init(self, *args, **options)
         started = time.monotonic() - began
 
-    def first_pass(self: Travel) -> EndReport:
+    def first_pass(self: Travel, idle: Callable[[], None] | None = None) -> EndReport:
         began = time.monotonic()
-        ended = plain_pass(self)
+        ended = plain_pass(self, idle)
         noted.append(Phases(started, time.monotonic() - began))
         return ended
 

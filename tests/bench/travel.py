@@ -102,7 +102,7 @@ class Travelled:
     events: int
     # Without an index, which is written.
     first: CommandOpening
-    # With the index beside the recording: a session in this process; seconds until it was at the failure.
+    # With the index beside the recording: a session in this process; seconds until it knew where the program failed.
     second: float
     second_phases: Phases
     checkpoints: int
@@ -117,8 +117,9 @@ class Travelled:
 
     @property
     def second_besides(self) -> float:
-        """The time besides the second opening's pass."""
-        return self.second - self.second_phases.first_pass
+        """The time besides the second opening's pass, for which it waits only if the run is short."""
+        passed = self.second_phases.first_pass
+        return self.second - passed if self.second > passed else self.second
 
     @property
     def memory_ratio(self) -> float:
@@ -155,6 +156,8 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
             session = _opened(recording, extent)
             second = time.monotonic() - began
         with session:
+            # It opens before the run has been repeated; what follows is measured after that.
+            session.await_pass()
             if session.here.why != "exception":
                 raise TravelFailed(f"the session does not open at the failure: {session.here}")
             checkpoints, spacing = len(session.travel.timeline), session.travel.spacing
@@ -210,7 +213,7 @@ def _opened(recording: Path, extent: Extent) -> Session:
         if time.monotonic() > until:
             raise TravelFailed(f"it did not open in {extent.timeout:.0f} s")
 
-    return Session(recording, progress=in_time)
+    return Session(recording, progress=in_time, ahead=True)
 
 
 def _rounds(journey: Journey, extent: Extent, folder: Path) -> int:

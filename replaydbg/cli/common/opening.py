@@ -67,12 +67,14 @@ def opened(
 
     with interrupts.installed():
         with progress.cleared():
-            session = Session(path, progress=progress, current_source=current_source, memory=most)
+            session = Session(path, progress=progress, current_source=current_source, memory=most, ahead=True)
         with session, progress.cleared():
             if answers_once and session.limitations.doubt:  # a prompt shows it itself
                 print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
             yield View(session, screen)
+            if notice := session.take_notice():
+                print(f"replaydbg: {printable(notice)}", file=sys.stderr)
 
 
 @contextmanager

@@ -1,0 +1,248 @@
+"""A session that opens before the run has been repeated: the same answers, and what is found out at the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from replaydbg.debugger import Session
+from replaydbg.debugger import session as session_module
+from replaydbg.debugger.first_pass import run_index
+from replaydbg.debugger.session_results import Here, WorkProgress
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.travel import Travel
+from replaydbg.errors import Cancelled, EngineLost
+from replaydbg.log.decode import Cursor
+from replaydbg.log.encode import encode_value
+from tests.harness.recording import record_file
+from tests.harness.typed import Typed
+
+PROGRAM = """\
+import sys
+
+
+def caught(number):
+    try:
+        return 1 // (number % 3)
+    except ZeroDivisionError:
+        return 0
+
+
+def main(rounds):
+    total = 0
+    for number in range(rounds):
+        total += caught(number)
+    print(total, file=sys.stderr)
+    raise RuntimeError(f"after {rounds}")
+
+
+main(ROUNDS)
+"""
+
+
+def recorded(folder: Path, rounds: int) -> Path:
+    folder.mkdir()
+    program = folder / "rounds.py"
+    program.write_text(PROGRAM.replace("ROUNDS", str(rounds)))
+    return record_file(program, folder, status=1)
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = recorded(tmp_path_factory.mktemp("ahead") / "long", 20_000)
+    Session(path, spacing=0.001).close()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "LONG", 0)
+
+
+class Gate:
+    """Holds the first pass after its third checkpoint until it is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.opens = threading.Event()
+        self.is_held = threading.Event()
+        kept = Travel._keeping
+
+        def keeping(travel: Travel, runner: EngineProcess) -> Callable[[EngineProcess], None]:
+            keep = kept(travel, runner)
+            left = 0
+
+            def held(checkpoint: EngineProcess) -> None:
+                nonlocal left
+                keep(checkpoint)
+                left += 1
+                if left == 3 and runner is travel.root:
+                    self.is_held.set()
+                    assert self.opens.wait(60)
+
+            return held
+
+        monkeypatch.setattr(Travel, "_keeping", keeping)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    gate = Gate(monkeypatch)
+    yield gate
+    gate.opens.set()
+
+
+def answers(session: Session) -> dict[str, object]:
+    """Return answers of every kind, the first ones at the position at which the session opened."""
+    found: dict[str, object] = {
+        "here": session.here,
+        "stack": list(session.ask.stack()),
+        "failure": session.failure,
+        "total": session.ask.evaluate("total", 0),
+        "why": session.run.why("total", 0),
+    }
+    for moment in ("20%", "70%", "@end", "@exc"):
+        found[moment] = session.seek(moment)
+    found["back"] = session.reverse_next()
+    found["raised"], found["output"] = session.index.raised, session.index.output
+    found["digest"] = (session.index.total, session.index.digest, session.is_repeated, session.has_diverged)
+    return found
+
+
+def test_the_answers_are_those_after_the_whole_pass(recording: Path) -> None:
+    with Session(recording, spacing=0.001) as plain:
+        expected = answers(plain)
+    with Session(recording, spacing=0.001, ahead=True) as ahead:
+        found = answers(ahead)
+        assert len(ahead.checkpoints()) > 3
+        assert ahead.take_notice() == ""
+
+    assert found == expected
+
+
+def test_it_opens_and_answers_while_the_pass_is_held(recording: Path, gate: Gate) -> None:
+    with Session(recording, spacing=0.001, ahead=True) as session:
+        assert gate.is_held.wait(60)
+        opened, frames = session.here, list(session.ask.stack())
+        early = session.travel.timeline.counts()[1]
+        assert session.seek(early).count == early
+        assert not session.travel.is_passed
+        gate.opens.set()
+        assert session.seek("@exc").count == opened.count
+        assert list(session.ask.stack()) == frames
+
+    assert opened.message == "RuntimeError: after 20000"
+    assert [each.function for each in frames] == ["main", "<module>"]
+
+
+def test_waiting_for_the_pass_can_be_cancelled(recording: Path, gate: Gate) -> None:
+    session: Session
+
+    def progress(_: WorkProgress) -> None:
+        if gate.is_held.is_set() and not gate.opens.is_set():
+            session.work.cancel()
+
+    with Session(recording, spacing=0.001, ahead=True, progress=progress) as session:
+        assert gate.is_held.wait(60)
+        opened = session.here
+        with pytest.raises(Cancelled):
+            session.seek("90%")
+        assert session.here == opened
+        gate.opens.set()
+        assert session.seek("90%").percent == pytest.approx(90, abs=1)
+
+
+def test_it_can_be_closed_while_the_pass_goes_on(recording: Path) -> None:
+    session = Session(recording, ahead=True)
+    keeper = session.travel.keeper
+    session.close()
+    session.close()
+
+    assert not any(each.name == "replaydbg-first-pass" for each in threading.enumerate())
+    with pytest.raises(ProcessLookupError):
+        os.kill(keeper, 0)
+
+
+def test_a_pass_that_is_killed_is_reported(recording: Path, gate: Gate) -> None:
+    with Session(recording, spacing=0.001, ahead=True) as session:
+        assert gate.is_held.wait(60)
+        os.kill(session.travel.root.pid, signal.SIGKILL)
+        gate.opens.set()
+        with pytest.raises(EngineLost):
+            session.await_pass()
+
+
+def index_of(recording: Path) -> list[Any]:
+    plain = run_index._plain(run_index.index_path(recording).read_bytes())
+    value: Any = Cursor(plain, ()).value()
+    return list(value)
+
+
+def write_index(recording: Path, value: list[Any]) -> None:
+    packed = zstandard.compress(encode_value([run_index._key(recording), *value[1:]]))
+    run_index.index_path(recording).write_bytes(run_index.MAGIC + packed)
+
+
+@pytest.fixture
+def misled(tmp_path: Path) -> tuple[Path, Here]:
+    """Return a recording with the index of another program's run, and the position at which it really opens."""
+    path, other = recorded(tmp_path / "one", 300), recorded(tmp_path / "other", 400)
+    Session(other).close()
+    with Session(path) as plain:
+        here = plain.here
+    write_index(path, index_of(other))
+    return path, here
+
+
+def test_an_index_of_another_run_is_found_out(misled: tuple[Path, Here]) -> None:
+    path, here = misled
+    with Session(path, ahead=True) as session:
+        assert session.here.message == "RuntimeError: after 400"
+        session.await_pass()
+
+        assert session.here == here
+        assert not session.is_repeated
+        assert "may be wrong" in session.take_notice()
+        assert session.take_notice() == ""
+        value = session.ask.evaluate("rounds", 0).value
+        assert value is not None
+        assert value.text == "300"
+
+
+def test_the_first_question_is_answered_in_this_run(misled: tuple[Path, Here]) -> None:
+    path, here = misled
+    with Session(path, ahead=True) as session:
+        value = session.ask.evaluate("rounds", 0).value
+
+        assert value is not None
+        assert value.text == "300"
+        assert session.here == here
+        assert session.failure is not None
+        assert session.failure.text == "RuntimeError: after 300"
+
+
+def test_the_prompt_reports_it(misled: tuple[Path, Here]) -> None:
+    path, _ = misled
+    with Session(path, ahead=True) as session:
+        typed = Typed(session)
+        shown = typed("info recording", "p rounds")
+
+    assert "What was shown before may be wrong." in shown
+    assert shown.rstrip().endswith("300")
+
+
+def test_a_position_that_cannot_be_read_is_not_used(misled: tuple[Path, Here]) -> None:
+    path, _ = misled
+    value = index_of(path)
+    at = next(number for number, each in enumerate(value) if isinstance(each, bytes))
+    assert run_index.load_index(path) is not None
+    value[at] = value[at][:-1]
+    write_index(path, value)
+
+    assert run_index.load_index(path) is None
