@@ -185,6 +185,7 @@ class Session:
         if self._cursor is None:
             self._cursor, self.here = self._at_failure()
         else:
+            self.failure = self._index.uncaught
             self.here = replace(self.here, moment=self._index.moment(self.here.count), total=self._index.total)
 
     def take_notice(self) -> str:

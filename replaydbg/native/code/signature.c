@@ -283,12 +283,23 @@ of_instance(uint64_t h, PyObject *o)
     return of_slots(h, o);
 }
 
+/* Whether of_held() has taken its whole content. A watched value mostly is such a one, and is looked at at every line:
+ * what it is not takes longer to find out than what it is. */
+static bool
+is_atom(PyObject *o)
+{
+    return PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBytes_CheckExact(o) ||
+           PyBool_Check(o) || o == Py_None;
+}
+
 uint64_t
 signature_of(PyObject *o)
 {
     if (o == NULL)
         return 0;
     uint64_t h = of_held(0x5bd1e995, o);
+    if (is_atom(o))
+        return h;
     if (PyList_Check(o) || PyTuple_Check(o)) {
         PyObject **items = PyList_Check(o) ? ((PyListObject *)o)->ob_item : ((PyTupleObject *)o)->ob_item;
         for (Py_ssize_t i = 0; i < Py_SIZE(o); i++)
