@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
+from replaydbg.events.records import Control
 from replaydbg.heap.storage.recorded_snapshots import snapshots_of
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
@@ -43,6 +44,20 @@ class TestModes:
         assert meta["size"] < 100 << 10
         summary = (tmp_path / "test-results" / "test_it.py-test_bad" / "summary.md").read_text()
         assert "`doubled = 2 * drawn`" in summary
+
+    def test_reports_of_passed_phases_are_marked_briefly(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, RANDOM, mode="on")
+
+        with open_recording(ran.recording("test_it.py-test_after")) as recording:
+            marks = [each.name or "" for _, each in recording.records() if isinstance(each, Control)]
+        reports = [json.loads(each)["report"] for each in marks if '"report": ' in each]
+
+        assert [each[0] for each in reports if isinstance(each, list)] == [
+            "setup", "call", "teardown",  # test_good
+            "setup",  # test_bad
+            "setup", "call",  # test_after
+        ]  # fmt: skip
+        assert [each["outcome"] for each in reports if isinstance(each, dict)] == ["failed", "passed"]  # test_bad
 
     def test_what_is_said(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, RANDOM, PYTHONHASHSEED="77")
