@@ -11,11 +11,14 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.command.dist_info import dist_info
+from setuptools.command.editable_wheel import editable_wheel
 from setuptools.errors import CompileError, SetupError
 
 NATIVE = Path("replaydbg") / "native"
 GRAPH = NATIVE / "graph"
+START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 
 WARNINGS = [
     "-Wall",
@@ -76,6 +79,31 @@ class BuildCore(build_ext):
             ) from error
 
 
+class BuildWithStart(build_py):
+    """Puts the file that starts a recorded pytest beside the package: interpreters read it there when they start."""
+
+    def run(self) -> None:
+        """Build, then copy it."""
+        super().run()
+        if not self.editable_mode:
+            self.copy_file(START, self._start())
+
+    def get_outputs(self, include_bytecode: bool = True) -> list[str]:
+        """Name it, too."""
+        return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else [self._start()])]
+
+    def _start(self) -> str:
+        return str(Path(self.build_lib) / Path(START).name)
+
+
+class EditableWithStart(editable_wheel):
+    """Does the same in an editable installation. Without it, pytest is imported twice at the start of a recording."""
+
+    def _run_build_commands(self, dist_name: str, unpacked_wheel: str, *args: object) -> object:
+        shutil.copy(START, unpacked_wheel)
+        return super()._run_build_commands(dist_name, unpacked_wheel, *args)
+
+
 setup(
     ext_modules=[
         Extension(
@@ -96,5 +124,10 @@ setup(
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
         ),
     ],
-    cmdclass={"build_ext": BuildCore, "dist_info": DescribeWheel},
+    cmdclass={
+        "build_ext": BuildCore,
+        "build_py": BuildWithStart,
+        "dist_info": DescribeWheel,
+        "editable_wheel": EditableWithStart,
+    },
 )

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from replaydbg.classes import NamedTuple
 from replaydbg.config import TEST_PREFIX
 from replaydbg.errors import UsageError
+from replaydbg.launch.command_line import WITH_VALUE
+from replaydbg.launch.command_line import leading_options as leading_options
 from replaydbg.launch.quiet_start import as_given
 
 BOOTSTRAP = (
@@ -19,7 +21,6 @@ BOOTSTRAP = (
 )
 """The command that loads the core without entering it into `sys.modules`; it never returns."""
 
-_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 EMULATED = frozenset("SEIRP")
 """Options that the core applies in place of the interpreter."""
 
@@ -54,37 +55,6 @@ class Options(NamedTuple):
     """The values of -W."""
 
 
-def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split an interpreter's command line (without its name) into its options and the rest: script, -m or -c."""
-    index = 0
-    while index < len(words):
-        word = words[index]
-        if not word.startswith("-") or word in ("-m", "-c", "-", "--"):
-            break
-        if word.startswith("--") and word not in _WITH_VALUE:
-            break
-        place = _run_letter(word)
-        if place > 0:
-            # `-mpdb`, `-Bm pdb`: several options in one word, the last of which names the program.
-            before = [word[:place]] if place > 1 else []
-            value = [word[place + 1 :]] if word[place + 1 :] else []
-            return [*words[:index], *before], ["-" + word[place], *value, *words[index + 1 :]]
-        index += 2 if word in _WITH_VALUE else 1
-    return words[:index], words[index:]
-
-
-def _run_letter(word: str) -> int:
-    """Return the index of -m or -c in a word of options, 0 if there is none; after -W and -X their value follows."""
-    if word.startswith("--"):
-        return 0
-    for place, letter in enumerate(word[1:], 1):
-        if letter in "mc":
-            return place
-        if letter in "WX":
-            return 0
-    return 0
-
-
 def parse_options(words: list[str]) -> list[Option]:
     """Return the options in `words`, which may contain clusters such as -BWerror."""
     found: list[Option] = []
@@ -94,7 +64,7 @@ def parse_options(words: list[str]) -> list[Option]:
             found.append(Option("", word))
             continue
         if word.startswith("--"):
-            found.append(Option(word, next(rest, None) if word in _WITH_VALUE else None))
+            found.append(Option(word, next(rest, None) if word in WITH_VALUE else None))
             continue
         # A letter with a value takes the rest of the word, or the next word.
         end = min((index for index in map(word.find, "WX") if index > 0), default=len(word))

@@ -6,11 +6,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import BlocksMissing, NoSuchRecording, NotARecording, ReplaydbgError
-from replaydbg.log.reader import open_recording
 from replaydbg.log.shared import DIRECTORY
 from replaydbg.store.directory import SEALED
 from replaydbg.store.private import open_private
@@ -81,6 +80,9 @@ def clear(directory: Path) -> Cleared:
 
 
 def _used(directory: Path) -> set[str]:
+    # Imported here: at the end of most sessions the blocks are only counted.
+    from replaydbg.log.reader import open_recording
+
     used: set[str] = set()
     for path in _recordings(directory):
         # A file that is not a recording, or is damaged beyond opening, needs no blocks.

@@ -8,28 +8,16 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, Protocol
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Beginning, Writer, split
+from replaydbg.log.edit.position import LogPosition
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
 from replaydbg.log.origin import own_key
 from replaydbg.log.shared import STEP, BlockStore
-
-
-class LogPosition(NamedTuple):
-    """A position in a recording that is still being written."""
-
-    log: int
-    """The length of the event log up to there, in bytes."""
-    world: int
-    """The length of the import world."""
-    events: int
-    """Number of events up to there."""
-    snapshots: int
-    """Number of snapshots up to there."""
 
 
 class EndFields(Protocol):

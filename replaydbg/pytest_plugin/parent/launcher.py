@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from replaydbg.errors import CannotRecord, ReplaydbgError
 from replaydbg.launch.closed_stderr import discard_messages
@@ -19,6 +17,7 @@ from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.record import RecordResult, record
 from replaydbg.store.sessions import SESSION, begin_session
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.pytest_plugin.parent.collector import Collector
 
@@ -34,7 +33,9 @@ def main(asked: str, words: list[str]) -> None:
     directory = Path(orders.directory)
     status = 2
     try:
-        status = _record_in(directory, words, bisects=orders.bisects)
+        status = _record_in(orders, words)
+    except _Misguessed:
+        _become(words, shared_names.misguessed(os.getpid()))
     except CannotRecord as error:
         _run_unrecorded(words, f"Nothing can be recorded in {str(directory)!r}: {error.reason}")
     except ReplaydbgError as error:
@@ -46,29 +47,47 @@ def _run_unrecorded(words: list[str], reason: str) -> None:
     """Become the program, which has not run: a full disk must not prevent the tests. Raises OSError if that fails."""
     sys.stderr.write(f"replaydbg: {reason}. The tests run unrecorded.\n")
     sys.stderr.flush()
-    os.environ[shared_names.VARIABLE] = shared_names.unrecorded(os.getpid())
+    _become(words, shared_names.unrecorded(os.getpid()))
+
+
+def _become(words: list[str], reason: str) -> None:
+    os.environ[shared_names.VARIABLE] = reason
     own, _ = leading_options(sys.orig_argv[1:])
     os.execv(sys.executable, [sys.executable, *own, *words])
 
 
-def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
-    """Record the program; return its status. Raises CannotRecord: then it did not run."""
+class _Misguessed(Exception):
+    """Our orders were a wrong guess: pytest has other options, and ended before it did anything."""
+
+
+def _record_in(orders: shared_names.LauncherOrders, words: list[str]) -> int:
+    """Record the program; return its status. Raises CannotRecord: then it did not run; and _Misguessed."""
+    directory = Path(orders.directory)
+    was_there = directory.exists()
     try:
         work = begin_session(directory, os.getpid())
     except OSError as error:
         raise CannotRecord(str(directory), error.strerror or str(error)) from error
     found: list[Collector] = []
     try:
-        return _record(words, directory, work, found, bisects=bisects)
+        status = _record(words, orders, work, found)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        _remove(work)
         for each in found:
             each.retry_writes()
+    if orders.is_guess and any(each.is_misguessed for each in found):
+        if not was_there:
+            with suppress(OSError):  # another session may have begun in it
+                directory.rmdir()
+        raise _Misguessed
+    return status
 
 
-def _record(words: list[str], directory: Path, work: Path, found: list[Collector], *, bisects: bool) -> int:
+def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, found: list[Collector]) -> int:
     seed = _hash_seed()
-    token = shared_names.LaunchToken(os.getpid(), seed, str(directory))
+    directory, bisects = Path(orders.directory), orders.bisects
+    guess = shared_names.GUESSES[bisects] if orders.is_guess else ""
+    token = shared_names.LaunchToken(os.getpid(), seed, str(directory), guess)
     os.environ[shared_names.VARIABLE] = token.as_text()
 
     def started(live: Path, sealed: Path) -> None:
@@ -93,6 +112,17 @@ def _record(words: list[str], directory: Path, work: Path, found: list[Collector
         return RecordResult(live, ended.status, 0, 0, [], None, None)
 
     return record(words, output=work / SESSION, started=started, hash_seed=seed, finish=finish).status
+
+
+def _remove(directory: Path) -> None:
+    """Remove our own files. `shutil` would take two milliseconds of each session to import."""
+    for folder, folders, files in os.walk(directory, topdown=False):
+        for remove, names in ((os.unlink, files), (os.rmdir, folders)):
+            for name in names:
+                with suppress(OSError):
+                    remove(os.path.join(folder, name))  # noqa: PTH118
+    with suppress(OSError):
+        directory.rmdir()
 
 
 def _hash_seed() -> int:

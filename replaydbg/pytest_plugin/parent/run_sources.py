@@ -7,23 +7,27 @@ from pathlib import Path
 
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.shared import BlockStore
 from replaydbg.record.end_facts import packages
 from replaydbg.record.sources import imported, source_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.shared import BlockStore
 
 
 class RunSources:
     """The sources that the program has imported, as they were right after their import."""
 
-    def __init__(self, live: Path, store: BlockStore) -> None:
+    def __init__(self, live: Path) -> None:
         self._world = live / "world"
-        self._store = store
+        self.store: BlockStore | None = None
+        """Where they are stored, once a recording is kept."""
         self._seen = LOG_HEADER
         self._names: dict[str, str] = {}
         """Path to the hash of the content, under which it is stored."""
         self._unstored: dict[str, bytes] = {}
         """Path to content: sources that no kept recording has needed so far."""
-        self._packages = packages()
+        self._packages: dict[str, str] | None = None
         self._stored: tuple[int, bytes] | None = None
 
     def update(self, end: int) -> None:
@@ -45,12 +49,16 @@ class RunSources:
 
         Stores what was added so far. Raises OSError.
         """
+        store = self.store
+        assert store is not None, "no recording is kept yet"
         while self._unstored:
             path, content = next(iter(self._unstored.items()))
-            self._names[path] = self._store.put(content).hex()
+            self._names[path] = store.put(content).hex()
             del self._unstored[path]
             self._stored = None
         if self._stored is None:
+            if self._packages is None:
+                self._packages = packages()
             text = json.dumps({"packages": self._packages, "sources": self._names}).encode()[1:]
-            self._stored = len(text), self._store.entry(text)
+            self._stored = len(text), store.entry(text)
         return self._stored

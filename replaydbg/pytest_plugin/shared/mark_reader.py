@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 
-from replaydbg.pytest_plugin.shared.json_reader import fields_as, read_json
+from replaydbg.classes import dataclass
+from replaydbg.log.allowance import load_json
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised, TestAsked
 from replaydbg.pytest_plugin.shared.shared_names import why_no_name
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    _Plain = TypeVar("_Plain", AttemptBegun, PhaseRaised, AttemptEnded)
+
+_TYPES = {"str": str, "int": int, "bool": bool}
 _OUTCOMES = ("passed", "skipped", "failed", "interrupted")
 
 
@@ -20,6 +27,8 @@ class Progress(Enum):
     """The state shared by all tests is complete."""
     FINISHED = "finished"
     """The tests are over."""
+    MISGUESSED = "misguessed"
+    """The orders of the launcher were a wrong guess, and pytest has ended before it did anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class Mark:
 def read_mark(text: str) -> Mark:
     """Return the mark in a text; one that is not ours only names a moment, or nothing."""
     try:
-        data = read_json(text)
+        data = load_json(text.encode("utf-8", "surrogatepass"))
     except ValueError:
         return Mark("" if why_no_name(text) else text, is_called=False, content=None)
     if not isinstance(data, dict):
@@ -90,23 +99,38 @@ def _content(do: object, data: dict[str, object]) -> Content | None:
             return Progress.COLLECTED
         case "finished":
             return Progress.FINISHED
+        case "misguessed":
+            return Progress.MISGUESSED
         case "report":
             return Making.ASKED
         case "reported":
             return Making.MADE
         case "item":
+            # Imported here: the launcher of a recorded pytest gets no such marks, and it would take 10 ms.
+            from replaydbg.pytest_plugin.shared.json_reader import fields_as
+
             return fields_as(TestAsked, data)
         case "say":
             return Reports("report" in data, data.get("report"))
         case "said":
             return ReportsEnded(data.get("last") is True)
         case "raised":
-            return fields_as(PhaseRaised, data)
+            return _plain(PhaseRaised, data)
         case "begin":
-            begun = fields_as(AttemptBegun, data)
+            begun = _plain(AttemptBegun, data)
             # It becomes the name of a directory.
             return None if {"/", "\0"} & {*begun.slug} or begun.slug in ("", ".", "..") else begun
         case "end":
-            ended = fields_as(AttemptEnded, data)
+            ended = _plain(AttemptEnded, data)
             return ended if ended.outcome in _OUTCOMES else None
     return None
+
+
+def _plain(kind: type[_Plain], data: dict[str, object]) -> _Plain:
+    """Return a mark whose fields are plain values. Raises ValueError. `json_reader` would read it, too, but slowly."""
+    found: dict[str, Any] = {}
+    for name, annotation in kind.__annotations__.items():
+        found[name] = data.get(name)
+        if type(found[name]) is not _TYPES[annotation]:
+            raise ValueError(f"{name!r} is missing, or not valid")
+    return kind(**found)

@@ -5,7 +5,7 @@ The recorded process imports it, so it imports next to nothing; `mark_reader` re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from replaydbg.classes import dataclass
 
 RandomState = tuple[int, tuple[int, ...], float | None]
 """The state of the module `random`, as `random.getstate` returns it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-from typing import NamedTuple
+from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded session
+
+from replaydbg.classes import NamedTuple
 
 VARIABLE = "REPLAYDBG_PYTEST"
 """The environment variable that marks a recorded process of pytest, and names its recorder."""
@@ -43,18 +44,29 @@ class LaunchToken(NamedTuple):
     """The seed of string hashes."""
     directory: str
     """The directory of the results, as an absolute path."""
+    guess: str = ""
+    """The orders of the launcher, if they were guessed from the command line: a value of `GUESSES`; else empty."""
 
     def as_text(self) -> str:
         """Return the variable's value."""
-        return f"{self.parent}:{self.seed}:{self.directory}"
+        return f"{self.parent}:{self.seed}{self.guess}:{self.directory}"
 
 
 def read_launch_token(text: str) -> LaunchToken | None:
     """Return the token of this process; None if it is not recorded."""
     parts = text.split(":", 2)
-    if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or int(parts[0]) != os.getppid():
+    if len(parts) != 3:
         return None
-    return LaunchToken(int(parts[0]), int(parts[1]), parts[2])
+    parent, seed, directory = parts
+    guess = next((each for each in GUESSES.values() if seed.endswith(each)), "")
+    seed = seed.removesuffix(guess)
+    if not (parent.isdecimal() and seed.isdecimal()) or int(parent) != os.getppid():
+        return None
+    return LaunchToken(int(parent), int(seed), directory, guess)
+
+
+GUESSES = {False: "?", True: "?bisect"}
+"""By whether each failing assertion is bisected: the guess of orders in a token."""
 
 
 class LauncherOrders(NamedTuple):
@@ -64,6 +76,8 @@ class LauncherOrders(NamedTuple):
     """The directory of the results, as an absolute path."""
     bisects: bool
     """Whether each failing assertion is bisected."""
+    is_guess: bool = False
+    """Whether they were guessed from the command line: the recorded pytest compares them with its options."""
 
     def as_text(self) -> str:
         """Return them as an argument of the launcher."""
@@ -76,15 +90,22 @@ def read_launcher_orders(text: str) -> LauncherOrders:
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("they are not an object")
-    directory, is_bisected = data.get("directory"), data.get("bisects")
+    directory, is_bisected, is_guess = data.get("directory"), data.get("bisects"), data.get("is_guess", False)
     if not isinstance(directory, str) or "\0" in directory or not isinstance(is_bisected, bool):
         raise ValueError("they have no directory, or do not state whether to bisect")
-    return LauncherOrders(directory, is_bisected)
+    if not isinstance(is_guess, bool):
+        raise ValueError("they do not state whether they are a guess")
+    return LauncherOrders(directory, is_bisected, is_guess)
 
 
 def unrecorded(process: int) -> str:
     """Return the variable's value for a process that its launcher became because nothing can be recorded."""
     return f"unrecorded:{process}"
+
+
+def misguessed(process: int) -> str:
+    """Return the variable's value for a process that its launcher became because its orders were a wrong guess."""
+    return f"misguessed:{process}"
 
 
 def why_no_name(name: object) -> str:
@@ -104,5 +125,5 @@ def slug(nodeid: str, attempt: int = 0) -> str:
     text = _OTHER.sub("-", nodeid).strip("-") or "test"
     if len(text) > _LONGEST or not _PLAIN.fullmatch(nodeid):
         # Truncated, or with characters that became equal.
-        text = f"{text[:_LONGEST]}-{hashlib.blake2b(nodeid.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+        text = f"{text[:_LONGEST]}-{blake2b(nodeid.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
     return f"{text}-retry{attempt}" if attempt else text

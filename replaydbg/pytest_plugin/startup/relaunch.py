@@ -10,18 +10,13 @@ import pytest
 from replaydbg.launch.asked import VARIABLE, TestQuestion, read_question
 from replaydbg.pytest_plugin.settings import bisects, directory_of, is_worker
 from replaydbg.pytest_plugin.shared import shared_names
-
-START = (
-    "import sys;del sys.path[0];"
-    "from replaydbg.pytest_plugin.parent.launcher import main;"
-    "main(sys.argv[1], sys.orig_argv[sys.orig_argv.index('-c') + 3:])"
-)
-"""The command line of the launcher. The tool must not be imported from the working directory."""
+from replaydbg.pytest_plugin.startup.early import START
 
 _PROGRAMS = ("pytest", "py.test", "coverage")
 
 
 _token: list[shared_names.LaunchToken | None] = [None]
+_audit = sys.audit  # bound now: tests replace functions of modules
 _is_given_up = [False]
 """Whether this process was a launcher that found that nothing can be recorded, and has reported it."""
 
@@ -46,7 +41,11 @@ def asked() -> TestQuestion | None:
 
 def ensure_recorded(config: pytest.Config) -> None:
     """Replace this process by the launcher of the same command, unless it is recorded, or distributes the tests."""
-    if is_worker(config) or hands_out(config) or launch_token() is not None or _is_given_up[0]:
+    token = launch_token()
+    # In a replay of edited code the options may be others, and nothing is recorded.
+    if token is not None and token.guess and VARIABLE not in os.environ:
+        _check_guess(config, token)
+    if is_worker(config) or hands_out(config) or token is not None or _is_given_up[0]:
         return
     # Imported here: the recorded process, and each replay of it, does not need it.
     from replaydbg.launch import interpreter
@@ -62,6 +61,14 @@ def ensure_recorded(config: pytest.Config) -> None:
         if stream is not None:
             stream.flush()
     os.execv(sys.executable, [sys.executable, *own, "-c", START, orders(config), *words])
+
+
+def _check_guess(config: pytest.Config, token: shared_names.LaunchToken) -> None:
+    """End this process, which has the launcher start it anew, if its launcher has guessed other orders."""
+    guess = shared_names.GUESSES[bisects(config)]
+    if hands_out(config) or token.directory != directory_of(config) or token.guess != guess:
+        _audit("replaydbg.mark", '{"do": "misguessed"}')
+        os._exit(0)
 
 
 def orders(config: pytest.Config) -> str:

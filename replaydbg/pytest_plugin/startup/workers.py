@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from replaydbg.pytest_plugin.startup import relaunch
+from replaydbg.pytest_plugin.startup.early import START
 
 
 class Workers:
@@ -19,5 +20,5 @@ class Workers:
         """Have execnet start our launcher in place of the interpreter; its arguments are then the program to record."""
         for spec in specs:
             if getattr(spec, "popen", False) and not getattr(spec, "python", None):
-                words = [sys.executable, "-c", relaunch.START, relaunch.orders(config)]
+                words = [sys.executable, "-c", START, relaunch.orders(config)]
                 spec.python = shlex.join(words)
