@@ -45,6 +45,8 @@ class SnapshotsData(TypedDict):
     pause_ns: int
     longest_pause_ns: int
     copies_ns: int
+    bases: NotRequired[list[int]]
+    """Numbers of snapshots that are not of this recording: others are stored as differences from them."""
 
 
 class EndData(TypedDict):

@@ -99,6 +99,10 @@ class Recording:
         """Return how many bytes of the file a section takes."""
         return self._sections.stored(name)
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a section has only shared blocks."""
+        return self._sections.is_shared(name)
+
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield the blocks for `Writer.shared` of a section that has only shared ones. Raises Corrupt."""
         return self._sections.shared_blocks(name)

@@ -63,6 +63,10 @@ class Sections(Protocol):
         """Return the names of the files with its blocks. Raises Corrupt if a block of it is damaged."""
         ...
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a section has only shared blocks."""
+        ...
+
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield length and stored bytes of each block of a section that has only shared ones. Raises Corrupt."""
         ...
@@ -227,6 +231,10 @@ class SealedFile:
                 return
             yield piece[max(0, start - block.raw_offset) :]
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a section has only shared blocks."""
+        return all(block.codec == SHARED for block in self._blocks.get(name, ()))
+
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield length and stored bytes of each block of a section that has only shared ones. Raises Corrupt."""
         for block in self._blocks.get(name, ()):
@@ -332,6 +340,10 @@ class LiveDirectory:
     def shared_names(self) -> set[str]:
         """Return nothing: a live directory shares no blocks."""
         return set()
+
+    def is_shared(self, name: str) -> bool:
+        """Return False: nothing is shared yet."""
+        return False
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Raise Corrupt: a live directory has no blocks."""

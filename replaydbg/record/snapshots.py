@@ -71,26 +71,23 @@ def snapshots_taken(live: Path) -> int:
         return 0
 
 
-def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[SnapshotData, bytes]]:
-    """Yield the entries for `end.json` of snapshots while the program goes on, and their bytes; without failed ones.
+def read_snapshots(live: Path, numbers: Sequence[int], run: str) -> Iterator[tuple[SnapshotData, Snapshot]]:
+    """Yield snapshots while the program goes on, with their entries for `end.json`; without failed ones.
 
-    `numbers` ascend: most are coded against the one before. Raises OSError.
+    `run` names the run in them. Raises OSError.
     """
     from replaydbg.heap.storage.raw_snapshot import read_raw
-    from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 
-    if not numbers or not (live / "heap" / "state").is_file():
+    if not (live / "heap" / "state").is_file():
         return
     _await(live / "heap" / "state", seconds=_SHORT)
-    series = SnapshotPacker()
-    run = f"{live.name} {time.time_ns()}"
     for number in numbers:
         path = live / "heap" / f"{number:06}"
         try:
             snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
         except (FileNotFoundError, Corrupt):
             continue
-        yield _facts(snapshot, path), series.pack(snapshot)
+        yield _facts(snapshot, path), snapshot
 
 
 def _state(path: Path) -> bytes:

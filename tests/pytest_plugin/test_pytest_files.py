@@ -1,6 +1,7 @@
 """The pytest plugin: the files that a session writes, and its surroundings."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from replaydbg.errors import BlocksMissing
+from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage.recorded_snapshots import load_series, load_stored, stored_snapshots
+from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.report.report_text import nothing_text
 from replaydbg.pytest_plugin.shared.shared_names import slug
 from replaydbg.replay.launcher import replay
+from replaydbg.store.clearing import clear
 from tests.harness.plugin_runs import RANDOM, line_of_failure, rerun_pytest, run_pytest
 
 pytestmark = pytest.mark.slow
@@ -226,3 +231,62 @@ class TestSlugs:
         alike = ["t.py::f[a:b]", "t.py::f[a/b]", "t.py::f[a-b]", "t.py::f[a b]", "t.py::f[a::b]"]
 
         assert len({slug(each) for each in alike}) == len(alike)
+
+
+FAILURES = """
+    def test_first():
+        values = [1, 2, 3]
+        assert sum(values) == 7
+
+    def test_second():
+        drawn = {"x": 1}
+        assert drawn["x"] == 2
+
+    def test_third():
+        drawn = {"x": 1}
+        assert drawn["x"] == 3
+"""
+
+
+class TestSnapshots:
+    """The snapshots of later tests are stored as differences from that of the first."""
+
+    @pytest.mark.parametrize("wait", ["0", "60"])
+    def test_each_recording_has_its_own(self, tmp_path: Path, wait: str) -> None:
+        ran = run_pytest(tmp_path, FAILURES, wait=wait)
+
+        for name in ("first", "second", "third"):
+            path = ran.recording(f"test_it.py-test_{name}")
+            assert path.stat().st_size < 50_000
+            with open_recording(path) as recording:
+                (taken,) = stored_snapshots(recording)
+                snapshot = load_stored(recording, taken.number)
+                failure = recording.end.raw["test"]["failure"]["event"] if recording.end is not None else 0
+                (alone,) = load_series(recording, lambda _: None)
+            assert (taken.name, taken.event) == ("failure", failure)
+            assert len(snapshot) == len(alone) > 1000
+
+    def test_one_is_whole_without_the_others(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, FAILURES)
+        path = ran.recording("test_it.py-test_third")
+        with open_recording(path) as recording:
+            (taken,) = stored_snapshots(recording)
+            before = _content(load_stored(recording, taken.number))
+
+        for name in ("first", "second"):
+            shutil.rmtree(ran.recording(f"test_it.py-test_{name}").parent)
+        for each in (tmp_path / "test-results" / "replaydbg-blocks").iterdir():
+            os.utime(each, (1, 1))
+        assert clear(tmp_path / "test-results").why_not == ""
+        with open_recording(path) as recording:
+            write_standalone(recording, tmp_path / "alone.rdbg")
+
+        for each in (path, tmp_path / "alone.rdbg"):
+            with open_recording(each) as recording:
+                (again,) = stored_snapshots(recording)
+                assert again == taken
+                assert _content(load_stored(recording, taken.number)) == before
+
+
+def _content(snapshot: Snapshot) -> object:
+    return snapshot.address, snapshot.type, snapshot.value, snapshot.target, snapshot.label, list(snapshot.strings)

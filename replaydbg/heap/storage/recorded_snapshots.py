@@ -31,10 +31,14 @@ FEWEST_OF_SERIES = 4
 def stored_snapshots(recording: Recording, unreadable: list[Corrupt] | None = None) -> tuple[Taken, ...]:
     """Return when each snapshot in a recording was taken, in order.
 
-    Unreadable ones are left out, and the reasons added to `unreadable`.
+    Unreadable ones are left out, and the reasons added to `unreadable`. So are those of other recordings, which are in
+    it only because others are stored as differences from them.
     """
     found = []
+    bases = _bases(recording)
     for number, name in _by_number(recording).items():
+        if number in bases:
+            continue
         try:
             taken, _ = _begin(recording, name, number)
         except Corrupt as error:
@@ -100,6 +104,14 @@ def _claim(recording: Recording, name: str) -> int:
 
 def _by_number(recording: Recording) -> dict[int, str]:
     return {int(name.removeprefix(_PREFIX)): name for name in _names(recording)}
+
+
+def _bases(recording: Recording) -> list[object]:
+    """Return the numbers of snapshots that are not of this recording."""
+    end = recording.end.raw if recording.end is not None else {}
+    entry = end.get("snapshots")
+    bases = entry.get("bases") if isinstance(entry, dict) else None
+    return bases if isinstance(bases, list) else []
 
 
 def _moved(recording: Recording, taken: Taken) -> Taken:

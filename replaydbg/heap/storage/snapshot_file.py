@@ -101,6 +101,12 @@ def pack(snapshot: Snapshot, base: DeltaBase | None = None) -> bytes:
     return b"".join([head, text, *(data for _, data in parts)])
 
 
+def memory_of(snapshot: Snapshot) -> int:
+    """Return how many bytes its columns take. Up to `ANY_FILE` it can be read from a file of any size."""
+    columns = sum(len(_column(snapshot, name)) * _weight(name, _COLUMNS) for name in _COLUMNS)
+    return columns + len(snapshot.strings.data)
+
+
 def _column(snapshot: Snapshot, name: str) -> array[Any]:
     column: array[Any] = snapshot.strings.ends if name == "string_ends" else getattr(snapshot, name)
     return column

@@ -6,15 +6,28 @@ from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.storage.snapshot_file import LONGEST_CHAIN, DeltaBase, mark_of, pack
 
 
+class SelfContained:
+    """A self-contained snapshot and its file, as the beginning of several series."""
+
+    def __init__(self, snapshot: Snapshot, data: bytes) -> None:
+        self.base = DeltaBase(snapshot, mark_of(data))
+        self.bytes_for_each = len(data) / max(len(snapshot), 1)
+
+
 class SnapshotPacker:
     """Packs snapshots in the order in which they were taken. The last one is kept in memory."""
 
-    def __init__(self) -> None:
-        """Begin with a self-contained one."""
-        self._base: DeltaBase | None = None
+    def __init__(self, first: SelfContained | None = None) -> None:
+        """Begin after the self-contained snapshot `first`, or with one."""
+        self._base = first.base if first is not None else None
         self._links = 0
-        self._alone = 0.0
+        self._alone = first.bytes_for_each if first is not None else 0.0
         """Bytes for each object in the last self-contained file."""
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether the last one is delta-coded."""
+        return self._links > 0
 
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return the file of the next snapshot."""

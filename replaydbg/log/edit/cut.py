@@ -19,6 +19,9 @@ from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_l
 from replaydbg.log.origin import own_key
 from replaydbg.log.shared import STEP, BlockStore
 
+HeapSections = Mapping[int, bytes | tuple[int, bytes]]
+"""Snapshots by number: the file of each, or its length and the name that a BlockStore returned for it."""
+
 
 class EndFields(Protocol):
     """Fields of `end.json` that recordings cut out of one run have in common."""
@@ -102,7 +105,7 @@ class LiveRecording:
         """The length of the import world, and the sections written for it."""
         self._start_ns: dict[str, int] = {}
 
-    def cut(self, place: LogPosition, target: str, end: Mapping[str, object], heap: dict[int, bytes]) -> int:
+    def cut(self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections) -> int:
         """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
 
         `heap` are its snapshots, by number. Returns its size. Raises OSError.
@@ -122,7 +125,7 @@ class LiveRecording:
             raise
         return len(data)
 
-    def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: dict[int, bytes]) -> bytes:
+    def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: HeapSections) -> bytes:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
         writer = Writer(file, self._begun(place), key=own_key())
@@ -130,7 +133,10 @@ class LiveRecording:
         if self._content.is_there():
             writer.shared("content", self._content.blocks(self._content.size()))
         for number, data in heap.items():
-            writer.section(f"heap/{number:06}", split(data), is_compressed=False)
+            if isinstance(data, bytes):
+                writer.section(f"heap/{number:06}", split(data), is_compressed=False)
+            else:
+                writer.shared(f"heap/{number:06}", [data])
         own = json.dumps(end).encode()[:-1] + b","
         length, steady = self.sources.end_fields()
         writer.shared("end", [(len(own) + length, self._store.inline(own) + steady)])

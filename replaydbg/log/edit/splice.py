@@ -59,6 +59,8 @@ def write_with_log(recording: Recording, target: Path, log: bytes, end: Mapping[
                     writer.shared(name, recording.shared_blocks(name))
                 elif name == "log":
                     writer.shared(name, _log_blocks(store, log))
+                elif name.startswith("heap/") and recording.is_shared(name):
+                    writer.shared(name, recording.shared_blocks(name))
                 elif name.startswith("heap/"):
                     writer.section(name, recording.pieces(name), is_compressed=False)
             writer.section("end", split(json.dumps(end).encode()))

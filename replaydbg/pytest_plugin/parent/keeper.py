@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from replaydbg.errors import ReplaydbgError
 from replaydbg.log.edit.cut import LiveRecording
 from replaydbg.log.shared import BlockStore
 from replaydbg.pytest_plugin.report import report_text
@@ -18,15 +17,14 @@ from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, TestEntry, failure_entry, snapshots_entry
 from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
-from replaydbg.record.snapshots import packed_snapshots
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
 
 if TYPE_CHECKING:
     from replaydbg.log.edit.position import LogPosition
-    from replaydbg.log.json_data import SnapshotData
     from replaydbg.pytest_plugin.parent.examiner import Examiner
     from replaydbg.pytest_plugin.parent.run_sources import RunSources
+    from replaydbg.pytest_plugin.parent.session_snapshots import KeptSnapshots, SessionSnapshots
     from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, PhaseRaised
 
 BAD = ("failed", "interrupted", "crashed")
@@ -61,9 +59,11 @@ class Keeper:
         """`began`: the monotonic time at which the program started."""
         self._live = live
         self._directory = directory
-        store = BlockStore(directory)
-        sources.store = store
-        self._cutter = LiveRecording(live, store, sources)
+        self._store = BlockStore(directory)
+        sources.store = self._store
+        self._cutter = LiveRecording(live, self._store, sources)
+        self._heap: SessionSnapshots | None = None
+        """Made for the first snapshot."""
         self._bisects = bisects
         self._began = began
         self.examiner: Examiner | None = None
@@ -78,7 +78,6 @@ class Keeper:
         folder = os.path.join(self._directory, begun.slug)  # noqa: PTH118 - there may be thousands
         failed = failures[failure] if 0 <= failure < len(failures) else None
         snapshots = self._snapshots(place, attempt.snapshots_before, failed[0].snapshots if failed is not None else 0)
-        heap = {facts["number"]: data for facts, data in snapshots}
         result = Result(
             nodeid=begun.node,
             attempt=begun.attempt,
@@ -90,10 +89,12 @@ class Keeper:
             hash_seed=begun.seed,
             kept=time.time(),
         )
-        end = self._end(result, status, attempt.marks, [facts for facts, _ in snapshots])
+        end = self._end(result, status, attempt.marks, snapshots)
         try:
             make_empty(folder)
-            size = self._cutter.cut(place, f"{folder}/{shared_names.RECORDING}", end, heap)
+            size = self._cutter.cut(
+                place, f"{folder}/{shared_names.RECORDING}", end, snapshots.sections if snapshots is not None else {}
+            )
         except OSError as error:
             self._report_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
             return
@@ -135,17 +136,21 @@ class Keeper:
                 make_empty(folder)
             report_text.write_about(Path(folder), result)
 
-    def _snapshots(self, place: LogPosition, before: int, of_failure: int) -> list[tuple[SnapshotData, bytes]]:
+    def _snapshots(self, place: LogPosition, before: int, of_failure: int) -> KeptSnapshots | None:
         """Return those that were taken after the first `before`; `of_failure` is the number of one, or 0."""
         numbers = list(range(before + 1, place.snapshots + 1))
         wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
-        found: list[tuple[SnapshotData, bytes]] = []
-        with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
-            found.extend(packed_snapshots(self._live, sorted(wanted)))
-        return found
+        if not wanted:
+            return None
+        if self._heap is None:
+            # Imported here: tests that pass have none.
+            from replaydbg.pytest_plugin.parent.session_snapshots import SessionSnapshots
 
-    def _end(self, result: Result, status: int, marks: list[MomentEntry], snapshots: list[SnapshotData]) -> TestEnd:
-        """Return the content of the recording's `end.json`; `snapshots` are the facts about those that it holds."""
+            self._heap = SessionSnapshots(self._live, self._store)
+        return self._heap.of_test(sorted(wanted))
+
+    def _end(self, result: Result, status: int, marks: list[MomentEntry], snapshots: KeptSnapshots | None) -> TestEnd:
+        """Return the content of the recording's `end.json`; `snapshots` are those in it."""
         test: TestEntry = {
             "nodeid": result.nodeid,
             "outcome": result.outcome,
@@ -164,7 +169,7 @@ class Keeper:
             "ok": True,
             "marks": [each for each in marks[-_MOST_MARKS:] if each["event"] <= result.events],
             "test": test,
-            "snapshots": snapshots_entry(snapshots) if snapshots else None,
+            "snapshots": snapshots_entry(snapshots.listed, snapshots.bases) if snapshots and snapshots.listed else None,
         }
 
 

@@ -74,9 +74,9 @@ def failure_entry(failure: Failure) -> FailureEntry:
     }
 
 
-def snapshots_entry(listed: list[SnapshotData]) -> SnapshotsData:
+def snapshots_entry(listed: list[SnapshotData], bases: list[int]) -> SnapshotsData:
     """Return the entry of snapshots; the session's counts are not those of a test."""
-    return {
+    entry: SnapshotsData = {
         "failed": 0,
         "left_out": 0,
         "pause_ns": 0,
@@ -84,6 +84,9 @@ def snapshots_entry(listed: list[SnapshotData]) -> SnapshotsData:
         "copies_ns": 0,
         "listed": listed,
     }
+    if bases:
+        entry["bases"] = bases
+    return entry
 
 
 @dataclass(frozen=True, slots=True)
