@@ -13,6 +13,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dataclasses import asdict as asdict
+    from dataclasses import astuple as astuple
     from dataclasses import dataclass as dataclass
     from dataclasses import field as field
     from dataclasses import replace as replace
@@ -38,17 +40,31 @@ else:
     NamedTuple = _Base()
 
     class _Field:
-        def __init__(self, default_factory, compare, repr):
-            self.default_factory, self.compare, self.repr = default_factory, compare, repr
+        def __init__(self, default_factory, compare, repr, default):
+            self.default_factory, self.compare, self.repr, self.default = default_factory, compare, repr, default
 
-    _PLAIN = _Field(None, True, True)
+    _NONE = object()
+    _PLAIN = _Field(None, True, True, _NONE)
 
-    def field(*, default_factory=None, compare=True, repr=True):
-        return _Field(default_factory, compare, repr)
+    def field(*, default=_NONE, default_factory=None, compare=True, repr=True):
+        return _Field(default_factory, compare, repr, default)
 
     def replace(value, /, **changes):
         given = {name: getattr(value, name) for name in type(value).__slots__ if name not in changes}
         return type(value)(**given, **changes)
+
+    def asdict(value):
+        if _is_ours(value):
+            return {name: asdict(getattr(value, name)) for name in type(value).__slots__}
+        if type(value) is dict:
+            return {key: asdict(each) for key, each in value.items()}
+        return type(value)(map(asdict, value)) if type(value) in (list, tuple) else value
+
+    def astuple(value):
+        return tuple([getattr(value, name) for name in type(value).__slots__])
+
+    def _is_ours(value):
+        return "__dataclass_fields__" in type(value).__dict__
 
     def dataclass(*, frozen=False, slots=False, eq=True):
         if not slots:
@@ -83,15 +99,15 @@ else:
         parameters, lines = [], []
         for name in names:
             value = name
-            if name not in defaults or (isinstance(defaults[name], _Field) and defaults[name].default_factory is None):
-                parameters.append(name)
-            elif isinstance(defaults[name], _Field):
+            default = defaults.get(name, _NONE)
+            if isinstance(default, _Field) and default.default_factory is not None:
                 parameters.append(f"{name}=_unset")
-                known[f"_make_{name}"] = defaults[name].default_factory
+                known[f"_make_{name}"] = default.default_factory
                 value = f"_make_{name}() if {name} is _unset else {name}"
             else:
-                parameters.append(f"{name}=_default_{name}")
-                known[f"_default_{name}"] = defaults[name]
+                plain = default.default if isinstance(default, _Field) else default
+                parameters.append(name if plain is _NONE else f"{name}=_default_{name}")
+                known[f"_default_{name}"] = plain
             # The slot's own setter: a frozen class refuses the usual one.
             known[f"_set_{name}"] = cls.__dict__[name].__set__
             lines.append(f" _set_{name}(self, {value})" if is_frozen else f" self.{name} = {value}")
@@ -149,10 +165,16 @@ else:
                 default = self.defaults[name]
                 if not isinstance(default, _Field):
                     return dataclasses.field(default=default)
+                plain = dataclasses.MISSING if default.default is _NONE else default.default
                 factory = default.default_factory or dataclasses.MISSING
-                return dataclasses.field(default_factory=factory, compare=default.compare, repr=default.repr)
+                return dataclasses.field(
+                    default=plain, default_factory=factory, compare=default.compare, repr=default.repr
+                )
 
             fields = [(name, type_, standard(name)) for name, type_ in self.annotations.items()]
-            # Only the fields are needed: no method is compiled.
-            made = dataclasses.make_dataclass(owner.__name__, fields, init=False, repr=False, eq=False)
+            # Only the fields are needed: no method is compiled, and no text made of the signature.
+            made = dataclasses.make_dataclass(
+                owner.__name__, fields, init=False, repr=False, eq=False, namespace={"__doc__": "fields"}
+            )
+            owner.__dataclass_fields__ = made.__dataclass_fields__  # `dataclasses.replace` reads them each time
             return made.__dataclass_fields__

@@ -8,9 +8,9 @@ the places before a bad one outside the result are searched again, and all contr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
+from replaydbg.classes import dataclass
 from replaydbg.events.verdict import Verdict
 
 Look = Callable[[Sequence[int]], Iterable[Verdict]]

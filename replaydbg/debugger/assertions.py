@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.predicates import Predicate

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression

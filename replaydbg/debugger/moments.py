@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.session_results import Raised
 from replaydbg.errors import NoSuchMoment

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.queries import ExportObject

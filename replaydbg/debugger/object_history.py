@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session import Session

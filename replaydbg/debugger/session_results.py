@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
+from replaydbg.classes import dataclass, field
 from replaydbg.engine.protocol import Watch
 from replaydbg.engine.query_results import Evaluation, Task, Variable
 from replaydbg.engine.reports import Frame, Lane

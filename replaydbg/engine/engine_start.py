@@ -8,11 +8,11 @@ import socket
 import subprocess
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import replaydbg
+from replaydbg.classes import dataclass
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of

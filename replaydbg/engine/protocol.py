@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from replaydbg.classes import dataclass
 from replaydbg.engine.queries import EvaluatePassages, FindStores, JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 

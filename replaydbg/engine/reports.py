@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from replaydbg.classes import dataclass, field
 from replaydbg.errors import ForgedMessage
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.replay.report import UNSURE_PLACE, place_in_doubt, unsure_text

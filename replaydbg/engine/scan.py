@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from replaydbg.classes import dataclass
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder, Watch, Watches
 from replaydbg.engine.reports import EndReport, Where

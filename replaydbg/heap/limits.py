@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from replaydbg.classes import dataclass
 
 Which = Literal["mine", "all"]
 """The modules at which the walk begins: the program's own, or also those of the standard library and installed ones."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from replaydbg.classes import dataclass
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, REFERENT, VALUE, kind_of, number_of
 
 FRAME_TYPE = "<frame>"

@@ -6,7 +6,9 @@ The recorded process imports it: it imports next to nothing.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+
+from replaydbg.classes import dataclass
 
 VARIABLE = "REPLAYDBG_PYTEST_ASKED"
 """The environment variable that carries the question. No recording contains it."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage
 from replaydbg.log.codec import decode_value
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.shapes import COUNT, ListOf, decoded, one_of
 
@@ -163,7 +163,7 @@ class ClockReport:
     """Whether it stopped at a requested stop."""
     stopped_by: LineBreakpoint | None = None
     """The breakpoint that stopped it, if one did."""
-    before: LineBefore | None = field(default=None)
+    before: LineBefore | None = None
     """None unless `activations` was requested, or if no such line ran since the clock started."""
     uncaught: tuple[Any, ...] = ()
     """For the debugger's index: of the exception that ended the program the line's count, the lane, type, message

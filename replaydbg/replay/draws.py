@@ -6,8 +6,9 @@ Code that takes one more or one less gets, from there on, values that were recor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from replaydbg.classes import dataclass
 
 _SEED = "_random.Random.seed"
 """A generator's seed is drawn when its module is imported, in edited code perhaps earlier or later."""

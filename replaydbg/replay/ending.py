@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value

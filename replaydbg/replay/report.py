@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import UsageError
 from replaydbg.events.records import ControlKind, Event
 from replaydbg.launch.asked import TestQuestion, read_answer

@@ -25,7 +25,7 @@ class Frozen:
     number: int
     text: str = "none"
     words: list[str] = field(default_factory=list)
-    hidden: int = field(default=0, compare=False, repr=False) if HAS_DEFAULTS else 0
+    hidden: int = field(default=0, compare=False, repr=False)
 
     LIMIT = 5
 
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
 def _made(names: dict[str, Any]) -> ModuleType:
     module = ModuleType("made_by_" + str(len(sys.modules)))
-    module.__dict__.update(names, HAS_DEFAULTS=False)
+    module.__dict__.update(names)
     sys.modules[module.__name__] = module
     exec(_SOURCE, module.__dict__)
     return module
@@ -91,6 +91,7 @@ _ACTS = {
     "equal": lambda m: (m.Frozen(1) == m.Frozen(1), m.Frozen(1) == m.Frozen(2), m.Frozen(1) == 1),
     "equal by identity": lambda m: (m.Itself(1) == m.Itself(1), isinstance(hash(m.Itself(1)), int)),
     "other class": lambda m: m.Changing(1) == m.Itself(1),
+    "equal but for a hidden field": lambda m: (m.Frozen(1, hidden=2) == m.Frozen(1), m.Frozen(1, hidden=2).hidden),
     "hash": lambda m: hash(m.Frozen(1, words=())) == hash(m.Frozen(1, words=())),
     "hash of parts": lambda m: hash(m.Frozen(1)),
     "hash of a changing one": lambda m: hash(m.Changing(1)),
@@ -104,7 +105,7 @@ _ACTS = {
     "property": lambda m: (m.Frozen(4).double, m.Frozen.LIMIT, m.Frozen.__doc__, m.Frozen.__qualname__),
     "as dict": lambda m: dataclasses.asdict(m.Frozen(1, words=["x"])),
     "replace": lambda m: repr(dataclasses.replace(m.Frozen(1, "a"), number=2)),
-    "fields": lambda m: [(each.name, each.type, each.compare) for each in dataclasses.fields(m.Frozen)],
+    "fields": lambda m: [(each.name, each.type, each.compare, each.default) for each in dataclasses.fields(m.Frozen)],
     "is one": lambda m: (dataclasses.is_dataclass(m.Frozen), dataclasses.is_dataclass(m.Row)),
     "weak": lambda m: hasattr(m.Frozen(1), "__dict__"),
     "tuple": lambda m: (m.Row("a"), m.Row("a", note=3), m.Row("a").full, m.Row._fields, m.Row.__doc__),
@@ -117,6 +118,16 @@ _ACTS = {
     "tuple attribute": lambda m: setattr(m.Row("a"), "other", 1),
     "tuple module": lambda m: m.Row.__module__ == m.__name__,
 }
+
+
+def test_conversions(pair: tuple[ModuleType, ModuleType]) -> None:
+    """The functions of `classes` for its own classes."""
+    _, ours = pair
+    value = ours.Frozen(1, words=[ours.Changing(2), (ours.Itself(3), {"x": ours.Itself(4)})])
+
+    assert classes.asdict(value) == dataclasses.asdict(value)
+    assert list(classes.asdict(value)) == ["number", "text", "words", "hidden"]
+    assert classes.astuple(ours.Changing(1)) == dataclasses.astuple(ours.Changing(1)) == (1, 2)
 
 
 @pytest.mark.parametrize("act", _ACTS.values(), ids=_ACTS.keys())

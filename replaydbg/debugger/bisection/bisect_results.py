@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from replaydbg.bisect.search import Answer
+from replaydbg.classes import dataclass
 from replaydbg.debugger.session_results import Moment
 from replaydbg.events.verdict import Verdict
 

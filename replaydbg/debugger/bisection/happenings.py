@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.exception_types import raised_as
 from replaydbg.debugger.line_inputs import run_to_raise

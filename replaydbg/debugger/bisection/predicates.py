@@ -6,10 +6,10 @@ import ast
 import re
 import tokenize
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from replaydbg.classes import dataclass
 from replaydbg.engine.queries import PredicateQuery
 from replaydbg.errors import UsageError
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.bisection.predicates import OnlyAt, Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.session_results import Moment, Raised
 from replaydbg.log.reader import Recording

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.engine.protocol import PathStep
 from replaydbg.engine.queries import Step
 from replaydbg.errors import UsageError

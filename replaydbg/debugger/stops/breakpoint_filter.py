@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.engine.engine_process import EngineProcess

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed
 from replaydbg.debugger.frame_queries import condition_raised
 from replaydbg.debugger.replay_view import ReplayView

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.store_targets import StoreTarget

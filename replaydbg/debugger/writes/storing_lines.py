@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.source.source_files import is_library

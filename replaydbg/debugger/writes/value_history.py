@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import ValueChange

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fnmatch import translate
 from typing import Generic, TypeVar
 
+from replaydbg.classes import dataclass, field
 from replaydbg.heap.retention.holding import RetainedGroup
 
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
+from replaydbg.classes import dataclass
 from replaydbg.heap.labels import INDEX, MASK, MEMBER, PLAIN, VALUE, is_weak, lowest_bytes
 from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
 from replaydbg.heap.walks.graph_walks import UNREACHED, is_attribute

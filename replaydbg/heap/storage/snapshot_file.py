@@ -8,9 +8,9 @@ from __future__ import annotations
 import struct
 import zlib
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.snapshot import Snapshot, Strings, Taken
 from replaydbg.heap.storage.delta_coding import differences, restored

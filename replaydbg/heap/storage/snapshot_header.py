@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, astuple, dataclass
 from typing import TypeGuard
 
+from replaydbg.classes import asdict, astuple, dataclass
 from replaydbg.heap.snapshot import Root, Snapshot, Taken
 from replaydbg.heap.storage.stored_columns import Codec, StoredColumn
 from replaydbg.log.allowance import load_json

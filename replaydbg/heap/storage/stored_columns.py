@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from operator import sub
 from typing import Any, Literal
 
-import zstandard
+from replaydbg.classes import dataclass
+from replaydbg.log.zstd import load_zstandard
+
+zstandard = load_zstandard()
 
 Codec = Literal["zstd", "raw"]
 
@@ -81,7 +83,8 @@ def load_bytes(stored: StoredColumn, data: memoryview, size: int) -> bytes:
             # Checked first: the decompressor would take as much memory as the data claims.
             if zstandard.frame_content_size(data) != size:
                 raise ValueError(f"the column {stored.name} has a different length than declared")
-            return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+            plain: bytes = zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+            return plain
         except zstandard.ZstdError:
             raise ValueError(f"the column {stored.name} cannot be decompressed") from None
     if len(data) != size:

@@ -104,6 +104,7 @@ class LiveRecording:
         self._beginning: tuple[int, Beginning] | None = None
         """The length of the import world, and the sections written for it."""
         self._start_ns: dict[str, int] = {}
+        self._key = own_key()
 
     def cut(self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections) -> int:
         """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
@@ -128,7 +129,7 @@ class LiveRecording:
     def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: HeapSections) -> bytes:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
-        writer = Writer(file, self._begun(place), key=own_key())
+        writer = Writer(file, self._begun(place), key=self._key)
         writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
         if self._content.is_there():
             writer.shared("content", self._content.blocks(self._content.size()))
@@ -147,7 +148,7 @@ class LiveRecording:
         """Return the header and the import world. From one test to the next they seldom change."""
         if self._beginning is None or self._beginning[0] != place.world:
             file = io.BytesIO()
-            writer = Writer(file, key=own_key())
+            writer = Writer(file, key=self._key)
             header = (self._directory / "header.json").read_bytes()
             writer.shared("header", [(len(header), self._store.entry(header))])
             writer.shared("world", self._world.blocks(place.world, self._head("world", place.world, 0)))

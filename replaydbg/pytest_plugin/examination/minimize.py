@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replaydbg.classes import dataclass, field
 from replaydbg.errors import Corrupt
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.stops import StopReason

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.debugger import Session
 from replaydbg.debugger.first_pass.recorded_test import test_in
 from replaydbg.errors import ReplaydbgError

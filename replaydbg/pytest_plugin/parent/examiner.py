@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
+from replaydbg.classes import dataclass, replace
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Examination, Result, read_examined

@@ -6,10 +6,9 @@ import json
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
+from replaydbg.classes import NamedTuple, replace
 from replaydbg.log.edit.cut import LiveRecording
 from replaydbg.log.shared import BlockStore
 from replaydbg.pytest_plugin.report import report_text
@@ -20,6 +19,7 @@ from replaydbg.record.end_facts import notes_of
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.edit.position import LogPosition
     from replaydbg.pytest_plugin.parent.examiner import Examiner

@@ -6,8 +6,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.storage.snapshot_file import ANY_FILE, memory_of
@@ -15,6 +15,7 @@ from replaydbg.heap.storage.snapshot_series import SelfContained, SnapshotPacker
 from replaydbg.log.files import PIECE
 from replaydbg.record.snapshots import read_snapshots
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.json_data import SnapshotData
     from replaydbg.log.shared import BlockStore

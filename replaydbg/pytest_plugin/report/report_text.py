@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
+from replaydbg.classes import NamedTuple, replace
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Result, Written, Wrong, write_result
 from replaydbg.store.private import open_private

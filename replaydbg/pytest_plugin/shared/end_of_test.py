@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import Corrupt
 from replaydbg.log.json_data import NoteData, SnapshotData, SnapshotsData
-from replaydbg.pytest_plugin.shared.json_reader import fields_as
 from replaydbg.pytest_plugin.shared.results import Failure
 
 
@@ -118,6 +117,9 @@ class RecordedEnd:
 
     def __init__(self, raw: Mapping[str, Any], path: str) -> None:
         """`raw` is `end.json` of the recording at `path`. Raises Corrupt if it has not the form of a test's."""
+        # Imported here: writing an end does not need it.
+        from replaydbg.pytest_plugin.shared.json_reader import fields_as
+
         try:
             self._shape = fields_as(_Shape, raw)
         except ValueError as error:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from replaydbg.classes import asdict, dataclass, replace
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.pytest_plugin.shared.json_reader import read_as
 from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised
 from replaydbg.store.private import open_private
 
@@ -136,6 +135,9 @@ class ExaminedLine:
 
 def read_examined(line: str) -> ExaminedLine:
     """Return what the examining process has written in a line. Raises ValueError."""
+    # Imported here and below: writing a result does not need it.
+    from replaydbg.pytest_plugin.shared.json_reader import read_as
+
     return read_as(ExaminedLine, line)
 
 
@@ -179,7 +181,7 @@ class Result:
     """When it was kept, in seconds since the epoch: an earlier session may have left a directory with the same name."""
     unwritten: str = ""
     """Why there is no recording; empty: there is one."""
-    schema_version: int = field(default=SCHEMA_VERSION)
+    schema_version: int = SCHEMA_VERSION
     """Grows when a field changes its meaning or is removed."""
 
     def with_examination(self, examination: Examination) -> Result:
@@ -198,4 +200,6 @@ def write_result(directory: Path, result: Result) -> None:
 
 def parse_result(text: str) -> Result:
     """Return the result in `meta.json`. Raises ValueError, with the reason."""
+    from replaydbg.pytest_plugin.shared.json_reader import read_as
+
     return read_as(Result, text)
