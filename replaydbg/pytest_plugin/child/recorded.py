@@ -17,7 +17,7 @@ import pytest
 
 from replaydbg.pytest_plugin.child import session_marks
 from replaydbg.pytest_plugin.child.session_marks import Parts, mark, mark_begin, mark_end
-from replaydbg.pytest_plugin.settings import MODES, mode_of
+from replaydbg.pytest_plugin.settings import MODES, mode_of, wait_of
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
 
@@ -235,7 +235,9 @@ class Recorded:
     def pytest_sessionfinish(self) -> Generator[None, None, None]:
         """Mark that the tests are over; send the identity of a worker's recorder to the process that shows results."""
         # A wrapper: before the process that shows results waits for them.
-        mark("finished", "")
+        # Without a wait, the last examination would be ended as soon as it has begun.
+        if wait_of(self._config):
+            mark("finished", "")
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
             output[shared_names.LAUNCHER] = self._token.parent
