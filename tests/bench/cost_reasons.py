@@ -54,9 +54,9 @@ REASONS: dict[str, str] = {
         "starting it, waiting for it, and sealing."
     ),
     "pytest, 500 trivial tests, retain-on-failure": (
-        "a session has a fixed cost of a third of a second on an idle machine: a tenth for the first pytest, which "
-        "reads the options, a tenth for the launcher, and the rest for importing pytest once more in the recorded "
-        "process. The plain suite takes as long as that in all."
+        "pytest is imported once. A quarter of the plain suite's time is the launcher, as for an empty program; the "
+        "rest is in the recorded process, half of it the plugin's own hooks: about twenty calls by pluggy for each "
+        "test, and the marks."
     ),
     "pytest plugin `on`, real test suites": (
         "the reasons are those of trivial tests; in addition, each test writes its recording. Suites whose tests take "
@@ -64,13 +64,15 @@ REASONS: dict[str, str] = {
         "packages](../test-suites.md) has the figures of fifteen suites."
     ),
     "a trivial failing test": (
-        "of each further failure 0.16 s are `why`, whose copies are processes. The snapshot of the heap at the "
-        "failure is 84 kB of a recording of 88 kB; it would shrink if it were stored as a difference from the first "
-        "one of the session."
+        "nearly all is the fixed cost of a session and of its first failure: the launcher as for an empty program, "
+        "then 180 shared files, one for each source and block (creating them takes as long as compressing them), and "
+        "packing the first snapshot."
     ),
     "examination of a failing test": (
-        "all failures of a run share one replay. What is left for each is `why` (0.25 s in flask's tests, nearly all "
-        "of it processes that are copied) and the comparison of two heaps (0.3 s)."
+        "all failures of a run share one replay. The first has the fixed cost: 0.1 s for imports of the examining "
+        "process, as much for decoding the index of the run, and a replay of pytest's own imports and collection "
+        "under the step clock. What is left for each is `why` (0.25 s in flask's tests, nearly all of it processes "
+        "that are copied) and the comparison of two heaps (0.3 s)."
     ),
     "`diff` of two moments, 1 M objects": (
         "the two copies that walk the heap take 0.4 s or more each, page faults included; comparing takes 0.2 s, and "
