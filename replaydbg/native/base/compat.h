@@ -398,4 +398,28 @@ compat_refuses_to_fork(void)
 #endif
 }
 
+/* A type's subclasses: a dictionary of weak references, or NULL. That of a type of the interpreter's image is kept apart
+ * since 3.12, and since 3.13 those of some extension modules are, too. */
+static inline PyObject *
+compat_subclasses(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    if (type->tp_flags & _Py_TPFLAGS_STATIC_BUILTIN) {
+        struct types_state *types = &_PyInterpreterState_GET()->types;
+        size_t index = (size_t)type->tp_subclasses - 1; /* its own table's */
+#if PY_VERSION_HEX >= 0x030D0000
+        if (index < _Py_MAX_MANAGED_STATIC_BUILTIN_TYPES && types->builtins.initialized[index].type == type)
+            return types->builtins.initialized[index].tp_subclasses;
+        if (index < _Py_MAX_MANAGED_STATIC_EXT_TYPES && types->for_extensions.initialized[index].type == type)
+            return types->for_extensions.initialized[index].tp_subclasses;
+#else
+        if (index < _Py_MAX_STATIC_BUILTIN_TYPES && types->builtins[index].type == type)
+            return types->builtins[index].tp_subclasses;
+#endif
+        return NULL;
+    }
+#endif
+    return (PyObject *)type->tp_subclasses;
+}
+
 #endif

@@ -127,7 +127,7 @@ is_plain(reprfunc function)
                                           &PyBool_Type,     &PyFloat_Type, &PyComplex_Type,   &PyList_Type,
                                           &PyTuple_Type,    &PyDict_Type,  &PySet_Type,       &PyRange_Type,
                                           &PyDictKeys_Type, &PyODict_Type, &PySlice_Type,     &PyType_Type};
-    if (function == NULL || function == repr_in_python || function == ((PyTypeObject *)PyExc_BaseException)->tp_repr)
+    if (function == ((PyTypeObject *)PyExc_BaseException)->tp_repr)
         return true;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (plain[i]->tp_repr == function)
@@ -138,13 +138,17 @@ is_plain(reprfunc function)
 void
 identity_patch_repr(PyTypeObject *type)
 {
-    static IdMap seen; /* original function: 1 + its number here; our own function: MOST_REPRS + 1 */
+    static IdMap seen; /* original function: 1 + its number here; a plain one, and our own: MOST_REPRS + 1 */
     reprfunc original = type->tp_repr;
-    if (is_plain(original))
+    if (original == NULL || original == repr_in_python)
         return;
     uint32_t *slot = idmap_slot(&seen, (uintptr_t)original);
     if (*slot > MOST_REPRS)
         return;
+    if (*slot == 0 && is_plain(original)) {
+        *slot = MOST_REPRS + 1;
+        return;
+    }
     if (*slot == 0) {
         if (used == MOST_REPRS) {
             identity_not_covered("addresses in reprs", type->tp_name);

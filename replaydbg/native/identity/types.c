@@ -43,6 +43,52 @@ all_types(void)
     return types;
 }
 
+/* Types to look at; each is kept alive. */
+typedef struct {
+    PyTypeObject **all;
+    size_t used, size;
+} Types;
+
+static bool
+types_add(Types *types, PyTypeObject *type)
+{
+    if (types->used == types->size) {
+        size_t size = types->size ? types->size * 2 : 4096;
+        PyTypeObject **more = realloc(types->all, size * sizeof *more);
+        if (more == NULL)
+            return false;
+        types->all = more;
+        types->size = size;
+    }
+    Py_INCREF(type);
+    types->all[types->used++] = type;
+    return true;
+}
+
+/* All types that exist, each after the first of its bases and once. `__subclasses__` makes a list for each of thousands
+ * of types, and this runs after each of a hundred modules. */
+static bool
+types_collect(Types *types)
+{
+    if (!types_add(types, &PyBaseObject_Type))
+        return false;
+    for (size_t i = 0; i < types->used; i++) {
+        PyObject *below = compat_subclasses(types->all[i]), *key, *weak;
+        Py_ssize_t position = 0;
+        while (below && PyDict_Next(below, &position, &key, &weak)) {
+            PyObject *type = ((PyWeakReference *)weak)->wr_object;
+            if (type == Py_None || Py_REFCNT(type) <= 0)
+                continue;
+            PyObject *bases = ((PyTypeObject *)type)->tp_bases;
+            /* It is in the dictionary of each of its bases. */
+            if (bases && PyTuple_GET_SIZE(bases) && PyTuple_GET_ITEM(bases, 0) == (PyObject *)types->all[i] &&
+                !types_add(types, (PyTypeObject *)type))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a
  * dictionary). */
 int
@@ -51,17 +97,20 @@ identity_module_loaded(PyObject *module, const char *name)
     if (hash_in_python == NULL) /* not installed yet: all types will be looked at */
         return 0;
     own_work_begin();
-    PyObject *types = all_types();
-    for (Py_ssize_t i = 0; types && i < PyList_GET_SIZE(types); i++) {
-        PyTypeObject *type = (PyTypeObject *)PyList_GET_ITEM(types, i);
-        identity_watch_hash(type);
-        patch_type(type);
+    static Types spare; /* memory for the next module */
+    Types types = spare;
+    spare = (Types){0};
+    bool all = types_collect(&types);
+    for (size_t i = 0; all && i < types.used; i++) {
+        identity_watch_hash(types.all[i]);
+        patch_type(types.all[i]);
     }
-    if (types == NULL) { /* out of memory: these types' addresses show */
-        PyErr_Clear();
+    while (types.used)
+        Py_DECREF(types.all[--types.used]);
+    free(spare.all);
+    spare = types;
+    if (!all) /* out of memory: these types' addresses show */
         identity_not_covered("types", name);
-    }
-    Py_XDECREF(types);
     own_work_end();
     return 0;
 }
