@@ -18,6 +18,9 @@ from setuptools.errors import CompileError, SetupError
 
 NATIVE = Path("replaydbg") / "native"
 GRAPH = NATIVE / "graph"
+DIGEST = NATIVE / "digest"
+APART = (GRAPH, DIGEST)
+"""Extensions of their own."""
 START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 
 WARNINGS = [
@@ -109,8 +112,8 @@ setup(
         Extension(
             "replaydbg.native._core",
             # Sorted, so that two builds of one tree link in the same order.
-            sources=[path.as_posix() for path in sorted(NATIVE.glob("*/*.c")) if path.parent != GRAPH],
-            depends=[path.as_posix() for path in sorted(NATIVE.glob("*/*.h")) if path.parent != GRAPH],
+            sources=[path.as_posix() for path in sorted(NATIVE.glob("*/*.c")) if path.parent not in APART],
+            depends=[path.as_posix() for path in sorted(NATIVE.glob("*/*.h")) if path.parent not in APART],
             include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
             # clock/checks.c unwinds the stack with libgcc; a replay behind the fence could not load the shared one.
@@ -122,6 +125,12 @@ setup(
             sources=[path.as_posix() for path in sorted(GRAPH.glob("*.c"))],
             depends=[path.as_posix() for path in sorted(GRAPH.glob("*.h"))],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
+        ),
+        Extension(
+            "replaydbg.native._digest",
+            sources=[path.as_posix() for path in sorted(DIGEST.glob("*.c"))],
+            # -D_DEFAULT_SOURCE: endian.h is not part of C11.
+            extra_compile_args=["-O2", "-std=c11", "-D_DEFAULT_SOURCE", "-fvisibility=hidden", *WARNINGS],
         ),
     ],
     cmdclass={

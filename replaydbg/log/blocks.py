@@ -13,7 +13,7 @@ MAGIC = b"RDBGREC\n"
 BLOCK_MAGIC = b"BLK1"
 FILE_HEADER = 32
 """Length of the part before the first block."""
-FLAG_OK, FLAG_MARKED = 1, 2
+FLAG_OK, FLAG_MARKED, FLAG_LONG = 1, 2, 4
 RAW, ZSTD, SHARED = 0, 1, 2
 
 _HEAD = struct.Struct("<8sIIQ")
@@ -39,6 +39,8 @@ class FileHead(NamedTuple):
     """Whether the checksum is correct. If not, the other fields are meaningless."""
     is_marked: bool = False
     """Whether the index is followed by the mark of the user who made it, see origin.py."""
+    is_mark_long: bool = False
+    """Whether this mark is that of a long recording."""
 
 
 class StoredBlock(NamedTuple):
@@ -67,9 +69,11 @@ class StoredBlock(NamedTuple):
         return self.stored_offset + self.stored_length
 
 
-def pack_head(*, format: int, ok: bool, index_offset: int, is_marked: bool = False) -> bytes:
+def pack_head(
+    *, format: int, ok: bool, index_offset: int, is_marked: bool = False, is_mark_long: bool = False
+) -> bytes:
     """Return the first 32 bytes of a sealed recording."""
-    flags = (FLAG_OK if ok else 0) | (FLAG_MARKED if is_marked else 0)
+    flags = (FLAG_OK if ok else 0) | (FLAG_MARKED if is_marked else 0) | (FLAG_LONG if is_mark_long else 0)
     head = _HEAD.pack(MAGIC, format, flags, index_offset)
     return head + _CRC.pack(zlib.crc32(head))
 
@@ -81,7 +85,8 @@ def unpack_head(data: bytes) -> FileHead:
     _, number, flags, index_offset = _HEAD.unpack_from(data)
     (crc,) = _CRC.unpack_from(data, _HEAD.size)
     is_sound = crc == zlib.crc32(data[: _HEAD.size])
-    return FileHead(number, bool(flags & FLAG_OK), index_offset, is_sound, bool(flags & FLAG_MARKED))
+    is_ok, is_marked, is_long = (bool(flags & flag) for flag in (FLAG_OK, FLAG_MARKED, FLAG_LONG))
+    return FileHead(number, is_ok, index_offset, is_sound, is_marked, is_long)
 
 
 def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, codec: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
-from replaydbg.log.origin import MARK, Marker, own_key
+from replaydbg.log.origin import LONG, MARK, Marker, own_key
 from replaydbg.log.shared import compressor, expand
 
 TYPE_CHECKING = False
@@ -40,21 +40,37 @@ class Beginning(NamedTuple):
 class Writer:
     """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
 
-    def __init__(self, file: BinaryIO, beginning: Beginning | None = None, *, key: bytes | None = None) -> None:
-        """`beginning`: sections that are written already; `key` marks the file as its user's own, None for no mark."""
+    def __init__(
+        self, file: BinaryIO, beginning: Beginning | None = None, *, key: bytes | None = None, size: int = 0
+    ) -> None:
+        """`beginning`: sections that are written already; `key` marks the file as its user's own, None for no mark.
+
+        `size`: about how many bytes will be added, uncompressed.
+        """
         self._file = file
-        self._marker = Marker(key) if key is not None else None
+        self._marker = Marker(key, is_long=size >= LONG) if key is not None else None
         if key is not None and beginning is not None and beginning.marker is not None:
             self._marker = beginning.marker.copy()
         self._compress = compressor().compress
         self._index = list(beginning.entries) if beginning is not None else []
         file.write(beginning.data if beginning is not None else pack_head(format=FORMAT, ok=False, index_offset=0))
 
-    def section(self, name: str, pieces: Iterable[bytes], *, is_compressed: bool = True) -> None:
-        """Add a section; each piece, of at most 1 MiB, becomes a block."""
+    def section(
+        self,
+        name: str,
+        pieces: Iterable[bytes],
+        *,
+        is_compressed: bool = True,
+        compress: Callable[[bytes], bytes] | None = None,
+    ) -> None:
+        """Add a section; each piece, of at most 1 MiB, becomes a block.
+
+        `compress` is used in place of `compressor`, with the same result.
+        """
         raw_offset = total = 0
+        compress = compress or self._compress
         for raw in pieces:
-            packed = self._compress(raw) if is_compressed else raw
+            packed = compress(raw) if is_compressed else raw
             # A reader refuses a section that expands too far: some of it is kept uncompressed.
             is_credible = raw_offset + len(raw) <= allowance(total + len(packed))
             codec = ZSTD if len(packed) < len(raw) and is_credible else RAW
@@ -108,9 +124,8 @@ class Writer:
         if syncs:
             self._sync()
         self._file.seek(0)
-        self._file.write(
-            pack_head(format=FORMAT, ok=True, index_offset=index_offset, is_marked=self._marker is not None)
-        )
+        kind = {} if self._marker is None else {"is_marked": True, "is_mark_long": self._marker.is_long}
+        self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset, **kind))
         if syncs:
             self._sync()
 
@@ -128,12 +143,20 @@ def split(data: bytes) -> Iterable[bytes]:
     return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
 
 
-def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[tuple[str, int, bytes]] = ()) -> None:
+def seal(
+    live: Path,
+    target: Path,
+    end: Mapping[str, object],
+    sources: Iterable[tuple[str, int, bytes]] = (),
+    *,
+    compress_world: Callable[[bytes], bytes] | None = None,
+) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
     `sources` are sources that are not in the directory: name, length and compressed content. `end` becomes `end.json`;
-    it is read after them, so that the iterable may add their names to it. If anything fails the directory stays
-    unchanged, and still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
+    it is read after them, so that the iterable may add their names to it. `compress_world` compresses the blocks of the
+    import world, None for the usual way. If anything fails the directory stays unchanged, and still opens. Raises
+    Corrupt if the directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
@@ -142,7 +165,8 @@ def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=_private) as file:
-            _write(Writer(file, key=own_key()), live, end, sources)
+            size = sum(_end(live / name, is_log=name != "content") for name in ("world", "log", "content"))
+            _write(Writer(file, key=own_key(), size=size), live, end, sources, compress_world)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -151,14 +175,32 @@ def seal(live: Path, target: Path, end: Mapping[str, object], sources: Iterable[
     remove_live(live)
 
 
+def _end(path: Path, *, is_log: bool) -> int:
+    """Return how many bytes of a live directory's file belong to the recording; 0 if there is none."""
+    if not path.is_file():
+        return 0
+    with DataFile(path, follow=False) as data:
+        if not is_log:
+            return data.size
+        header = read_log_header(data.read(0, LOG_HEADER))
+        # A log without a valid header belongs to a program that was killed in its first instructions.
+        return min(header.committed, data.size) if header is not None else 0
+
+
 def _private(path: str, flags: int) -> int:
     """Open a file that only its owner can read: a recording contains the environment, passwords included."""
     return os.open(path, flags, 0o600)
 
 
-def _write(writer: Writer, live: Path, end: Mapping[str, object], sources: Iterable[tuple[str, int, bytes]]) -> None:
+def _write(
+    writer: Writer,
+    live: Path,
+    end: Mapping[str, object],
+    sources: Iterable[tuple[str, int, bytes]],
+    compress_world: Callable[[bytes], bytes] | None,
+) -> None:
     _copy(writer, live, "header", "header.json")
-    _copy(writer, live, "world", "world", is_log=True)
+    _copy(writer, live, "world", "world", is_log=True, compress=compress_world)
     _copy(writer, live, "log", "log", is_log=True)
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
     for name, length, packed in sources:
@@ -180,19 +222,22 @@ def _names_in(directory: Path) -> list[str]:
 
 
 def _copy(
-    writer: Writer, live: Path, section: str, name: str, *, is_log: bool = False, compress_up_to: int | None = None
+    writer: Writer,
+    live: Path,
+    section: str,
+    name: str,
+    *,
+    is_log: bool = False,
+    compress_up_to: int | None = None,
+    compress: Callable[[bytes], bytes] | None = None,
 ) -> None:
     path = live / name
     if not path.is_file():
         return
+    end = _end(path, is_log=is_log)
     with DataFile(path, follow=False) as data:
-        end = data.size
-        if is_log:
-            header = read_log_header(data.read(0, LOG_HEADER))
-            # A log without a valid header belongs to a program that was killed in its first instructions.
-            end = min(header.committed, data.size) if header is not None else 0
         is_compressed = compress_up_to is None or end <= compress_up_to
-        writer.section(section, data.pieces(end), is_compressed=is_compressed)
+        writer.section(section, data.pieces(end), is_compressed=is_compressed, compress=compress)
 
 
 def remove_live(live: Path) -> None:

@@ -7,10 +7,15 @@ import signal
 import stat
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
+from replaydbg.log.blocks import unpack_head
+from replaydbg.log.container import Writer
+from replaydbg.log.origin import _has_mark
+from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.build import with_header
 from tests.harness.replays import Outcome, passed_on, run
@@ -126,3 +131,68 @@ def test_a_home_that_takes_no_key_stops_no_recording(tmp_path: Path) -> None:
 
     assert (recorded.status, recorded.stdout, replayed.stdout) == (0, "hello\n", "hello\n")
     assert _NOTICE in replayed.stderr
+
+
+@pytest.fixture(scope="module")
+def long(own: Path) -> Path:
+    """Return a recording of our own with more than 4 MiB."""
+    (own.parent / "long.py").write_text("print(len(open('large', 'rb').read()))\n")
+    (own.parent / "large").write_bytes(os.urandom(6 << 20))
+    recorded = run(
+        tool.record(sys.executable, own.parent / "long.rdbg", ["long.py"]), cwd=own.parent, env=_env(own.parent)
+    )
+    assert recorded.status == 0, recorded.stderr
+    return own.parent / "long.rdbg"
+
+
+def _with_flags(data: bytes, change: int) -> bytes:
+    head = unpack_head(data)
+    flags = int.from_bytes(data[12:16], "little") ^ change
+    changed = data[:12] + flags.to_bytes(4, "little") + data[16:24]
+    assert head.is_sound
+    return changed + zlib.crc32(changed).to_bytes(8, "little") + data[32:]
+
+
+def test_a_long_recording_of_ones_own_runs_without_a_word(long: Path, tmp_path: Path) -> None:
+    copied = Path(shutil.copy(long, tmp_path / "other.rdbg"))
+    packed = _do(long.parent, "pack", copied, "-o", tmp_path / "packed.rdbg")
+
+    for path in (long, copied, tmp_path / "packed.rdbg"):
+        assert unpack_head(path.read_bytes()).is_mark_long
+        replayed = _do(long.parent, "replay", path)
+        assert (replayed.stdout, replayed.stderr, replayed.status) == (f"{6 << 20}\n", "", 0), packed
+
+
+def test_a_mark_of_a_long_recording_covers_each_byte(long: Path, tmp_path: Path) -> None:
+    """Also those of the contents of files, whatever their checksums are; and it is not a mark of the other kind."""
+    data = long.read_bytes()
+    changed = tmp_path / "changed.rdbg"
+    key = _key_of(long.parent)
+    with open_recording(long) as recording:
+        place = recording.content_in_place()
+        assert place is not None
+    for at in (40, place.first, place.first + 3_000_000, len(data) - 1):
+        changed.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        assert not _has_mark(changed, key), at
+    for other in (data[:-1], data + b"\0", data + data[-80:], _with_flags(data, 4)):
+        changed.write_bytes(other)
+        assert not _has_mark(changed, key)
+    assert _has_mark(long, key)
+    assert not _has_mark(long, bytes(32))
+
+
+def test_a_long_recording_with_the_mark_of_a_short_one_is_ones_own(long: Path, tmp_path: Path) -> None:
+    """Earlier versions wrote such."""
+    key = _key_of(long.parent)
+    with open_recording(long) as recording, (tmp_path / "earlier.rdbg").open("wb") as file:
+        writer = Writer(file, key=key)
+        for name in recording.sections:
+            writer.section(name, recording.pieces(name))
+        writer.finish(syncs=False)
+
+    assert not unpack_head((tmp_path / "earlier.rdbg").read_bytes()).is_mark_long
+    assert _has_mark(tmp_path / "earlier.rdbg", key)
+
+
+def _key_of(home: Path) -> bytes:
+    return (home / "data" / "replaydbg" / "key").read_bytes()

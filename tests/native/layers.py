@@ -42,8 +42,8 @@ LAYERS = (
 )
 """From the lowest to the highest: a folder uses those before it."""
 
-APART = {"graph"}
-"""An extension of its own, which shares nothing with the core."""
+APART = {"graph", "digest"}
+"""Extensions of their own, which share nothing with the core."""
 
 SHARED_HEADERS = {"base/core.h", "base/compat.h", "base/constants.h", "base/many.h"}
 """What everybody may include of the lowest folder, which has no header of its own name."""

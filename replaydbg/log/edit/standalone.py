@@ -20,7 +20,7 @@ def write_standalone(recording: Recording, target: Path) -> int:
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None, size=_size(recording))
             for name in _ordered(recording):
                 # Snapshots are compressed already.
                 writer.section(name, recording.pieces(name), is_compressed=not name.startswith("heap/"))
@@ -32,6 +32,10 @@ def write_standalone(recording: Recording, target: Path) -> int:
         with suppress(FileNotFoundError):
             partial.unlink()
     return target.stat().st_size
+
+
+def _size(recording: Recording) -> int:
+    return sum(recording.size(name) for name in _FIRST)
 
 
 def _ordered(recording: Recording) -> list[str]:

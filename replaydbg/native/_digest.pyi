@@ -1,0 +1,3 @@
+from _typeshed import ReadableBuffer
+
+def digest(key: ReadableBuffer, data: ReadableBuffer, /) -> bytes: ...
