@@ -58,6 +58,10 @@ class DataFile:
         for offset in range(start, min(end, self.size), PIECE):
             yield self.read(offset, min(PIECE, end - offset))
 
+    def fileno(self) -> int:
+        """Return the descriptor, which is closed with the file."""
+        return self._fd
+
     def close(self) -> None:
         """Close the file; may be called repeatedly."""
         if self._fd >= 0:

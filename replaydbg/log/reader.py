@@ -17,7 +17,7 @@ from replaydbg.log.encode import FORMAT
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.raw import RawRecord, RawStream
-from replaydbg.log.sections import LiveDirectory, SealedFile
+from replaydbg.log.sections import InPlace, LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
 
@@ -175,13 +175,17 @@ class Recording:
         """Write `log`, `world` and `content` in the form that a replay needs.
 
         `target` is an existing directory, where none of the three may exist, or three files open for reading and
-        writing by these names. A log that is damaged is written up to its last undamaged record. Raises Corrupt if
-        there is no event log at all.
+        writing by these names. Without a file for it, the content is only checked, see `content_in_place`. A log that
+        is damaged is written up to its last undamaged record. Raises Corrupt if there is no event log at all.
         """
         if self.log_header is None:
             raise Corrupt(str(self.path), "it has no event log")
         headers = {"log": self.log_header, "world": self._world_header}
         return unpack(self._sections, headers, self.header.gates, target)
+
+    def content_in_place(self) -> InPlace | None:
+        """Return where the content is in the recording; None if it has to be unpacked before it can be used."""
+        return self._sections.in_place("content")
 
     def close(self) -> None:
         """Close the files; may be called repeatedly."""

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
 from replaydbg.log.allowance import load_json
 from replaydbg.log.blocks import (
     BLOCK_HEADER,
     FILE_HEADER,
     MAGIC,
+    RAW,
     SHARED,
     StoredBlock,
     load_block,
@@ -31,6 +33,21 @@ if TYPE_CHECKING:
     from typing import Protocol
 else:
     Protocol = object
+
+
+class InPlace(NamedTuple):
+    """The position of a section whose bytes can be used where they are, in a sealed file."""
+
+    fd: int
+    """The file, open for reading as long as the recording is."""
+    first: int
+    """Offset in the file of the first piece of 1 MiB."""
+    stride: int
+    """Bytes from the beginning of one piece to that of the next."""
+    size: int
+    """The size of the file."""
+    mtime_ns: int
+    """When its content was last modified."""
 
 
 class Sections(Protocol):
@@ -57,6 +74,10 @@ class Sections(Protocol):
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; at damage, add a problem and stop."""
+        ...
+
+    def in_place(self, name: str) -> InPlace | None:
+        """Return where a section's bytes are in the file; None if they have to be unpacked."""
         ...
 
     def shared_names(self) -> set[str]:
@@ -235,6 +256,20 @@ class SealedFile:
         """Whether a section has only shared blocks."""
         return all(block.codec == SHARED for block in self._blocks.get(name, ()))
 
+    def in_place(self, name: str) -> InPlace | None:
+        """Return where a section's bytes are in the file; None if they have to be unpacked."""
+        blocks = self._blocks.get(name)
+        if not blocks:
+            return None
+        first, stride = blocks[0].stored_offset, BLOCK_HEADER + len(name) + PIECE
+        for number, block in enumerate(blocks):
+            if (block.codec, block.raw_offset) != (RAW, number * PIECE) or block.stored_length != block.raw_length:
+                return None
+            if block.stored_offset != first + number * stride:
+                return None
+        found = os.fstat(self._file.fileno())
+        return InPlace(self._file.fileno(), first, stride, found.st_size, found.st_mtime_ns)
+
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield length and stored bytes of each block of a section that has only shared ones. Raises Corrupt."""
         for block in self._blocks.get(name, ()):
@@ -336,6 +371,10 @@ class LiveDirectory:
         with self._file(name) as file:
             if file is not None:
                 yield from file.pieces(file.size, start)
+
+    def in_place(self, name: str) -> InPlace | None:
+        """Return nothing: the files of a live directory may be written to."""
+        return None
 
     def shared_names(self) -> set[str]:
         """Return nothing: a live directory shares no blocks."""

@@ -33,6 +33,8 @@ class Unpacked:
     """Whether a part of the event log or of the content was lost, so that the replay ends earlier."""
     is_world_cut: bool
     """Whether a part of the import world was lost, without which the program finds other modules than recorded."""
+    content: int
+    """Bytes of the content that are undamaged, from its beginning."""
 
 
 def records(pieces: Iterator[bytes], end: int) -> Iterator[bytes]:
@@ -63,14 +65,16 @@ def unpack(
             files = target
         for name, floor in (("content", FLOOR), ("log", LOG_FLOOR), ("world", FLOOR)):
             _check_claim(sections, name, floor)
-        size = _copy(sections.pieces("content"), files["content"])
+        # Content that stays in the recording is checked only.
+        pieces = sections.pieces("content")
+        size = _copy(pieces, files["content"]) if "content" in files else sum(map(len, pieces))
         content = None if size == sections.size("content") and sections.is_whole("content") else size
         world, is_world_cut = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
         assert world.committed >= LOG_HEADER, world
         log, is_cut = _write_log(sections, "log", headers["log"] or _EMPTY, gates, files["log"], content)
         for file in files.values():
             file.flush()
-        return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"))
+        return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"), size)
 
 
 def _check_claim(sections: Sections, name: str, floor: int) -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, BinaryIO
 
+    from replaydbg.log.sections import InPlace
     from replaydbg.replay.clock import ClockBoot, ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.trace_orders import TraceOrders
@@ -174,10 +175,12 @@ def prepare(
     header = recording.header
     executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
-    files, is_cut = (_followed(recording.path, stack), False) if follows else _unpacked(recording, stack)
+    parts = _Parts(_followed(recording.path, stack)) if follows else _unpacked(recording, stack)
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
-    fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in files.items()}
+    fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
+    if parts.content is not None:
+        fds["content_fd"] = inheritable(stack, parts.content.fd)
     fds["report_fd"] = inheritable(stack, report.fileno())
     fds["out_fd"] = inheritable(stack, 1 if stdout is None else stdout)
     fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
@@ -189,14 +192,20 @@ def prepare(
         **boot_values(_boot_fields(header, given), _recorded_table(header), state.env),
         **fds,
         **orders_of_tests(),
-        **{"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()},
+        **{
+            "mode": "replay",
+            "content_place": parts.content_place,
+            "fds": list(header.fds),
+            "follows": follows,
+            "fence": is_fence_wanted(),
+        },
         **state.boot,
         **more,
         "parent": os.getpid(),
     }
     if not follows:  # a program that still runs has no peak yet
-        boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
-        boot |= _cpu_limits(recording, more, is_cut=is_cut).as_boot()
+        boot["memory"] = memory_limit(recording, parts.mapped(), is_session="engine" in more)
+        boot |= _cpu_limits(recording, more, is_cut=parts.is_cut).as_boot()
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_fd = inheritable(stack, boot_file.fileno())
@@ -206,17 +215,46 @@ def prepare(
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
         ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],
         report=report,
-        is_cut=is_cut,
+        is_cut=parts.is_cut,
     )
 
 
-def _unpacked(recording: Recording, stack: ExitStack) -> tuple[dict[str, BinaryIO], bool]:
-    """Return the recording's logs and copies of large files, and whether a part of the log is missing."""
-    files = {name: stack.enter_context(_file_of(name, recording)) for name in ("log", "world", "content")}
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the program's process maps of a recording."""
+
+    files: dict[str, BinaryIO]
+    """The logs, and the copies of large files unless they are used in the recording itself."""
+    is_cut: bool = False
+    """Whether a part of the log is damaged or missing."""
+    content: InPlace | None = None
+    """The position of the copies in the recording; None: they are one of the files."""
+    content_size: int = 0
+    """Their undamaged bytes."""
+
+    @property
+    def content_place(self) -> tuple[int, ...] | None:
+        place = self.content
+        return None if place is None else (place.first, place.stride, self.content_size, place.size, place.mtime_ns)
+
+    def mapped(self) -> int:
+        """Return how many bytes the process maps."""
+        return self.content_size * (self.content is not None) + sum(
+            os.fstat(file.fileno()).st_size for file in self.files.values()
+        )
+
+
+def _unpacked(recording: Recording, stack: ExitStack) -> _Parts:
+    """Return the recording's logs, and its copies of large files."""
+    content = recording.content_in_place()
+    names = ("log", "world", "content") if content is None else ("log", "world")
+    files = {name: stack.enter_context(_file_of(name, recording)) for name in names}
     unpacked = recording.unpack(files)
     if unpacked.is_world_cut:
         raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-    return files, unpacked.is_cut
+    if content is not None and not unpacked.content:  # none of it is undamaged, so none is referred to
+        return _Parts(files | {"content": stack.enter_context(_memory_file("content"))}, unpacked.is_cut)
+    return _Parts(files, unpacked.is_cut, content, unpacked.content)
 
 
 def _file_of(name: str, recording: Recording) -> BinaryIO:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import BinaryIO
-
     from replaydbg.log.reader import Recording
 
 _OWN = 1 << 30
@@ -24,13 +19,13 @@ _LARGEST = 1 << 46
 """More address space than a process can have."""
 
 
-def memory_limit(recording: Recording, files: Iterable[BinaryIO], *, is_session: bool) -> int:
+def memory_limit(recording: Recording, logs: int, *, is_session: bool) -> int:
     """Return the largest address space, in bytes, that a replay of `recording` may have.
 
-    `files` are the parts of the log, which are mapped as a whole; `is_session` is for processes of the debugger.
+    `logs` is the size of the parts of the log, which are mapped as a whole; `is_session` is for processes of the
+    debugger.
     """
     header = recording.log_header
     peak = header.memory_mb << 20 if header is not None else 0
-    logs = sum(os.fstat(file.fileno()).st_size for file in files)
     program = peak + peak // 4 if peak else _UNKNOWN + 64 * logs
     return min(program + _OWN + 8 * logs + (_SESSION if is_session else 0), _LARGEST)

@@ -52,7 +52,8 @@ CAUSES = {
     "unrecordable": "The result of this call could not be recorded, because it is not data.",
     "unsupported": "The program did something that cannot be recorded yet.",
     "refused": "Code tried to act on the system outside the replay, which is never allowed.",
-    "content": "The content of a file that the program read is missing from the recording.",
+    "content": "The content of a file that the program read is missing from the recording, "
+    "or the recording was modified while it was replayed.",
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
     "unusable": "The record here does not match what the replay does, although the recording is intact. "

@@ -106,6 +106,19 @@ open_for_record(PyObject *boot)
 }
 
 static int
+open_content(PyObject *boot)
+{
+    int fd = number(boot, "content_fd", -1);
+    unsigned long long first, stride, length, size, mtime;
+    PyObject *place = item(boot, "content_place");
+    if (!PyTuple_Check(place))
+        return content_open(fd);
+    if (!PyArg_ParseTuple(place, "KKKKK", &first, &stride, &length, &size, &mtime))
+        return -1;
+    return content_open_sealed(fd, &(ContentPlace){first, stride, length, size, mtime});
+}
+
+static int
 open_for_replay(PyObject *boot)
 {
     core.report_fd = fd_keep(number(boot, "report_fd", -1));
@@ -119,7 +132,7 @@ open_for_replay(PyObject *boot)
     }
     core.follows = core.followed = item(boot, "follows") == Py_True;
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||
-        log_open(&world_log, number(boot, "world_fd", -1)) < 0 || content_open(number(boot, "content_fd", -1)) < 0) {
+        log_open(&world_log, number(boot, "world_fd", -1)) < 0 || open_content(boot) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
         return -1;
     }

@@ -493,6 +493,8 @@ outcome(Crossing *c, uint64_t head, bool checked)
         compat_call_credit(core.tstate, DECODING_CALLS); /* at the program's recursion limit too */
         result = value_decode(&event_log.rp, event_log.rend, &event_types, c->args, c->nargs);
         compat_call_credit(core.tstate, -DECODING_CALLS);
+        if (result == NULL && content_is_missing)
+            diverge("content", c->gate, c, "the content of a file that was read is missing from the recording");
         if (result == NULL && !PyErr_Occurred())
             diverge("unrecordable", c->gate, c, "the outcome could not be recorded");
     }

@@ -27,8 +27,20 @@ typedef struct {
 static File *files;
 static int file_count;
 static uint64_t content_size;
-static const uint8_t *content_map; /* replay: all of it; record: the piece last compared */
+bool content_is_missing;
+static const uint8_t *content_map; /* replay: the file with all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
+
+/* Replay: the content is a file of its own, or lies in the sealed recording, in pieces with something between them. */
+static struct {
+    bool in_recording;
+    uint64_t first, stride; /* where the first piece begins, and how far it is from one to the next */
+    int fd;
+    uint64_t size, mtime; /* of the recording, before its blocks were checked */
+    uint64_t piece;       /* the last one that was used */
+    uint8_t *joined;
+    size_t joined_size;
+} sealed = {.fd = -1, .piece = UINT64_MAX};
 
 static int
 file_index(int fd, const struct stat *st)
@@ -202,10 +214,92 @@ content_open(int fd)
     return 0;
 }
 
+/* Whether nobody has written to the recording since its blocks were checked. It is asked again at each piece: a session
+ * of the debugger may last for days. */
+static bool
+is_unchanged(uint64_t piece)
+{
+    struct stat now;
+    if (piece == sealed.piece)
+        return true;
+    if (fstat(sealed.fd, &now) < 0 || (uint64_t)now.st_size != sealed.size ||
+        (uint64_t)now.st_mtim.tv_sec * 1000000000 + (uint64_t)now.st_mtim.tv_nsec != sealed.mtime)
+        return false;
+    sealed.piece = piece;
+    return true;
+}
+
+int
+content_open_sealed(int fd, const ContentPlace *place)
+{
+    uint64_t pieces = place->length / PIECE + (place->length % PIECE != 0), size;
+    if (pieces == 0 || place->stride < PIECE || __builtin_mul_overflow(pieces - 1, place->stride, &size) ||
+        __builtin_add_overflow(size, place->first, &size) ||
+        __builtin_add_overflow(size, place->length - (pieces - 1) * PIECE, &size) || size > place->file_size)
+        return -1;
+    sealed.fd = fd_keep(fd);
+    sealed.size = place->file_size;
+    sealed.mtime = place->mtime;
+    void *p = is_unchanged(0) ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, sealed.fd, 0) : MAP_FAILED;
+    if (p == MAP_FAILED)
+        return -1;
+    content_map = p;
+    content_length = place->length;
+    sealed.in_recording = true;
+    sealed.first = place->first;
+    sealed.stride = place->stride;
+    return 0;
+}
+
+static const uint8_t *
+in_piece(uint64_t offset)
+{
+    return content_map + sealed.first + offset / PIECE * sealed.stride + offset % PIECE;
+}
+
+/* Bytes of several pieces, one behind the other; until the next are asked for. */
+static const uint8_t *
+joined(uint64_t offset, uint64_t n)
+{
+    if (sealed.joined_size < n || sealed.joined_size > LARGE) {
+        if (sealed.joined)
+            munmap(sealed.joined, sealed.joined_size);
+        sealed.joined_size = n > LARGE ? n : LARGE;
+        void *p = mmap(NULL, sealed.joined_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        sealed.joined = p == MAP_FAILED ? NULL : p;
+        if (sealed.joined == NULL) {
+            sealed.joined_size = 0;
+            return NULL;
+        }
+    }
+    for (uint64_t done = 0; done < n;) {
+        uint64_t at = offset + done, part = PIECE - at % PIECE < n - done ? PIECE - at % PIECE : n - done;
+        if (!is_unchanged(at / PIECE))
+            return NULL;
+        memcpy(sealed.joined + done, in_piece(at), part);
+        done += part;
+    }
+    return sealed.joined;
+}
+
+static const uint8_t *
+find(uint64_t offset, uint64_t n)
+{
+    if (offset > content_length || n > content_length - offset)
+        return NULL;
+    if (!sealed.in_recording)
+        return content_map + offset;
+    if (n > PIECE - offset % PIECE)
+        return joined(offset, n);
+    return is_unchanged(offset / PIECE) ? in_piece(offset) : NULL;
+}
+
 const uint8_t *
 content_at(uint64_t offset, uint64_t n)
 {
-    return offset <= content_length && n <= content_length - offset ? content_map + offset : NULL;
+    const uint8_t *found = find(offset, n);
+    content_is_missing = found == NULL;
+    return found;
 }
 
 void

@@ -53,7 +53,15 @@ void log_append(Log *log, Buf *record); /* writes and commits a whole record, an
 void content_forget(int fd); /* the number is free, or is another file's */
 /* record: bytes of a large file as a reference; false: inline */
 bool content_encode(Buf *b, int fd, const void *data, size_t n);
-int content_open(int fd);                               /* replay */
-const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out of range */
+int content_open(int fd); /* replay; closes fd */
+typedef struct {
+    uint64_t first, stride, length; /* where the first piece begins, from one to the next, bytes of content */
+    uint64_t file_size, mtime;      /* of the recording, in bytes and ns */
+} ContentPlace;
+/* replay: the same, for content that lies in the sealed recording; keeps fd */
+int content_open_sealed(int fd, const ContentPlace *place);
+/* replay: valid until the next call; NULL if out of range, or if the recording has been changed */
+const uint8_t *content_at(uint64_t offset, uint64_t n);
+extern bool content_is_missing; /* replay: what was asked for last */
 
 #endif
