@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from replaydbg.config import user_cache_directory
 from replaydbg.errors import CannotRecord
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
+from replaydbg.log.origin import own_key
+from replaydbg.record.block_cache import BlockCache
 from replaydbg.record.end_facts import describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
@@ -35,6 +39,11 @@ def check_begun(live: Path, ended: Ended) -> None:
     raise CannotRecord(str(live), reason)
 
 
+def _world_compressor() -> Callable[[bytes], bytes] | None:
+    key = own_key()
+    return BlockCache(str(user_cache_directory() / "world"), key).compress if key is not None else None
+
+
 def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
@@ -52,7 +61,8 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
         end["snapshots"] = finish_snapshots(live)
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
-        seal(live, target, end, packed_sources(live, end["sources"]))
+        sources = packed_sources(live, end["sources"])
+        seal(live, target, end, sources, compress_world=_world_compressor())
     except OSError as error:
         problem = f"it could not be sealed ({error.strerror}) and stays a directory"
         target = live
