@@ -55,8 +55,6 @@ def test_ticks_are_equal_at_each_event(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ticks_are_equal_while_lines_are_counted(tmp_path: Path, name: str) -> None:
     """The interpreter runs other forms of the same instructions then, and 3.11 checks twice where a function begins."""
-    if name == "own_monitoring" and sys.version_info >= (3, 13):
-        pytest.skip("while ticks are counted, 3.13 has LINE events of functions on one line: lanes.md, Not covered")
     path = tmp_path / "a.rdbg"
     program = FIXTURES / "steps" / f"{name}.py"
 

@@ -160,10 +160,8 @@ on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
     if (frame == NULL)
         Py_RETURN_NONE;
 #if PY_VERSION_HEX >= 0x030D0000
-    if (mute.asked) {
+    if (mute.asked)
         unmute();
-        mute.started = frame;
-    }
 #endif
     if (listening & LISTEN_LINES)
         stepclock_start(frame);
@@ -171,6 +169,9 @@ on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
         trace_inside(frame);
     if (listening & LISTEN_TICKS)
         ticks_tick(frame);
+#if PY_VERSION_HEX >= 0x030D0000
+    mute.started = frame; /* after the tick, at which functions of other lanes may have started */
+#endif
     Py_RETURN_NONE;
 }
 
@@ -347,12 +348,14 @@ take_slot(int number)
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_THROW] = Py_NewRef((PyObject *)&throw_listener);
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
         interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
-    for (int e = 0; e < EVENT_COUNT; e++)
-        interp->monitors.tools[e] |= (uint8_t)((events >> e & 1) << slot);
 #if PY_VERSION_HEX >= 0x030D0000
     for (int t = 0; t < TOOLS; t++)
         mute.asked |= t != slot && interp->monitoring_callables[t][PY_MONITORING_EVENT_LINE] != NULL;
+    if (mute.asked && events & 1u << PY_MONITORING_EVENT_PY_START)
+        events |= 1u << PY_MONITORING_EVENT_LINE;
 #endif
+    for (int e = 0; e < EVENT_COUNT; e++)
+        interp->monitors.tools[e] |= (uint8_t)((events >> e & 1) << slot);
 }
 
 /* Nobody but us uses it, and `but` is not asked for. */
@@ -397,6 +400,24 @@ asked_for(PyObject *const *args, Py_ssize_t nargs)
     PyErr_Clear();
 }
 
+#if PY_VERSION_HEX >= 0x030D0000
+/* The program will have a callback for LINE. */
+static void
+mute_from_now(void)
+{
+    uint8_t *tools = &core.tstate->interp->monitors.tools[PY_MONITORING_EVENT_LINE];
+    bool hears_starts = slot >= 0 && tool_events(slot) & 1u << PY_MONITORING_EVENT_PY_START;
+    mute.asked = true;
+    if (!hears_starts || *tools >> slot & 1)
+        return;
+    own_work_begin();
+    *tools |= (uint8_t)(1u << slot);
+    if (look_again() < 0)
+        Py_FatalError("replaydbg: sys.monitoring refuses");
+    own_work_end();
+}
+#endif
+
 static PyObject *
 use_tool_id(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -410,8 +431,9 @@ register_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     asked_for(args, nargs);
 #if PY_VERSION_HEX >= 0x030D0000
     unmute();
-    mute.asked |= nargs == 3 && PyLong_Check(args[1]) && PyLong_AsLong(args[1]) == 1 << PY_MONITORING_EVENT_LINE &&
-                  args[2] != Py_None;
+    if (nargs == 3 && PyLong_Check(args[1]) && PyLong_AsLong(args[1]) == 1 << PY_MONITORING_EVENT_LINE &&
+        args[2] != Py_None)
+        mute_from_now();
     PyErr_Clear();
 #endif
     return ((_PyCFunctionFast)(void (*)(void))original[REGISTER_CALLBACK])(module, args, nargs);
