@@ -79,6 +79,31 @@ for each in others: each.join()
 print("ended", sorted(results), threading.active_count(), flush=True)
 """
 
+# Its thread began before the recording ended: it goes on as it was.
+_COMPUTES = """
+import threading
+is_done = False
+def computes():
+    while not is_done:
+        max(range(50))
+threading.Thread(target=computes).start()
+"""
+
+_TRACED_IN_C = """
+import sys
+met = threading.Event()
+events = []
+def one():
+    return 1
+def is_traced():
+    sys.settrace(lambda frame, event, argument: events.append(frame.f_code.co_name))
+    one()
+    sys.settrace(None)
+    met.set()
+c.call_in_thread(is_traced)
+print(met.wait(20), events, flush=True)
+"""
+
 # The main thread waits in the interpreter; nothing blocks in C.
 _WAITS_IN_PYTHON = """
 import threading
@@ -119,6 +144,14 @@ def test_a_thread_of_c_code_calls_python_while_the_program_waits(tmp_path: Path)
     _compile(tmp_path, "own_threads")
 
     _run_both(tmp_path, "import own_threads as c\n" + _WAITS_IN_PYTHON)
+
+
+def test_a_thread_of_c_code_is_traced_beside_one_that_computes(tmp_path: Path) -> None:
+    _compile(tmp_path / "grpc" / "_cython", "cygrpc")
+    for package in ("grpc", "grpc/_cython"):
+        (tmp_path / package / "__init__.py").touch()
+
+    _run_both(tmp_path, _COMPUTES + "import grpc._cython.cygrpc as c\n" + _TRACED_IN_C + "is_done = True\n")
 
 
 def _compile(folder: Path, name: str) -> None:

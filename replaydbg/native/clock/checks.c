@@ -293,6 +293,20 @@ checks_met(void)
     return false;
 }
 
+/* A thread of C code that is traced would repeat its check for ever. With the other flags as they are, the interpreter
+ * sets the number again when a lane takes the lock. */
+void
+checks_met_elsewhere(void *const *frame)
+{
+    if (checks_caller.at == 0 || !check_asks(frame))
+        return;
+    PyThreadState *ts = _PyThreadState_GET();
+    if (ts == NULL || !ts->cframe->use_tracing || !begins(ts->cframe->current_frame))
+        return;
+    struct _ceval_state *state = &_PyRuntime.interpreters.main->ceval;
+    _Py_atomic_store_relaxed(&state->eval_breaker, _Py_atomic_load_relaxed(&state->gil_drop_request));
+}
+
 int
 checks_hear(bool on)
 {

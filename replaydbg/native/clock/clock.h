@@ -143,6 +143,7 @@ check_asks(void *const *frame)
 
 bool checks_learn(void *const *frame); /* while the address is unknown; true: pthread_self() returns no thread */
 bool checks_met(void);                 /* at a check; true: the same */
+void checks_met_elsewhere(void *const *frame); /* perhaps at a check, in a thread that is no lane */
 #endif
 
 /* trace.c */

@@ -84,7 +84,7 @@ is_needed(void)
 {
     if (SHARED(ends) || __atomic_load_n(&lanes.running, __ATOMIC_RELAXED) == NULL)
         return false;
-    return lane_can_run() || hub_has_news() || signal_came();
+    return lane_can_run() || lanes_may_be_woken() || hub_has_news() || signal_came();
 }
 
 static struct timespec

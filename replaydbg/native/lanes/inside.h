@@ -15,8 +15,10 @@ Wake lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool i
 void lane_wake(Lane *lane, Wake wake); /* it can run */
 void lane_wake_first(const void *key); /* the one that has waited longest for it */
 void lane_wake_all(const void *key);
-bool lanes_signal_due(void); /* the main lane waits and has not been notified of a signal */
-void lane_yield(void);       /* others that can run do so first */
+bool lanes_signal_due(void);       /* the main lane waits and has not been notified of a signal */
+void lanes_raised_elsewhere(void); /* by a thread that is no lane: a semaphore, for which a lane may wait */
+bool lanes_may_be_woken(void);     /* so: since they were last looked at */
+void lane_yield(void);             /* others that can run do so first */
 Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
 _Noreturn void lane_end(void *result);
 bool lane_is_ident(uintptr_t ident); /* of a lane, alive or not; else of a genuine thread */

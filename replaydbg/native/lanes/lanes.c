@@ -237,10 +237,26 @@ lane_wake_all(const void *key)
     }
 }
 
-/* A thread that is no lane may have raised a semaphore that lanes wait for. */
+/* A thread that is no lane has raised a semaphore since the lanes were last looked at: one may wait for it. */
+static bool raised_elsewhere;
+
+void
+lanes_raised_elsewhere(void)
+{
+    __atomic_store_n(&raised_elsewhere, true, __ATOMIC_SEQ_CST);
+    hub_notify();
+}
+
+bool
+lanes_may_be_woken(void)
+{
+    return __atomic_load_n(&raised_elsewhere, __ATOMIC_SEQ_CST);
+}
+
 static void
 wake_by_foreign_threads(void)
 {
+    __atomic_store_n(&raised_elsewhere, false, __ATOMIC_SEQ_CST);
     for (int i = 0; i < KEYS; i++)
         for (Lane *l = waiting[i].first, *next; l; l = next) {
             next = l->next_waiting;
@@ -272,6 +288,14 @@ wake_for_signal(void)
         told_of_signal = true;
         lane_wake(&lanes.main, INTERRUPTED);
     }
+}
+
+static void
+wake_for_notices(void)
+{
+    if (lanes_may_be_woken())
+        wake_by_foreign_threads();
+    wake_for_signal();
 }
 
 static void
@@ -311,7 +335,7 @@ choose(void)
     core.lane = 0;
     if (lanes.ready_count == 0 || (++turns & 7) == 0)
         hub_look(false);
-    wake_for_signal();
+    wake_for_notices();
     while (lanes.ready_count == 0) {
         /* else there may be genuine threads */
         if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE)
@@ -567,7 +591,7 @@ give_way(Why why)
 {
     Lane *self = lanes.running;
     hub_look(false);
-    wake_for_signal();
+    wake_for_notices();
     if (lanes.ready_count == 0) {
         contender_turn();
         return;

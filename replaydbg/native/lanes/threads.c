@@ -56,9 +56,11 @@ static pthread_t __attribute__((no_sanitize("address")))
 our_self(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
-    if (__builtin_expect(checks_are_heard, 0) && is_lane()) {
+    if (__builtin_expect(checks_are_heard, 0)) {
         void *const *frame = __builtin_frame_address(0);
-        if (__builtin_expect(checks_caller.at == 0, 0) ? checks_learn(frame) : check_asks(frame) && checks_met())
+        if (!is_lane())
+            checks_met_elsewhere(frame);
+        else if (__builtin_expect(checks_caller.at == 0, 0) ? checks_learn(frame) : check_asks(frame) && checks_met())
             return 0; /* nobody */
     }
 #endif
@@ -253,7 +255,7 @@ our_sem_post(sem_t *semaphore)
         lane_wake_first(semaphore);
     }
     else if (lanes.is_on)
-        hub_notify(); /* a lane may wait for it */
+        lanes_raised_elsewhere();
     return rc;
 }
 
