@@ -111,6 +111,9 @@ def _write_log(
     """
     size = _copy(sections.pieces(name), out, header.committed)
     if size == header.committed and content is None:
+        # The program may still run: its log has grown since the header was read.
+        out.seek(0)
+        out.write(pack_log_header(header))
         return header, False
     end, crossings = _sound_end(sections, name, size, gates, content)
     cut = header._replace(committed=LOG_HEADER + end, crossings=crossings if name == "log" else header.crossings)

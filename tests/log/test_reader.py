@@ -26,7 +26,7 @@ from replaydbg.log import encode as codec
 from replaydbg.log.container import Writer, seal
 from replaydbg.log.encode import encode_value, varint
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.logfile import LOG_HEADER, pack_log_header, read_log_header
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, example, header_json
 from tests.harness.sanitizer import without_runtime
@@ -119,6 +119,26 @@ def test_a_live_directory_gives_the_same_events(tmp_path: Path) -> None:
         assert recording.problems
         assert recording.damage == ()
         assert recording.section("source/0123456789abcdef") == b"print('hello')\n"
+
+
+def test_a_log_that_grows_while_it_is_unpacked_is_whole_up_to_where_it_was(tmp_path: Path) -> None:
+    made = example(3)
+    live = made.write_live(tmp_path)
+    target = tmp_path / "unpacked"
+    target.mkdir()
+
+    with open_recording(live) as recording:
+        before = recording.log_header
+        assert before is not None
+        with (live / "log").open("r+b") as log:
+            log.write(pack_log_header(before._replace(committed=before.committed + 7, crossings=before.crossings + 1)))
+        unpacked = recording.unpack(target)
+
+    written = (target / "log").read_bytes()
+    header = read_log_header(written[:LOG_HEADER])
+    assert header == unpacked.log == before
+    assert before.committed == len(written) == len(made.log)
+    assert not unpacked.is_cut
 
 
 def test_sealing_replaces_the_live_directory(tmp_path: Path) -> None:
