@@ -173,6 +173,7 @@ bool fd_is_ours(int fd);
 enum { MOST_OURS = 16 };
 int fd_ours(const int **fds); /* their numbers; returns how many there are */
 int fd_keep(int fd);          /* moves a descriptor of ours to a high number, remembers it */
+void fd_forget(int fd);       /* closes one of ours */
 #define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
 
 /* clones.c */

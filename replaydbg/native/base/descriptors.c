@@ -40,6 +40,15 @@ fd_keep(int fd)
     return high;
 }
 
+void
+fd_forget(int fd)
+{
+    for (int i = 0; i < ours_count; i++)
+        if (ours[i] == fd)
+            ours[i--] = ours[--ours_count];
+    close(fd);
+}
+
 int
 file_fd(PyObject *o)
 {

@@ -102,7 +102,10 @@ open_for_record(PyObject *boot)
     if (log_create(&event_log, path, PyLong_Check(most) ? PyLong_AsUnsignedLongLong(most) : 0) < 0)
         return -1;
     snprintf(path, sizeof path, "%s/world", dir);
-    return log_create(&world_log, path, 0);
+    if (log_create(&world_log, path, 0) < 0)
+        return -1;
+    PyObject *page = item(boot, "group");
+    return PyBytes_Check(page) ? group_open(PyBytes_AS_STRING(page), (unsigned)number(boot, "process", 1)) : 0;
 }
 
 static int
@@ -130,6 +133,7 @@ open_for_replay(PyObject *boot)
         close(pair[1]);
         core.socket_fd = fd_keep(pair[0]);
     }
+    streams_hold(PyLong_Check(item(boot, "fork_event")) ? PyLong_AsUnsignedLongLong(item(boot, "fork_event")) : 0);
     core.follows = core.followed = item(boot, "follows") == Py_True;
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||
         log_open(&world_log, number(boot, "world_fd", -1)) < 0 || open_content(boot) < 0) {
@@ -609,7 +613,7 @@ boot_program(const char *boot_file, int boot_fd)
         streams_begin();
     if (lanes_begin() < 0)
         return -1;
-    pthread_atfork(NULL, NULL, log_stop_in_child);
+    children_prepare();
     if (!recording) { /* C code that prints by itself reaches the real streams */
         dup2(core.out_fd[1], 1);
         dup2(core.out_fd[2], 2);

@@ -3,6 +3,7 @@
  *   boot.c          all the steps
  *   module.c        the extension module: boot_program() and what the tests call
  *   parts.c         which part is registered for what
+ *   child.c         children that the program forks
  *   surroundings.c  what the bootstrap interpreter was not started with, and the program must have
  */
 #ifndef REPLAYDBG_BOOT_H

@@ -4,6 +4,9 @@
 #include "base/core.h"
 #include "boot/boot.h"
 
+/* child.c */
+void children_prepare(void);
+
 /* surroundings.c */
 /* the environment; in replay also -X options, and where things are installed */
 int surroundings_restore(PyObject *boot);

@@ -64,10 +64,10 @@ const ValueCodec value_codecs[] = {{&direntry_type, TAG_DIR_ENTRY, direntry_name
 
 /* ---- gates ---- */
 
-const HandlerEntry *const handler_tables[] = {
-    gate_handlers,   fileio_handlers,  directory_handlers, process_handlers, clock_handlers,
-    signal_handlers, network_handlers, scatter_handlers,   tls_handlers,     thread_handlers,
-    map_handlers,    raised_handlers,  readline_handlers,  stream_handlers,  NULL};
+const HandlerEntry *const handler_tables[] = {gate_handlers,   fileio_handlers,   directory_handlers, process_handlers,
+                                              clock_handlers,  signal_handlers,   network_handlers,   scatter_handlers,
+                                              tls_handlers,    thread_handlers,   wait_handlers,      map_handlers,
+                                              raised_handlers, readline_handlers, stream_handlers,    NULL};
 
 const ModuleHook module_hooks[] = {fileio_module_loaded,
                                    process_module_loaded,

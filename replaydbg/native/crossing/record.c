@@ -185,5 +185,6 @@ cross_ended(int exit_code)
     if (core.mode == RECORD) {
         cross_control(CONTROL_END, &n, 1);
         log_memory();
+        group_ends((int)n);
     }
 }

@@ -21,6 +21,7 @@ process_has_ended(int status, void *unused)
         cross_ended(status);
     }
     else if (core.mode == REPLAY) {
+        streams_expect_fork();
         cross_expect_exit();
         ending_report();
     }

@@ -8,6 +8,7 @@
  *   stream_transfers.c  what the kernel moves there
  *   stream_capture.c    what C code writes there by itself
  *   stream_children.c   what child processes write there
+ *   stream_branch.c     what was printed before a fork
  */
 #ifndef REPLAYDBG_FILES_H
 #define REPLAYDBG_FILES_H
@@ -63,6 +64,13 @@ void streams_leave(void);   /* engine: this process is a clone, which writes now
 void stream_child_starts(void);                /* record: a child process is about to start */
 void stream_child(bool has_out, bool has_err); /* record: it has started, with these streams */
 void stream_children_end(void);                /* record: the program ends */
+void stream_children_forked(void);             /* record: this process is a child, with a recording of its own */
+
+/* stream_branch.c: in a replay of a child that was forked, what was printed before the fork is its parent's */
+void
+streams_hold(uint64_t event); /* before streams_open(): nothing is shown until that event, which is the fork; 0: all */
+void streams_forked(void);    /* a fork has gone into the child */
+void streams_expect_fork(void); /* the program ends: the fork must have been there */
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];

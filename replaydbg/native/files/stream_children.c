@@ -53,6 +53,14 @@ stream_child(bool has_out, bool has_err)
 }
 
 void
+stream_children_forked(void)
+{
+    stream_counts = false;
+    given = 0;
+    memset(counts, 0, sizeof counts);
+}
+
+void
 stream_counted(int fd, int64_t n)
 {
     counts[fd_stream(fd)].written += n;

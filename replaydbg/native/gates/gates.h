@@ -4,6 +4,7 @@
  *   network.c   sockets
  *   tls.c       TLS
  *   process.c   selection, semaphores, processes, and the end of a process
+ *   waits.c     waiting for children
  *   readline.c  lines that are typed at a terminal
  *   standins.c  what takes the place of C code that cannot be recorded
  */
@@ -43,6 +44,9 @@ extern const HandlerEntry network_handlers[];
 
 /* process.c */
 extern const HandlerEntry process_handlers[];
+
+/* waits.c */
+extern const HandlerEntry wait_handlers[];
 
 /* readline.c */
 extern const HandlerEntry readline_handlers[];

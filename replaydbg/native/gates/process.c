@@ -292,8 +292,27 @@ warn_of_threads(const char *name)
 #endif
 }
 
-/* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two
- * results the child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
+static bool
+is_zero(PyObject *pid)
+{
+    bool is = PyLong_Check(pid) && PyLong_AsLong(pid) == 0;
+    PyErr_Clear();
+    return is;
+}
+
+/* In a child that is recorded, and in its replay, which forks nothing: the process simply is the child from here on. */
+static void
+go_on_in_child(void)
+{
+    lanes_forget_others();
+    if (core.mode == REPLAY)
+        streams_forked();
+    PyOS_AfterFork_Child();
+}
+
+/* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. In a child
+ * that is not recorded the crossing never comes to its end; in one that is, the same crossing ends as in its parent,
+ * with another outcome. */
 static PyObject *
 fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, pid_t (*make)(int *master))
 {
@@ -307,13 +326,18 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     cross_begin(&c, g, self, args, nargs, kwnames);
     pid_t pid = -1;
     PyObject *result = NULL;
-    if (c.perform) {
+    bool is_performed = c.perform, is_recorded = false; /* the child */
+    if (is_performed) {
+        group_fork_begins();
+        is_recorded = group_will_record();
         pid = make(&master);
-        if (pid == 0) {
+        if (pid == 0 && !group_is_child()) {
             upcall_enter();
             PyOS_AfterFork_Child();
             return make == fork_only ? PyLong_FromLong(0) : Py_BuildValue("(ii)", 0, master);
         }
+        if (pid != 0)
+            group_fork_ended(pid);
         if (pid < 0)
             PyErr_SetFromErrno(PyExc_OSError);
         else
@@ -322,13 +346,17 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     result = cross_end(&c, result);
     bool is_pair = result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 2;
     cross_expect_outcome(&c, result == NULL || (make == fork_only ? PyLong_Check(result) : is_pair));
+    if (result && (is_performed ? pid == 0 : is_zero(is_pair ? PyTuple_GET_ITEM(result, 0) : result))) {
+        go_on_in_child();
+        return result;
+    }
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (result)
         warn_of_threads(g->name);
     PyOS_AfterFork_Parent();
     PyErr_Restore(type, value, traceback);
-    if (result && make == fork_only) /* the other one gives the child a terminal of its own */
+    if (result && make == fork_only && !is_recorded) /* the other one gives the child a terminal of its own */
         stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
     log_child(result && PyTuple_Check(result) ? PyTuple_GET_ITEM(result, 0) : result);
     return result;
@@ -412,6 +440,8 @@ spawns_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
     if (pid && core.mode == RECORD)
         note_child(g, args, nargs, kwnames);
+    if (pid && group_is_on())
+        group_spawned((int)PyLong_AsLong(pid), 0);
     log_child(pid);
     return pid;
 }
@@ -425,6 +455,8 @@ os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     PyObject *status = gate_regular(g, self, args, nargs, kwnames);
     if (status)
         stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
+    if (status && group_is_on())
+        group_spawned(0, waits_exit_code((int)PyLong_AsLong(status)));
     return status;
 }
 
@@ -483,6 +515,7 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     stream_children_end();
     cross_ended((int)status);
     if (core.mode == REPLAY) {
+        streams_expect_fork();
         cross_expect_exit();
         base_hooks.reports_ending();
     }
@@ -583,20 +616,8 @@ gc_set_debug(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 
-/* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
-static PyObject *
-os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    PyObject *resource = PyImport_ImportModule("resource");
-    if (resource == NULL)
-        return NULL;
-    Py_DECREF(resource);
-    return gate_regular(g, self, args, nargs, kwnames);
-}
-
 const HandlerEntry process_handlers[] = {{"gc_collect", gc_collect},
                                          {"gc_set_debug", gc_set_debug},
-                                         {"os_wait_usage", os_wait_usage},
                                          {"os_fork", os_fork},
                                          {"os_forkpty", os_forkpty},
                                          {"semlock_rebuild", semlock_rebuild},
@@ -615,8 +636,10 @@ int
 process_module_loaded(PyObject *module, const char *name)
 {
     PyObject *dict = PyModule_GetDict(module), *type;
-    if (strcmp(name, "posix") == 0)
+    if (strcmp(name, "posix") == 0) {
         directories_install(module);
+        waits_hear();
+    }
     else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL &&
              (type = PyDict_GetItemString(dict, "SemLock"))) {
         if ((semlock_gate = gate_named("_multiprocessing", "SemLock.__new__"))) {

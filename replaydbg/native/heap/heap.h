@@ -28,6 +28,7 @@ void heap_uncaught(PyObject *value);  /* an exception ends the program */
 void heap_unraisable(PyObject *args); /* the argument of sys.unraisablehook */
 /* before the program begins; asked: see replaydbg/record/snapshots.py */
 void heap_record_begin(PyObject *asked);
+void heap_record_forked(void);
 
 /* types.c */
 int heap_prepare(void); /* heap/types.c; before the program begins */

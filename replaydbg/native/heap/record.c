@@ -39,6 +39,7 @@ typedef struct {
     uint64_t pids[MOST_PIDS];
 } State;
 static State *state;
+static bool is_child; /* of the recorded program, and recorded itself */
 
 static struct {
     uint64_t every_events, every_ns, share; /* share: millionths of the run that they may cost together */
@@ -177,10 +178,20 @@ take(const char *reason, const char *name, PyObject *exception)
     since_begin(order.number + 1);
 }
 
+/* In a child that is recorded: snapshots are those of the first process. */
+void
+heap_record_forked(void)
+{
+    is_child = true;
+    order.every_events = order.every_ns = 0;
+    order.next_event = order.next_ns = core.heap_due = UINT64_MAX;
+    signalled = 0;
+}
+
 static bool
 can_take(void)
 {
-    return core.mode == RECORD && core.tstate == _PyThreadState_UncheckedGet() && open_state();
+    return !is_child && core.mode == RECORD && core.tstate == _PyThreadState_UncheckedGet() && open_state();
 }
 
 /* One that is asked for is taken; who asks for many at once waits for the first of them. */

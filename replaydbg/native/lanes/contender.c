@@ -74,7 +74,7 @@ lane_can_run(void)
 static bool
 signal_came(void)
 {
-    return compat_signals_tripped() && lanes.main.interruptible && !lanes.main.is_ready;
+    return compat_signals_tripped() && lanes.main->interruptible && !lanes.main->is_ready;
 }
 
 /* The running lane is in the way of another one: of one that waits for the outside, as far as can be seen without a

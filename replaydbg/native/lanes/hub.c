@@ -433,7 +433,7 @@ sleep_until_notice(void)
         time.tv_nsec = (long)(left % 1000000000);
     }
     /* with the main lane's mask: signals are for that one */
-    sigset_t *mask = lanes.chooser == &lanes.main ? &before : &lanes.main.mask;
+    sigset_t *mask = lanes.chooser == lanes.main ? &before : &lanes.main->mask;
     if (!lanes_signal_due()) /* ppoll counts nanoseconds */
         ppoll(&epoll, 1, hub.timers ? &time : NULL, mask);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -475,14 +475,19 @@ hub_look(bool may_sleep)
     wake_late();
 }
 
-/* In a child: the program there has no lanes, and must not find our descriptors among its own. */
+/* In a child: the helpers are not there, and the epoll is its parent's. The program must not find our descriptors among
+ * its own. */
 void
 hub_forked(void)
 {
     if (hub.epoll > 0) {
-        close(hub.epoll);
-        close(hub.notice);
+        fd_forget(hub.epoll);
+        fd_forget(hub.notice);
     }
     memset(&hub, 0, sizeof hub);
     first_deadline = NEVER;
+    helpers.waiting = helpers.done = NULL;
+    helpers.idle = helpers.busy = 0;
+    pthread_mutex_init(&helpers.lock, NULL);
+    pthread_cond_init(&helpers.work, NULL);
 }

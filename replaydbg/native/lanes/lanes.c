@@ -277,7 +277,7 @@ lanes_signal_due(void)
     if (!compat_signals_tripped())
         told_of_signal = false;
     else if (!told_of_signal)
-        return lanes.main.interruptible && !lanes.main.is_ready && lanes.running != &lanes.main;
+        return lanes.main->interruptible && !lanes.main->is_ready && lanes.running != lanes.main;
     return false;
 }
 
@@ -286,7 +286,7 @@ wake_for_signal(void)
 {
     if (lanes_signal_due()) {
         told_of_signal = true;
-        lane_wake(&lanes.main, INTERRUPTED);
+        lane_wake(lanes.main, INTERRUPTED);
     }
 }
 
@@ -822,6 +822,10 @@ lane_end(void *result)
     if (core.depth > 0)
         collector_put_back(); /* the interpreter ends threads wherever they ask for its lock, in crossings too */
     core.tstate = self->tstate = NULL; /* the interpreter has freed it */
+    if (lanes.alive == 0)
+        exit(0); /* the last thread of a child that is recorded: the first lane, which never ends here, is not in it */
+    if (self == lanes.main)
+        lanes.main = &lanes.first; /* there is none any more */
     lane_wake_all(self);
     if (core.lenient)
         next = lanes_hooks.lenient_next_at_end();
@@ -845,7 +849,7 @@ bool
 lane_adopt(void)
 {
     PyThreadState *ts = PyThreadState_Get();
-    if (core.tstate == NULL && lanes.running == &lanes.main)
+    if (core.tstate == NULL && lanes.running == lanes.main)
         return false; /* the program has ended */
     if (!on_lanes) {
         note("uncovered", "a thread that C code has started calls Python functions");
@@ -871,7 +875,7 @@ lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop)
     preemption.mean = mean ? mean : 30000;
     preemption.is_fixed = mean > 0;
     preemption.own_left = next_slice();
-    lanes.main.priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
+    lanes.first.priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     stop_on_deadlock = stop;
 }
 
@@ -881,34 +885,66 @@ lanes_interpreter_ends(void)
     contender_allow(false);
 }
 
-static void
-forked_child(void)
+void
+lanes_fork_begins(void)
 {
+    contender_end();
+}
+
+void
+lanes_forked(bool is_recorded)
+{
+    hub_forked();
+    if (is_recorded)
+        return;
     lanes.is_on = false; /* one thread lives on, on the stack where it is; those that it starts are genuine */
     ticks_forked();
-    hub_forked();
+}
+
+/* In a child that is recorded, and in its replay: of all lanes the one that forked lives on, and is the main one from
+ * now on. Numbers of lanes count on. Nothing of the others runs again; their stacks are not given back, as the kernel
+ * keeps those of threads. */
+void
+lanes_forget_others(void)
+{
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i] && lanes.at[i] != lanes.running) {
+            lanes.at[i]->ended = true;
+            lanes.at[i] = NULL;
+        }
+    memset(waiting, 0, sizeof waiting);
+    lanes.ready_first = lanes.ready_last = NULL;
+    __atomic_store_n(&lanes.ready_count, 0, __ATOMIC_SEQ_CST);
+    lanes.alive = 1;
+    lanes.main = lanes.running;
+    if (lanes.main != &lanes.first)
+        lanes.first.interruptible = lanes.first.is_ready = false; /* it stands for the main one when that has ended */
+    ended = NULL;
+    due = NOTHING;
+    deadlock_said = false;
+    count_no_longer();
 }
 
 int
 lanes_begin(void)
 {
-    lanes.main.tstate = core.tstate;
-    lanes.main.name = "MainThread";
-    lanes.main.deadline = NEVER;
+    lanes.main = &lanes.first;
+    lanes.first.tstate = core.tstate;
+    lanes.first.name = "MainThread";
+    lanes.first.deadline = NEVER;
     last_tstate = core.tstate->id;
-    lanes.running = &lanes.main;
-    lane_name_at_start(&lanes.main);
-    if (!enter_in_table(&lanes.main)) {
+    lanes.running = &lanes.first;
+    lane_name_at_start(&lanes.first);
+    if (!enter_in_table(&lanes.first)) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: no room for the numbers of threads");
         return -1;
     }
     on_lanes = true;
     lanes.is_on = true;
-    core.tstate->thread_id = lane_ident(&lanes.main);
-    _PyRuntime.main_thread = lane_ident(&lanes.main);
+    core.tstate->thread_id = lane_ident(&lanes.first);
+    _PyRuntime.main_thread = lane_ident(&lanes.first);
     /* slices that are drawn need no competition, nor do those of tests */
     contender_allow(core.mode == RECORD && !preemption.chaos && !preemption.is_fixed && !ticks_are_reported);
-    pthread_atfork(contender_end, NULL, forked_child);
     stacks_begin();
     threads_install();
     libcalls_install();

@@ -36,6 +36,11 @@ void lanes_expect_preemption(uint64_t ticks);
 uint64_t lanes_place(void);              /* how far the running lane has computed */
 bool lanes_expect_place(uint64_t ticks); /* replay: a handler is due there; false: now */
 
+/* The program forks, whoever does it: before it, and in any child. */
+void lanes_fork_begins(void);
+void lanes_forked(bool is_recorded);
+void lanes_forget_others(void); /* those that are not in a child; in its replay, too */
+
 /* shortage.c */
 void shortage_begin(void);
 /* before memory is taken: false, in a replay, where the program did not get it */
@@ -65,7 +70,7 @@ typedef struct Lane Lane;
 struct Lane {
     char *name;           /* for people; NULL: has none */
     char kernel_name[16]; /* what pthread_getname_np() says of it */
-    int id;               /* from 0, the main lane, in the order in which they are made */
+    int id;               /* from 0, the first lane, in the order in which they are made */
     int parent;
     uint32_t priority;    /* with chaos */
     bool ended, is_ready; /* is_ready: stands in the queue of those that can run */
@@ -105,8 +110,9 @@ typedef struct {
     bool is_on;    /* this process has lanes: false before the program begins, and in a child that it forks */
     Lane *running; /* NULL while the next one is looked for */
     Lane *chooser; /* then: on whose stack */
-    Lane main;
-    Lane **at; /* by id; NULL: has ended */
+    Lane first;    /* it began the program, on the stack of the process */
+    Lane *main;    /* the first one; in a child that is recorded, the one that forked it */
+    Lane **at;     /* by id; NULL: has ended */
     int alive, made, size;
     Lane *ready_first, *ready_last;
     int ready_count;

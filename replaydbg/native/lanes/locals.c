@@ -101,7 +101,7 @@ extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void
 static int
 our_thread_atexit(void (*function)(void *), void *object, void *library)
 {
-    if (!on_lanes || !lanes.is_on || lanes.running == &lanes.main)
+    if (!on_lanes || !lanes.is_on || lanes.running == &lanes.first)
         return __cxa_thread_atexit_impl(function, object, library);
     Destructor *d = malloc(sizeof *d);
     if (d == NULL)

@@ -103,7 +103,7 @@ void
 stacks_begin(void)
 {
     pthread_sigmask(SIG_SETMASK, NULL, &first_mask);
-    lanes.main.mask = first_mask;
+    lanes.first.mask = first_mask;
 }
 
 static void
@@ -129,9 +129,9 @@ stack_arrived(void)
     const void *bottom;
     size_t size;
     __sanitizer_finish_switch_fiber(lanes.running->fake_stack, &bottom, &size);
-    if (lanes.main.stack == NULL) { /* the first switch of all is away from the main lane */
-        lanes.main.stack = (void *)bottom;
-        lanes.main.stack_size = size;
+    if (lanes.first.stack == NULL) { /* the first switch of all is away from the first lane */
+        lanes.first.stack = (void *)bottom;
+        lanes.first.stack_size = size;
     }
 }
 #else

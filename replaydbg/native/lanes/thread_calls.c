@@ -32,7 +32,7 @@ void
 lane_name_at_start(Lane *lane)
 {
     const char *slash = NULL, *path = NULL;
-    if (lane != &lanes.main) {
+    if (lane != &lanes.first) {
         memcpy(lane->kernel_name, lanes.running->kernel_name, sizeof lane->kernel_name);
         return;
     }
@@ -55,7 +55,7 @@ our_setname(pthread_t thread, const char *name)
         return ERANGE;
     memset(lane->kernel_name, 0, sizeof lane->kernel_name);
     memcpy(lane->kernel_name, name, strlen(name));
-    if (lane == &lanes.main && core.mode != REPLAY) /* others see it */
+    if (lane == lanes.main && core.mode != REPLAY) /* others see it */
         pthread_setname_np(pthread_self(), name);
     return 0;
 }

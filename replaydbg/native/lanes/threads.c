@@ -71,9 +71,9 @@ our_self(void)
 _Noreturn static void
 our_exit(void *result)
 {
-    if (on_lanes && !lanes.is_on && lanes.running != &lanes.main)
+    if (on_lanes && !lanes.is_on && lanes.running != &lanes.first)
         exit(0); /* the last thread of a forked child */
-    if (!is_lane() || lanes.running == &lanes.main)
+    if (!is_lane() || lanes.running == &lanes.first)
         pthread_exit(result);
     lane_end(result);
 }
@@ -125,7 +125,8 @@ our_syscall(long number, ...)
         a[i] = va_arg(args, long);
     va_end(args);
     long result = syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    return number == SYS_gettid && on_lanes ? result + lanes.running->id : result;
+    bool is_other = number == SYS_gettid && on_lanes && lanes.running != lanes.main;
+    return is_other ? result + lanes.running->id : result;
 }
 
 /* An exception for another lane: it gets it when it runs. */
@@ -145,7 +146,7 @@ our_set_exception(unsigned long ident, PyObject *exception)
 static void *
 our_get_specific(pthread_key_t key)
 {
-    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.main)
+    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.first)
         return pthread_getspecific(key);
     return key < lanes.running->specific_size ? lanes.running->specific[key] : NULL;
 }
@@ -153,7 +154,7 @@ our_get_specific(pthread_key_t key)
 static int
 our_set_specific(pthread_key_t key, const void *value)
 {
-    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.main)
+    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.first)
         return pthread_setspecific(key, value);
     Lane *lane = lanes.running;
     if (key >= lane->specific_size) {

@@ -505,7 +505,7 @@ lenient_from_here(void)
 {
     const uint8_t *here = event_log.rp;
     uint32_t *epochs = NULL;
-    if (core.mode != REPLAY || core.lenient || core.followed || lanes.alive > 1 || lanes.running != &lanes.main ||
+    if (core.mode != REPLAY || core.lenient || core.followed || lanes.alive > 1 || lanes.running != lanes.main ||
         cross_open())
         return core.lenient;
     cross_forget_definitions(); /* they are read again, and get the same numbers */

@@ -245,7 +245,7 @@ lenient_read_ahead(void)
             item->used = true;
             apply_memory(item);
         }
-        else if (item->kind == ITEM_BETWEEN && lanes.running == &lanes.main) {
+        else if (item->kind == ITEM_BETWEEN && lanes.running == lanes.main) {
             item->used = true;
             cross_read_control_at(event_log.base + item->at, CONTROL_SIGNAL_BETWEEN, NULL);
             return;
@@ -424,7 +424,7 @@ static bool
 come_to_answer(Stream *s, Crossing *c, Answer *answer)
 {
     Skipped skipped = {0};
-    if (cross_signal_is_due() && lanes.running == &lanes.main) { /* at a place that was not met */
+    if (cross_signal_is_due() && lanes.running == lanes.main) { /* at a place that was not met */
         lanes_expect_nothing();
         cross_signal_is_due_no_more();
         if (!run_handler(signals_expected_no_more(), c, true))

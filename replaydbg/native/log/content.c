@@ -1,6 +1,6 @@
 /* Large files that the program reads: the kernel copies them once beside the log, which refers to them from then on. */
 #include "base/core.h"
-#include "log/log.h"
+#include "log/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,6 +28,7 @@ static File *files;
 static int file_count;
 static uint64_t content_size;
 bool content_is_missing;
+static uint64_t content_begin;     /* in a child that is recorded: what was copied before the fork is its parent's */
 static const uint8_t *content_map; /* replay: the file with all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
 
@@ -90,21 +91,21 @@ copy_piece(int fd, File *file, size_t piece)
         file->at = at;
         file->pieces = pieces;
     }
-    if (event_log.max_size && content_size + PIECE > event_log.max_size) {
+    if ((event_log.max_size && content_size + PIECE > event_log.max_size) || !group_may_grow(PIECE)) {
         log_fail(2);
         return false;
     }
     FileLimit held;
     file_limit_hold(&held);
     int content_fd = open_content();
-    bool has_grown = content_fd >= 0 && ftruncate(content_fd, (off_t)(content_size + PIECE)) == 0;
+    bool has_grown = content_fd >= 0 && ftruncate(content_fd, (off_t)(content_size - content_begin + PIECE)) == 0;
     file_limit_release(&held);
     if (!has_grown) {
         if (content_fd >= 0)
             close(content_fd);
         return false;
     }
-    off_t from = (off_t)piece * PIECE, to = (off_t)content_size;
+    off_t from = (off_t)piece * PIECE, to = (off_t)(content_size - content_begin);
     for (size_t left = PIECE; left > 0;) {
         ssize_t n = copy_file_range(fd, &from, content_fd, &to, left, 0);
         if (n < 0) {
@@ -129,8 +130,9 @@ map_piece(uint64_t at)
     if (content_map)
         munmap((void *)content_map, PIECE);
     int content_fd = open_content();
-    void *p =
-        content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)at);
+    void *p = content_fd < 0
+                  ? MAP_FAILED
+                  : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)(at - content_begin));
     if (content_fd >= 0)
         close(content_fd);
     content_map = p == MAP_FAILED ? NULL : p;
@@ -197,6 +199,24 @@ content_encode(Buf *b, int fd, const void *data, size_t n)
     bool done = refer(b, fd, data, n);
     errno = saved;
     return done;
+}
+
+uint64_t
+content_used(void)
+{
+    return content_size;
+}
+
+/* What was copied before is copied again when it is read again: its parent's file may be gone by then. */
+void
+content_forked(void)
+{
+    for (int i = 0; i < file_count; i++)
+        memset(files[i].at, 0, files[i].pieces * sizeof *files[i].at);
+    if (content_map)
+        munmap((void *)content_map, PIECE);
+    content_map = NULL;
+    content_begin = content_size;
 }
 
 int

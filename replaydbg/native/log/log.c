@@ -3,7 +3,7 @@
  * ahead with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a
  * SIGBUS. */
 #include "base/core.h"
-#include "log/log.h"
+#include "log/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
 #define LONG_DISTANCE 50000000u /* ns: what is computed without an event for as long is noted */
 #define COARSE 4000000u         /* ns between two advances of the coarse clock, at 250 Hz */
@@ -22,24 +21,6 @@
 
 Log event_log, world_log;
 static int followed_fd = -1;
-
-typedef struct {
-    char magic[8];
-    uint32_t format, reason;
-    uint64_t committed, crossings, start;
-    uint32_t signals;
-    uint32_t longest; /* ms of CPU time, the most between two commits */
-    uint64_t last;    /* ns of the monotonic clock, at the last commit; a few ms coarse */
-    uint32_t cpu;     /* ms of CPU time of the process and the children that it waited for, not long before it */
-    uint32_t memory;  /* MiB of address space, the most that the process had */
-} LogHeader;
-_Static_assert(sizeof(LogHeader) == HEADER_SIZE, "see format.md");
-
-static LogHeader *
-header_of(Log *log)
-{
-    return (LogHeader *)log->base;
-}
 
 /* Unmap the pages before `p`: they are not used again, but would count as memory of this process, which would grow with
  * its events. The bytes stay in the file, and are mapped again if they are read after all. */
@@ -83,7 +64,7 @@ file_limit_release(FileLimit *held)
 }
 
 /* No descriptor is kept open: the program could close it, and would see it. */
-static int
+int
 log_map(Log *log, size_t old_size, size_t size, int flags)
 {
     FileLimit held;
@@ -160,6 +141,10 @@ log_grow(Log *log, size_t n)
         log_fail(2);
         return NULL;
     }
+    if (!group_may_grow(step)) {
+        log_fail(2);
+        return NULL;
+    }
     int saved = errno;
     if (log_map(log, size, size + step, 0) < 0) {
         log_fail_by(errno);
@@ -185,13 +170,15 @@ log_room(Log *log, size_t n)
     return log_grow(log, n);
 }
 
+static uint64_t used_before; /* by this process while it was its parent: a child that is forked begins with none */
+
 static uint64_t
 used_by(int who)
 {
     struct rusage usage;
     getrusage(who, &usage);
     return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u + (who == RUSAGE_SELF ? used_before : 0);
 }
 
 static uint64_t read_at, own;         /* when CPU time was read last, and what it was */
@@ -224,6 +211,21 @@ stamp(LogHeader *h)
     }
     h->last = now;
     timed_at = log_is_timed ? monotonic_ns() : 0; /* 20 ns */
+}
+
+uint64_t
+log_used_time(void)
+{
+    return used_by(RUSAGE_SELF) + used_by(RUSAGE_CHILDREN);
+}
+
+void
+log_time_forked(uint64_t used)
+{
+    used_before = used;
+    own = used_by(RUSAGE_SELF);
+    read_at = coarse_now();
+    timed_at = read_timed = 0;
 }
 
 /* us of CPU time since the last record, at least: of the time before it that passed since CPU time was read, all may

@@ -1,0 +1,381 @@
+/* Processes of a group: a program and the children that it forks, each with a recording of its own. A child is its
+ * parent up to the fork, so its recording is its parent's up to the fork, then its own. What its parent has written by
+ * then never changes; so nothing is copied: `branch.json` in the child's directory says how much of the parent's logs
+ * comes before its own. Definitions, numbers of events and whatever else the core counts go on in the child, whose
+ * memory has them.
+ *
+ * The directory of the group has a file `page`, which all of its processes have mapped: the launcher makes it, and
+ * replaydbg/log/group.py reads it. Each child gets a number and a row there when it is about to be made. A fifo,
+ * `wake`, tells the process that seals recordings of a new row. No descriptor is kept open. */
+#include "base/core.h"
+#include "log/inside.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHILD_SIZE (64u << 10) /* of each of a child's logs at first: many children log little */
+#define MOST_DEEP 50           /* a reader opens the recordings of as many parents at once */
+
+typedef struct {
+    char magic[8];
+    uint32_t limit, count; /* rows that there are; processes so far, which may be more */
+    uint64_t size, max_size;
+    uint64_t unused[4];
+} GroupHead;
+
+enum { HOW_UNKNOWN, HOW_PROGRAM, HOW_FORKED, HOW_STARTED };
+enum { TOLD_BY_NOBODY, TOLD_BY_PARENT, TOLD_BY_ITSELF };
+typedef struct {
+    uint64_t event; /* of the parent */
+    uint32_t parent, how, why_not;
+    int32_t pid, status;
+    uint32_t told_by; /* who knows the status */
+    uint32_t failed;  /* it was never made */
+    uint32_t unused[7];
+} ProcessRow;
+_Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.md");
+
+static struct {
+    GroupHead *page; /* NULL: no group, or this child is not recorded */
+    char *directory;
+    unsigned process, depth, child; /* child: the number of the one that is being made; 0: none */
+    bool is_prepared, is_child;
+    size_t before[2]; /* bytes of the two logs that come before this process's own */
+    uint64_t used;    /* CPU time */
+} group;
+
+static ProcessRow *
+row(unsigned number)
+{
+    return (ProcessRow *)(group.page + 1) + (number - 1);
+}
+
+bool
+group_is_on(void)
+{
+    return group.page != NULL;
+}
+
+int
+group_open(const char *page, unsigned process)
+{
+    struct stat st;
+    int fd = open(page, O_RDWR | O_CLOEXEC);
+    void *at = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at == MAP_FAILED)
+        return -1;
+    group.page = at;
+    group.directory = strdup(page);
+    *strrchr(group.directory, '/') = 0;
+    group.process = process;
+    group.before[0] = group.before[1] = HEADER_SIZE;
+    row(process)->pid = getpid();
+    return 0;
+}
+
+bool
+group_may_grow(uint64_t n)
+{
+    if (group.page == NULL || group.page->max_size == 0)
+        return true;
+    return __atomic_add_fetch(&group.page->size, n, __ATOMIC_SEQ_CST) <= group.page->max_size;
+}
+
+/* The process that seals may be busy, or gone: nobody waits for it. */
+static void
+wake_sealer(void)
+{
+    char path[4200];
+    int saved = errno;
+    snprintf(path, sizeof path, "%s/wake", group.directory);
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t done = write(fd, "", 1);
+        if (done <= 1)
+            close(fd);
+    }
+    errno = saved;
+}
+
+static ProcessRow *
+new_row(unsigned how)
+{
+    unsigned number = __atomic_add_fetch(&group.page->count, 1, __ATOMIC_SEQ_CST);
+    if (number > group.page->limit)
+        return NULL;
+    group.child = number;
+    ProcessRow *made = row(number);
+    made->parent = group.process;
+    made->how = how;
+    return made;
+}
+
+/* ---- the files of a child, made by its parent: the fork then takes no longer for the child than for others ---- */
+
+static void
+path_in_child(char *path, size_t size, const char *name)
+{
+    snprintf(path, size, "%s/%u.rdbg-live%s%s", group.directory, group.child, *name ? "/" : "", name);
+}
+
+static bool
+make_file(const char *name, const void *data, size_t n, size_t size)
+{
+    char path[4200];
+    path_in_child(path, sizeof path, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool done = fd >= 0 && write(fd, data, n) == (ssize_t)n;
+    done = done && (size == 0 || posix_fallocate(fd, 0, (off_t)size) == 0);
+    if (fd >= 0)
+        close(fd);
+    return done;
+}
+
+/* An empty Buf: it cannot be read. */
+static Buf
+content_of(const char *name)
+{
+    char path[4200];
+    Buf b = {0};
+    snprintf(path, sizeof path, "%s/%s", core.live_dir, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n = 1; fd >= 0 && n > 0; b.used += n > 0 ? (size_t)n : 0) {
+        buf_reserve(&b, 65536);
+        n = read(fd, b.data + b.used, 65536);
+    }
+    if (fd >= 0)
+        close(fd);
+    return b;
+}
+
+/* What was noted before the fork holds for the child, too, except what was said of other children. */
+static bool
+make_notes(void)
+{
+    Buf notes = content_of("notes"), kept = {0};
+    for (size_t at = 0; at < notes.used;) {
+        const char *line = (const char *)notes.data + at, *end = memchr(line, '\n', notes.used - at);
+        size_t n = end ? (size_t)(end - line) + 1 : notes.used - at;
+        if (!(n > 6 && memcmp(line, "child\t", 6) == 0) && !(n > 7 && memcmp(line, "silent\t", 7) == 0))
+            buf_bytes(&kept, line, n);
+        at += n;
+    }
+    bool done = kept.used == 0 || make_file("notes", kept.data, kept.used, 0);
+    free(notes.data);
+    free(kept.data);
+    return done;
+}
+
+static bool
+make_log(Log *log, const char *name)
+{
+    LogHeader h = *header_of(log);
+    h.committed = HEADER_SIZE;
+    h.crossings = core.crossings;
+    h.cpu = (uint32_t)(group.used / 1000000);
+    return make_file(name, &h, sizeof h, CHILD_SIZE);
+}
+
+static size_t
+used_of(const Log *log, int i)
+{
+    return group.before[i] + (size_t)(log->wp - log->base) - HEADER_SIZE;
+}
+
+static bool
+make_branch(void)
+{
+    char text[300];
+    int n = snprintf(
+        text, sizeof text,
+        "{\"process\": %u, \"parent\": %u, \"event\": %llu, \"log\": %zu, \"world\": %zu, \"content\": %llu}\n",
+        group.child, group.process, (unsigned long long)core.crossings + 1, used_of(&event_log, 0),
+        used_of(&world_log, 1), (unsigned long long)content_used());
+    return make_file("branch.json", text, (size_t)n, 0);
+}
+
+static bool
+make_header(void)
+{
+    Buf header = content_of("header.json");
+    bool done = header.used > 0 && make_file("header.json", header.data, header.used, 0);
+    free(header.data);
+    return done;
+}
+
+static void
+remove_files(void)
+{
+    static const char *const names[] = {"log", "world", "notes", "branch.json", "header.json", ""};
+    char path[4200];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        path_in_child(path, sizeof path, names[i]);
+        if (*names[i])
+            unlink(path);
+        else
+            rmdir(path);
+    }
+}
+
+static unsigned
+prepare(void)
+{
+    char path[4200];
+    FileLimit held;
+    if (group.depth >= MOST_DEEP)
+        return TOO_DEEP;
+    if (!group_may_grow(2 * CHILD_SIZE))
+        return TOO_LARGE;
+    path_in_child(path, sizeof path, "");
+    if (mkdir(path, 0700) < 0)
+        return NO_ROOM;
+    file_limit_hold(&held);
+    group.used = log_used_time();
+    bool done =
+        make_header() && make_notes() && make_log(&event_log, "log") && make_log(&world_log, "world") && make_branch();
+    file_limit_release(&held);
+    if (!done)
+        remove_files();
+    return done ? IS_RECORDED : NO_ROOM;
+}
+
+/* ---- a fork ---- */
+
+void
+group_fork_begins(void)
+{
+    int saved = errno;
+    group.child = 0;
+    group.is_prepared = group.is_child = false;
+    ProcessRow *child = group.page && core.mode == RECORD ? new_row(HOW_FORKED) : NULL;
+    if (child) {
+        child->event = core.crossings + 1;
+        child->why_not = prepare();
+        group.is_prepared = child->why_not == IS_RECORDED;
+    }
+    errno = saved;
+}
+
+bool
+group_will_record(void)
+{
+    return group.is_prepared;
+}
+
+void
+group_fork_ended(int pid)
+{
+    int saved = errno;
+    if (group.child && pid < 0) {
+        row(group.child)->failed = 1;
+        if (group.is_prepared)
+            remove_files();
+    }
+    else if (group.child)
+        __atomic_store_n(&row(group.child)->pid, pid, __ATOMIC_SEQ_CST);
+    if (group.child)
+        wake_sealer();
+    group.child = 0;
+    group.is_prepared = false;
+    errno = saved;
+}
+
+static bool
+take_log(Log *log, const char *name)
+{
+    char path[4200];
+    path_in_child(path, sizeof path, name);
+    log->path = strdup(path); /* the old one is its parent's, like its map, which this process has not got */
+    log->base = NULL;
+    log->released = 0;
+    return log_map(log, 0, CHILD_SIZE, 0) == 0;
+}
+
+bool
+group_child_begins(void)
+{
+    char path[4200];
+    int32_t nobody = 0;
+    bool goes_on = group.is_prepared && core.mode == RECORD;
+    if (goes_on) {
+        size_t before[2] = {used_of(&event_log, 0), used_of(&world_log, 1)};
+        goes_on = take_log(&event_log, "log") && take_log(&world_log, "world");
+        if (!goes_on)
+            row(group.child)->why_not = NO_ROOM;
+        memcpy(group.before, before, sizeof before);
+    }
+    if (!goes_on) {
+        group.page = NULL;
+        return false;
+    }
+    /* its parent may be killed before it can tell */
+    __atomic_compare_exchange_n(&row(group.child)->pid, &nobody, getpid(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    path_in_child(path, sizeof path, "");
+    core.live_dir = strdup(path);
+    group.process = group.child;
+    group.depth++;
+    group.child = 0;
+    group.is_prepared = false;
+    group.is_child = true;
+    log_time_forked(group.used);
+    content_forked();
+    return true;
+}
+
+bool
+group_is_child(void)
+{
+    return group.is_child;
+}
+
+/* ---- other children, and ends ---- */
+
+void
+group_spawned(int pid, int status)
+{
+    if (group.page == NULL || core.mode != RECORD)
+        return;
+    ProcessRow *child = new_row(HOW_STARTED);
+    group.child = 0;
+    if (child == NULL)
+        return;
+    child->event = core.crossings;
+    child->why_not = IS_A_PROGRAM;
+    child->status = status;
+    child->told_by = pid ? TOLD_BY_NOBODY : TOLD_BY_PARENT;
+    __atomic_store_n(&child->pid, pid, __ATOMIC_SEQ_CST);
+}
+
+void
+group_waited(int pid, int status)
+{
+    if (group.page == NULL)
+        return;
+    unsigned count = __atomic_load_n(&group.page->count, __ATOMIC_SEQ_CST);
+    for (unsigned i = count < group.page->limit ? count : group.page->limit; i > 1; i--) {
+        ProcessRow *child = row(i);
+        if (child->pid != pid || child->parent != group.process)
+            continue;
+        if (child->told_by != TOLD_BY_PARENT) {
+            child->status = status;
+            __atomic_store_n(&child->told_by, TOLD_BY_PARENT, __ATOMIC_SEQ_CST);
+        }
+        return;
+    }
+}
+
+void
+group_ends(int status)
+{
+    if (group.page == NULL)
+        return;
+    row(group.process)->status = status;
+    __atomic_store_n(&row(group.process)->told_by, TOLD_BY_ITSELF, __ATOMIC_SEQ_CST);
+}

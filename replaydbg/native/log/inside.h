@@ -1,0 +1,38 @@
+/* What the files of this folder have of each other. */
+#ifndef REPLAYDBG_LOG_INSIDE_H
+#define REPLAYDBG_LOG_INSIDE_H
+#include "log/log.h"
+
+#define HEADER_SIZE 64
+
+typedef struct {
+    char magic[8];
+    uint32_t format, reason;
+    uint64_t committed, crossings, start;
+    uint32_t signals;
+    uint32_t longest; /* ms of CPU time, the most between two commits */
+    uint64_t last;    /* ns of the monotonic clock, at the last commit; a few ms coarse */
+    uint32_t cpu;     /* ms of CPU time of the process and the children that it waited for, not long before it */
+    uint32_t memory;  /* MiB of address space, the most that the process had */
+} LogHeader;
+_Static_assert(sizeof(LogHeader) == HEADER_SIZE, "see format.md");
+
+static inline LogHeader *
+header_of(Log *log)
+{
+    return (LogHeader *)log->base;
+}
+
+/* log.c */
+int log_map(Log *log, size_t old_size, size_t size, int flags); /* errno is set where it fails */
+uint64_t log_used_time(void);        /* ns of CPU time, of the process and the children that it waited for */
+void log_time_forked(uint64_t used); /* in a child that is recorded: what its parent had used before the fork */
+
+/* content.c */
+uint64_t content_used(void); /* bytes so far, those before the fork included */
+void content_forked(void);   /* in a child that is recorded: what it copies goes to a file of its own */
+
+/* group.c */
+bool group_may_grow(uint64_t n); /* so many bytes more of any log of the group */
+
+#endif
