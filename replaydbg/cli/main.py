@@ -54,6 +54,7 @@ COMMANDS = {
     "demo": Command("running", "record a flaky program until it fails, and replay the failure", replays=True),
     "ls": Command("recordings", "list the recordings in the store"),
     "info": Command("recordings", "show what was recorded, and how it ended"),
+    "ps": Command("recordings", "list the processes that were recorded together"),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
@@ -241,7 +242,11 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         return "record", words
     if first.startswith("-"):
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
-    if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
+    if (
+        first == "latest"
+        or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/", ".rdbgs", ".rdbgs/"))
+        or _is_run(first)
+    ):
         # Imported here: a recorded program does not pay for it.
         from replaydbg.cli.common.streams import is_interactive
 
@@ -258,7 +263,8 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _is_run(word: str) -> bool:
-    return word.startswith("run-") and word[4:].isdecimal()
+    name, _, process = word.partition("/")
+    return name.startswith("run-") and name[4:].isdecimal() and (not process or process.isdecimal())
 
 
 def _overview() -> str:

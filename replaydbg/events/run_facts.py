@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from replaydbg.classes import dataclass, field
+from replaydbg.classes import NamedTuple, dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,21 @@ class GateRow:
     """The parts of its events: 1 arguments, 2 digest, 4 filled buffer."""
     kind: str
     """`regular`, `irregular`, `unsupported` ..."""
+
+
+class Branch(NamedTuple):
+    """Where the recording of a forked child leaves its parent's."""
+
+    process: int
+    """The number of its parent in the group."""
+    event: int
+    """The number of the fork, in the recordings of both."""
+    log: int
+    """Bytes of the parent's event log that come before its own."""
+    world: int
+    """The same of the import world."""
+    content: int
+    """The same of the copies of large files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +109,12 @@ class Header:
     """The gate table; the log counts its rows from 1."""
     gates_digest: str
     """Identifies the gate table."""
+    group: str
+    """Identifies the group of processes that it is in; empty: it is in none."""
+    process: int
+    """Its number in the group; 0: it is in none."""
+    branch: Branch | None
+    """For a forked child, where it leaves its parent's recording."""
     raw: MappingProxyType[str, Any] = field(compare=False, repr=False)
     """The whole header as stored, fields unknown to this version included."""
 

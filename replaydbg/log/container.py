@@ -14,7 +14,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import allowance
 from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
-from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.files import BRANCH, PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.origin import LONG, MARK, Marker, own_key
 from replaydbg.log.shared import compressor, expand
@@ -199,10 +199,13 @@ def _write(
     sources: Iterable[tuple[str, int, bytes]],
     compress_world: Callable[[bytes], bytes] | None,
 ) -> None:
-    _copy(writer, live, "header", "header.json")
-    _copy(writer, live, "world", "world", is_log=True, compress=compress_world)
-    _copy(writer, live, "log", "log", is_log=True)
-    _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
+    if (live / BRANCH).exists():
+        _copy_branch(writer, live, compress_world)
+    else:
+        _copy(writer, live, "header", "header.json")
+        _copy(writer, live, "world", "world", is_log=True, compress=compress_world)
+        _copy(writer, live, "log", "log", is_log=True)
+        _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
     for name, length, packed in sources:
         writer.packed(f"source/{name}", length, packed)
     for name in _names_in(live / "source"):
@@ -219,6 +222,32 @@ def _names_in(directory: Path) -> list[str]:
         return sorted(os.listdir(directory))  # noqa: PTH208 - most recordings have no such directory
     except FileNotFoundError:
         return []
+
+
+def _copy_branch(writer: Writer, live: Path, compress_world: Callable[[bytes], bytes] | None) -> None:
+    """Write the sections of a forked child with what its parent wrote before: the file needs no other.
+
+    Raises Corrupt if a part of that is missing.
+    """
+    # Imported here: only children of recorded programs need it.
+    from replaydbg.log.branch import open_live, whole_pieces
+
+    sections = open_live(live)
+    try:
+        for name in ("header", "world", "log", "content"):
+            end = sections.size(name)
+            if name in ("world", "log"):
+                header = read_log_header(next(sections.pieces(name), b"")[:LOG_HEADER])
+                end = min(header.committed, end) if header is not None else 0
+            is_compressed = name != "content" or end <= COMPRESS_CONTENT_UP_TO
+            compress = compress_world if name == "world" else None
+            writer.section(
+                name, whole_pieces(sections.pieces(name), end), is_compressed=is_compressed, compress=compress
+            )
+            if not sections.is_whole(name):
+                raise Corrupt(str(live), "a part of its parent's recording is missing")
+    finally:
+        sections.close()
 
 
 def _copy(
@@ -242,7 +271,7 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
-    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, "header.json"):
+    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, BRANCH, "header.json"):
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():

@@ -12,6 +12,9 @@ from replaydbg.errors import NoSuchRecording, NotARecording
 PIECE = 1 << 20
 """Number of bytes that are read at once, and the maximum size of a block in a sealed recording."""
 
+BRANCH = "branch.json"
+"""The file in a forked child's live directory that says what of its parent's recording comes before its own."""
+
 
 class DataFile:
     """A regular file open for reading at any offset. Close it, or use it as a context manager."""

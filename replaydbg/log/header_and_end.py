@@ -10,9 +10,10 @@ import re
 from types import MappingProxyType
 
 from replaydbg.errors import Corrupt, NewerFormat
-from replaydbg.events.run_facts import End, GateRow, Header, Note, PythonBuild
+from replaydbg.events.run_facts import Branch, End, GateRow, Header, Note, PythonBuild
 from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import CHECKS, FORMAT
+from replaydbg.log.logfile import LOG_HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ MOST_GATES = 1023
 MOST_FDS = 1 << 20
 """The kernel's default limit for descriptors of a process."""
 MOST_SIGNAL = 64
+MOST_NUMBER = 1 << 20
+"""The highest number of a process in a group that is believed."""
 MOST_WORDS = 1 << 20
 """Maximum number of arguments, options and variables each. The kernel accepts no program with as many."""
 
@@ -197,8 +200,39 @@ def parse_header(path: str, data: bytes) -> Header:
         fds=_descriptors(fields),
         gates=_gates(path, fields),
         gates_digest=fields.text("gates_digest"),
+        group=fields.text("group"),
+        process=fields.integer("process", 0, MOST_NUMBER),
+        branch=_branch(fields),
         raw=MappingProxyType(fields.data),
     )
+
+
+def _branch(fields: _Fields) -> Branch | None:
+    if fields.data.get("branch") is None:
+        return None
+    found = _sound_branch(fields.object("branch"))
+    if not found.process < fields.integer("process"):
+        raise fields.wrong("branch", "has a parent that is not older")
+    return found
+
+
+def _sound_branch(fields: _Fields) -> Branch:
+    numbers = {name: fields.integer(name, 1 if name in ("process", "event") else 0) for name in Branch._fields}
+    if min(numbers["log"], numbers["world"]) < LOG_HEADER:
+        raise fields.wrong("log", "is shorter than a header")
+    return Branch(**numbers)
+
+
+def parse_branch(path: str, data: object) -> tuple[int, Branch]:
+    """Return the number of a forked child and where it leaves its parent, from its branch.json. Raises Corrupt."""
+    fields = _Fields(path, "branch.json", data)
+    number = fields.integer("process", 1, MOST_NUMBER)
+    parent = fields.integer("parent", 1, MOST_NUMBER)
+    # A parent is older than its children: so no recording is its own ancestor.
+    if parent >= number:
+        raise fields.wrong("parent", "is not older")
+    fields.data["process"] = parent
+    return number, _sound_branch(fields)
 
 
 def _collector(fields: _Fields) -> tuple[int, ...]:

@@ -99,4 +99,6 @@ class HeaderData(TypedDict):
     chaos: int | None
     collector: list[int]
     ticks: NotRequired[str]
+    group: NotRequired[str]
+    process: NotRequired[int]
     stdio: list[str]

@@ -13,11 +13,13 @@ from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.run_facts import End, Header
 from replaydbg.events.values import ContentRef
 from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
+from replaydbg.log.branch import open_live
 from replaydbg.log.encode import FORMAT
+from replaydbg.log.group import name_in_group
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.raw import RawRecord, RawStream
-from replaydbg.log.sections import InPlace, LiveDirectory, SealedFile
+from replaydbg.log.sections import InPlace, SealedFile, Sections
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
 
@@ -54,7 +56,7 @@ class Recording:
         """The sealed file or live directory."""
         self.is_live = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where it may not look
         """Whether it is a live directory."""
-        self._sections = LiveDirectory(path) if self.is_live else SealedFile(path)
+        self._sections: Sections = open_live(path) if self.is_live else SealedFile(path)
         try:
             self.header: Header = self._read_header()
             self.end: End | None = self._read_end()
@@ -68,8 +70,8 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """The name without its ending, such as `run-12`."""
-        return self.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
+        """The name without its ending, such as `run-12`, or `run-12/3` of a process in a group."""
+        return name_in_group(self.path) or self.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
 
     @property
     def ok(self) -> bool:
@@ -169,7 +171,19 @@ class Recording:
         log.check_entries()
         self._finish("event log", log, f"{log.crossings} events before that can be read")
         answers = sum(1 for _ in self.world())
+        self._check_fork()
         return Checked(sizes, log.crossings, answers)
+
+    def _check_fork(self) -> None:
+        """Check that a forked child leaves its parent's recording at a fork."""
+        branch = self.header.branch
+        if branch is None:
+            return
+        event = next(self.events(first=branch.event, last=branch.event, controls=False), None)
+        gate, outcome = (event.gate, event.outcome) if isinstance(event, Event) else ("", None)
+        pid = outcome[0] if isinstance(outcome, tuple) and outcome else outcome
+        if gate not in ("posix.fork", "posix.forkpty") or pid != 0:
+            self._problem(f"Its header says that it was forked at event {branch.event}, which is no such fork.")
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` in the form that a replay needs.

@@ -55,6 +55,8 @@ class Sections(Protocol):
 
     problems: dict[str, bool]
     """Sentences about damaged or missing data, in the order met, each with whether it is damage."""
+    ok: bool
+    """Whether it is marked as written to its end."""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""

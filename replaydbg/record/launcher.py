@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from replaydbg.log.json_data import HeaderData
+    from replaydbg.record.group import RecordedGroup
     from replaydbg.trace.trace_orders import TraceOrders
 
 
@@ -47,6 +48,7 @@ def record(
     hash_seed: int | None = None,
     finish: Callable[[Path, Ended, float], RecordResult] | None = None,
     running: Callable[[int], None] | None = None,
+    children: str = "none",
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
@@ -55,28 +57,34 @@ def record(
     for none; `started` is called once the program runs, with the live directory and the path that the recording will
     have; it must not raise; `snapshots` orders snapshots of the heap; `hash_seed` is that of string hashes, None for
     the choice of `choose_hash_seed`; `finish` replaces `seal_recording` when the program has ended; `running` is called
-    with its process id, and must not raise. Raises UsageError for a target that cannot be recorded, UnsupportedPython
+    with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
+    directory of a group, or "none". Raises UsageError for a target that cannot be recorded, UnsupportedPython
     in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
     wanted = _wanted(argv)
     core = core_file(interpreter.soabi())
-    live = make_live_directory(output, settings.store)
-    with removed_unless_begun(live):
+    group = _new_group(output, settings) if children == "fork" else None
+    live = make_live_directory(output, settings.store) if group is None else group.live
+    with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         options, environment = wanted.options, wanted.environment
         seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
         table = gate_table(sys.path)
         fds = (None, stdout, stderr)
         header = _header(wanted, seed, table, live, settings, fds)
         env = interpreter.start_environment(environment, options, seed)
-        boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
+        if group is not None:
+            group.describe(header)
+        boot = _boot(live, settings, trace, snapshots, group) | boot_values(header, table, env) | orders_of_tests()
         boot["notes"] = printed_by_itself({} if options.ignore_environment else environment)
         boot_file = write_start(live, header, boot)
         passed = options.passed
         if boot["warnings"]:
             kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
             passed = interpreter.passed_words(kept)
+        if group is not None:
+            group.start_sealer(header["argv"])
         began = time.monotonic()
         ended = run_process(
             interpreter.command_line(sys.executable, passed, core, str(boot_file)),
@@ -90,6 +98,8 @@ def record(
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
         if finish is not None:
             return finish(live, ended, seconds)
+        if group is not None:
+            return group.seal(ended, seconds)
         # Imported here: see _load_sealing.
         from replaydbg.record.sealing import seal_recording
 
@@ -145,8 +155,22 @@ def _header(
     return header
 
 
-def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: SnapshotOrders) -> dict[str, object]:
+def _new_group(output: Path | None, settings: Settings) -> RecordedGroup:
+    # Imported here: most recordings are of one process.
+    from replaydbg.record.group import RecordedGroup
+
+    return RecordedGroup(output, settings)
+
+
+def _boot(
+    live: Path,
+    settings: Settings,
+    trace: TraceOrders | None,
+    snapshots: SnapshotOrders,
+    group: RecordedGroup | None,
+) -> dict[str, object]:
     return {
+        **(group.as_boot() if group is not None else {}),
         "mode": "record",
         "live_dir": os.fsencode(live),
         "max_size": settings.max_size,

@@ -27,7 +27,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
         try:
             return Store(store).create().absolute()
         except OSError as error:
-            raise CannotRecord(str(store), _reason(error)) from error
+            raise CannotRecord(str(store), reason_of(error)) from error
     output = output.absolute()
     if output.exists() and not output.is_file():
         raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is not a regular file")
@@ -38,7 +38,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
         reason = f"{live.name!r} exists: another recording is being written to it, or its recorder was killed"
         raise CannotRecord(str(output), reason) from error
     except OSError as error:
-        raise CannotRecord(str(output), _reason(error)) from error
+        raise CannotRecord(str(output), reason_of(error)) from error
     return live
 
 
@@ -68,7 +68,7 @@ def write_start(live: Path, header: HeaderData, boot: Mapping[str, object]) -> P
         boot_file.write_bytes(encode_value(boot))
         mark_live(live)
     except OSError as error:
-        raise CannotRecord(str(live), _reason(error)) from error
+        raise CannotRecord(str(live), reason_of(error)) from error
     return boot_file
 
 
@@ -79,9 +79,10 @@ def why_no_log(live: Path) -> str:
             with (live / name).open("wb") as file:
                 os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
     except OSError as error:
-        return _reason(error)
+        return reason_of(error)
     return "the system refused space for its log, and grants it again now"
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
+    """Return the system's words for an error."""
     return os.strerror(error.errno) if error.errno is not None else str(error)

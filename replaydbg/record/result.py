@@ -8,6 +8,7 @@ from replaydbg.classes import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replaydbg.log.group import Group
     from replaydbg.log.json_data import NoteData, SnapshotsData
 
 
@@ -30,3 +31,5 @@ class RecordResult(NamedTuple):
     """Why the recording could not be sealed, if it could not."""
     snapshots: SnapshotsData | None = None
     """The entry of `end.json` on the snapshots that were taken; None: there were none."""
+    group: Group | None = None
+    """The processes that were recorded together; None: only one was to be recorded."""

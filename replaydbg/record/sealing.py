@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.config import user_cache_directory
-from replaydbg.errors import CannotRecord
+from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
 from replaydbg.log.origin import own_key
@@ -44,9 +44,10 @@ def _world_compressor() -> Callable[[bytes], bytes] | None:
     return BlockCache(str(user_cache_directory() / "world"), key).compress if key is not None else None
 
 
-def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
+def seal_recording(live: Path, ended: Ended, seconds: float, *, unknown: str | None = None) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
+    `unknown` is the reason why its status is not known, if it is not.
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
     try:
@@ -57,16 +58,18 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
     target = sealed_path(live)
     problem = None
     end = describe_end(live, ended, seconds)
+    end["reason"] = end["reason"] or unknown
     try:
         end["snapshots"] = finish_snapshots(live)
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
         sources = packed_sources(live, end["sources"])
         seal(live, target, end, sources, compress_world=_world_compressor())
-    except OSError as error:
-        problem = f"it could not be sealed ({error.strerror}) and stays a directory"
+    except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
+        why = error.reason if isinstance(error, Corrupt) else error.strerror
+        problem = f"it could not be sealed ({why}) and stays a directory"
         target = live
-        with suppress(OSError):  # the disk may be full
+        with suppress(OSError, ReplaydbgError):  # the disk may be full
             end["sources"] = keep_beside(live)
             (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
     size = target.stat().st_size if target.is_file() else sum(path.stat().st_size for path in target.rglob("*"))

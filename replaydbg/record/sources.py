@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.config import user_cache_directory
+from replaydbg.log.files import BRANCH
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.origin import own_key
 from replaydbg.log.shared import compressor
@@ -64,6 +65,8 @@ def keep_beside(live: Path) -> dict[str, str]:
 
 
 def _imported_by(live: Path) -> list[str]:
+    if (live / BRANCH).exists():
+        return _imported_before(live)
     # Imported here: this module is loaded while the program runs, and the map spares two copies of 20 MB.
     import mmap
 
@@ -73,6 +76,20 @@ def _imported_by(live: Path) -> list[str]:
             return imported(data, min(header.committed, len(data))) if header is not None else []
     except (OSError, ValueError):  # there is none, or an empty one
         return []
+
+
+def _imported_before(live: Path) -> list[str]:
+    """Return the same for a forked child, with what its parent imported before the fork."""
+    # Imported here: only children of recorded programs need it.
+    from replaydbg.log.branch import open_live
+
+    sections = open_live(live)
+    try:
+        data = b"".join(sections.pieces("world"))
+    finally:
+        sections.close()
+    header = read_log_header(data[:LOG_HEADER])
+    return imported(data, min(header.committed, len(data))) if header is not None else []
 
 
 def _cache() -> SourceCache | None:

@@ -11,13 +11,16 @@ from replaydbg.render.measures import show_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replaydbg.log.group import Group
     from replaydbg.log.json_data import SnapshotData, SnapshotsData
 
 
 def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> list[str]:
     """Return the summary; `name` is the recording's in commands, `output` the file name that the user gave."""
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
-    if output is not None and result.path.name != output.name:
+    if result.group is not None:
+        lines += [f"replaydbg: {line}" for line in _about_group(result.group, name)]
+    elif output is not None and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
     for note in result.notes:
         # A deadlock was already reported in full when it happened.
@@ -31,6 +34,30 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
     if is_held:
         lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
     return lines
+
+
+def _about_group(group: Group, name: str) -> list[str]:
+    """Return lines on the other processes: those with a recording, and why others have none."""
+    others = group.processes[1:]
+    recorded = [each for each in others if each.recording]
+    running = sum(not each.has_ended for each in recorded)
+    still = f", {running} of them still running" if running else ""
+    lines = [
+        f"{_counted(len(recorded), 'child process', 'child processes')} recorded{still}: replaydbg ps {quoted(name)}"
+    ]
+    reasons: dict[str, int] = {}
+    for each in others:
+        if not each.recording:
+            reasons[each.why_not] = reasons.get(each.why_not, 0) + 1
+    if group.more:
+        reasons["too many processes"] = group.more
+    lines += [f"{_counted(count, 'process', 'processes')} not recorded: {why}" for why, count in reasons.items()]
+    problems = [f"process {each.number}: {each.why_not}" for each in recorded if each.why_not]
+    return lines + problems
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def _about_snapshots(snapshots: SnapshotsData | None) -> list[str]:

@@ -24,6 +24,11 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
         ("platform", header.platform),
         ("streams", ", ".join(header.stdio)),
     ]
+    if header.branch is not None:
+        forked = f"forked by process {header.branch.process} at event {header.branch.event:,}"
+        lines.append(("process", f"{header.process} of its group, {forked}"))
+    elif header.process:
+        lines.append(("process", f"{header.process} of its group"))
     variables = sorted(header.env.items())
     if with_values:
         lines += [("variable", f"{name}={value}") for name, value in variables]

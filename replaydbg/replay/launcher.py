@@ -202,6 +202,7 @@ def prepare(
         **state.boot,
         **more,
         "parent": os.getpid(),
+        "fork_event": header.branch.event if header.branch is not None else 0,
     }
     if not follows:  # a program that still runs has no peak yet
         boot["memory"] = memory_limit(recording, parts.mapped(), is_session="engine" in more)

@@ -9,8 +9,8 @@ from pathlib import Path
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import NoSuchRecording, UsageError
 
-SEALED, LIVE = ".rdbg", ".rdbg-live"
-"""The suffixes of a sealed recording and of a live directory."""
+SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
+"""The suffixes of a sealed recording, of a live directory, and of the directory of a group of processes."""
 
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 
@@ -24,6 +24,8 @@ class StoredRecording(NamedTuple):
     """The sealed file, or the live directory."""
     is_live: bool
     """Whether it is a live directory."""
+    group: Path | None = None
+    """The directory of the group whose first process it is; None: it is a recording of one process."""
 
     @property
     def number(self) -> int:
@@ -43,20 +45,28 @@ class Store:
 
         Two concurrent recorders get different names. Raises OSError if the store cannot be written.
         """
+        return self._create(LIVE)
+
+    def create_group(self) -> Path:
+        """Make the directory of a new group of processes and return it; see `create`."""
+        return self._create(GROUP)
+
+    def _create(self, ending: str) -> Path:
         # Recordings contain environments and file contents: only their user may read them.
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         number = max((stored.number for stored in self.list()), default=0)
         while True:
             number += 1
-            live = self.directory / f"run-{number}{LIVE}"
+            made = self.directory / f"run-{number}{ending}"
             try:
-                live.mkdir(mode=0o700)
+                made.mkdir(mode=0o700)
             except FileExistsError:
                 continue
             # Another recorder may have taken the number, sealed, and removed its directory since the check.
-            if not os.path.lexists(sealed_path(live)):
-                return live
-            live.rmdir()
+            others = [self.directory / f"run-{number}{each}" for each in (SEALED, LIVE, GROUP) if each != ending]
+            if not any(os.path.lexists(each) for each in others):
+                return made
+            made.rmdir()
 
     def list(self) -> list[StoredRecording]:
         """Return the recordings, oldest first; one that is both sealed and live counts as sealed."""
@@ -72,6 +82,10 @@ class Store:
             if path.name.endswith(LIVE):
                 name = path.name.removesuffix(LIVE)
                 found.setdefault(name, StoredRecording(name, path, True))
+            elif path.name.endswith(GROUP) and path.is_dir():
+                name = path.name.removesuffix(GROUP)
+                first = member_path(path, 1)
+                found.setdefault(name, StoredRecording(name, first, first.name.endswith(LIVE), path))
             elif path.name.endswith(SEALED):
                 name = path.name.removesuffix(SEALED)
                 found[name] = StoredRecording(name, path, False)
@@ -80,6 +94,7 @@ class Store:
     def resolve(self, text: str) -> Path:
         """Return the recording that `text` names: `latest`, a name in the store, or a path, with or without its suffix.
 
+        `run-12/3` is the third process of the group `run-12`, and the group's name alone its first one.
         A name in the store takes precedence over a file with that name in the working directory, which needs a `./` in
         front. Raises NoSuchRecording, or UsageError for an empty text.
         """
@@ -93,6 +108,13 @@ class Store:
         for one in stored:
             if one.name == text:
                 return one.path
+        group, number = self._split(text)
+        directory = self.find_group(group) if group else None
+        if directory is not None:
+            path = member_path(directory, number)
+            if os.path.lexists(path):
+                return path
+            raise NoSuchRecording(text, str(self.directory))
         path = Path(text)
         candidates = [path]
         if path.name.endswith(SEALED):
@@ -105,12 +127,42 @@ class Store:
                 return candidate
         raise NoSuchRecording(text, str(self.directory))
 
+    @staticmethod
+    def _split(text: str) -> tuple[str, int]:
+        """Return the name of a group and the number of a process in it; an empty name if it cannot be one."""
+        group, slash, number = text.rstrip("/").rpartition("/")
+        if slash and number.isascii() and number.isdigit() and len(number) < 8:
+            return group, int(number)
+        return text, 1
+
+    def find_group(self, text: str) -> Path | None:
+        """Return the directory of the group that `text` names, as for `resolve`; None: it names none."""
+        stored = self.list()
+        if text == "latest":
+            return stored[-1].group if stored else None
+        for one in stored:
+            if one.name == text:
+                return one.group
+        path = Path(text)
+        for candidate in (path, path.with_name(path.name + GROUP) if path.name else path):
+            if candidate.name.endswith(GROUP) and candidate.is_dir():
+                return candidate
+        return None
+
     def name_of(self, path: Path) -> str:
         """Return the text that `resolve` turns into `path`: a name if it is in the store, else the path itself."""
+        if path.parent.name.endswith(GROUP) and path.parent.parent == self.directory:
+            return f"{path.parent.name.removesuffix(GROUP)}/{path.name.partition('.')[0]}"
         for ending in (SEALED, LIVE):
             if path.parent == self.directory and path.name.endswith(ending):
                 return path.name.removesuffix(ending)
         return str(path)
+
+
+def member_path(group: Path, number: int) -> Path:
+    """Return the recording of a process of a group: the live directory if there is no sealed file."""
+    sealed, live = group / f"{number}{SEALED}", group / f"{number}{LIVE}"
+    return live if os.path.lexists(live) and not os.path.lexists(sealed) else sealed
 
 
 def sealed_path(live: Path) -> Path:

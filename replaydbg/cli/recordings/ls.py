@@ -79,6 +79,8 @@ def _read(recording: Recording, size: int) -> RunFacts:
 def _size(stored: StoredRecording) -> int:
     """Return the size of a recording on disk; 0 if it has been removed meanwhile."""
     try:
+        if stored.group is not None:
+            return sum(each.lstat().st_blocks * 512 for each in stored.group.rglob("*"))
         if not stored.is_live:
             return stored.path.lstat().st_size
         with os.scandir(stored.path) as entries:

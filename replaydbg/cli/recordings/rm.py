@@ -11,6 +11,8 @@ from replaydbg.errors import NotARecording
 from replaydbg.log.blocks import MAGIC
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
+from replaydbg.log.group import FACTS, PAGE, WAKE
+from replaydbg.store.directory import GROUP, LIVE, SEALED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +25,13 @@ def run(args: argparse.Namespace) -> int:
     """Remove the recordings. All names are resolved before the first one is removed."""
     store = the_store()
     # A dict: `latest` and its name may both be given.
-    paths = dict.fromkeys(store.resolve(name) for name in args.recordings)
+    paths = dict.fromkeys(store.find_group(name) or store.resolve(name) for name in args.recordings)
     for path in paths:
         _require_recording(path)
     for path in paths:
-        if path.is_dir() and not path.is_symlink():
+        if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
+            _remove_group(path)
+        elif path.is_dir() and not path.is_symlink():
             remove_live(path)
         else:
             path.unlink()
@@ -38,9 +42,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _remove_group(directory: Path) -> None:
+    """Remove the recordings of a group and its own files; with any other file in it, the directory stays."""
+    for path in sorted(directory.iterdir()):
+        number, dot, ending = path.name.partition(".")
+        if path.name in (PAGE, WAKE, FACTS) or (number.isdigit() and dot + ending == SEALED):
+            path.unlink()
+        elif number.isdigit() and dot + ending == LIVE and not path.is_symlink():
+            remove_live(path)
+    if not any(directory.iterdir()):
+        directory.rmdir()
+
+
 def _require_recording(path: Path) -> None:
     """Raise NotARecording if `path` was never a recording; a damaged one may be removed."""
-    if path.suffix in (".rdbg", ".rdbg-live"):
+    if path.suffix in (SEALED, LIVE, GROUP):
         return
     if path.is_dir():
         if not (path / "header.json").is_file() or not (path / "log").is_file():

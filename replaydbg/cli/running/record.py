@@ -66,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replay on another core while the program runs and keep checkpoints: the debugger opens at once",
     )
+    parser.add_argument(
+        "--children",
+        choices=("none", "fork"),
+        default="none",
+        help="record the children that the program forks, too, each as a recording of its own (default: none)",
+    )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
     parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
@@ -103,6 +109,8 @@ def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
     given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
     settings = load_settings(given)
+    if args.children == "fork" and (args.chaos_runs is not None or args.keep_checkpoints):
+        raise UsageError("--children=fork cannot be combined with --chaos-runs or --keep-checkpoints.")
     if args.chaos_runs is not None:
         result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
         if result is None:
@@ -111,7 +119,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         started = _hold_checkpoints if args.keep_checkpoints else None
         result = record(
-            args.program, output=args.output, settings=settings, started=started, snapshots=_snapshot_orders(args)
+            args.program,
+            output=args.output,
+            settings=settings,
+            started=started,
+            snapshots=_snapshot_orders(args),
+            children=args.children,
         )
     try:
         if args.json:
@@ -121,6 +134,8 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
         elif not settings.quiet:
             name = Store(settings.store).name_of(result.path)
+            if result.group is not None:
+                name = str(result.path.parent) if name == str(result.path) else name.removesuffix("/1")
             lines = summary_lines(result, name, is_held=args.keep_checkpoints, output=args.output)
             print("\n".join(lines), file=sys.stderr)
         elif result.problem:

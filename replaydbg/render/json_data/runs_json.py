@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replaydbg.log.group import process_facts
 from replaydbg.record.result import RecordResult
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.replay.result import ReplayResult
@@ -18,6 +19,7 @@ def record_facts(result: RecordResult) -> JsonObject:
         "reason": result.reason,
         "problem": result.problem,
         "snapshots": result.snapshots,
+        "processes": None if result.group is None else [process_facts(each) for each in result.group.processes],
     }
 
 

@@ -1,0 +1,251 @@
+"""A group of processes on disk: a program and the children that it forked, each a recording of its own.
+
+`NAME.rdbgs/` holds `1.rdbg`, `2.rdbg` ... (or live directories) and `group.json`, with a row for each process. While
+processes of the group run, the rows are in the file `page`, which they share; see docs/reference/format.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from pathlib import Path
+
+from replaydbg.classes import NamedTuple
+from replaydbg.errors import Corrupt
+from replaydbg.log.allowance import load_json
+from replaydbg.log.files import DataFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GROUP = ".rdbgs"
+"""The suffix of a group's directory."""
+FACTS, PAGE, WAKE = "group.json", "page", "wake"
+"""Files in it: the rows; the same while it is written; the fifo that wakes the process that seals recordings."""
+
+MOST_PROCESSES = 1000
+"""Number of processes that get a row, and may be recorded. More are counted."""
+
+HOW = ("unknown", "program", "fork", "other")
+"""How a process was started, by its number in the page: by `record`, by a fork, or as another program."""
+WHY_NOT = (
+    "",
+    "the recordings of the group had reached --max-size",
+    "its recording could not be created",
+    "forked more than 50 levels deep",
+    "another program",
+)
+"""Why a process is not recorded, by its number in the page (log.h)."""
+TOLD_BY = ("", "parent", "itself")
+"""Who knows the exit status, by its number in the page."""
+
+_MAGIC = b"RDBGGRP\0"
+_HEAD = struct.Struct("<8sIIQQ32x")
+_ROW = struct.Struct("<QIIIiiII28x")
+_FORMAT = 1
+_LIMIT = 4 << 20
+"""The longest `group.json` that is read."""
+
+
+class GroupProcess(NamedTuple):
+    """One process of a group."""
+
+    number: int
+    """From 1, by birth."""
+    pid: int
+    """Its process id; 0: unknown."""
+    parent: int
+    """The number of its parent; 0: the launcher."""
+    event: int
+    """The event of its parent at which it was started; 0: the launcher started it."""
+    how: str
+    """One of `HOW`."""
+    argv: list[str] | None
+    """The program and its arguments; None: unknown."""
+    has_ended: bool
+    """Whether it is known to have ended."""
+    status: int | None
+    """Its exit code, or minus the number of the signal that ended it; None: unknown."""
+    told_by: str
+    """Who knows the status: `parent`, `itself`, or `system`; empty: nobody."""
+    recording: str | None
+    """The name of its recording in the directory; None: it is not recorded."""
+    why_not: str
+    """Why it is not recorded, or why its recording is not sealed."""
+
+
+class Group(NamedTuple):
+    """The processes of a group."""
+
+    identity: str
+    """128 random bits, which its recordings have, too."""
+    processes: list[GroupProcess]
+    """By number."""
+    more: int
+    """Number of processes without a row."""
+    is_complete: bool
+    """Whether all of its recordings are sealed, or cannot be."""
+
+
+def new_page(path: Path, max_size: int) -> None:
+    """Write the page of a new group, whose first process has number 1. Raises OSError."""
+    size = _HEAD.size + MOST_PROCESSES * _ROW.size
+    with path.open("xb") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
+        file.write(_HEAD.pack(_MAGIC, MOST_PROCESSES, 1, 0, max_size))
+        file.write(_ROW.pack(0, 0, HOW.index("program"), 0, 0, 0, 0, 0))
+
+
+def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
+    """Return the rows of a group that is being written, and the number of processes without one.
+
+    Raises OSError, or Corrupt.
+    """
+    data = (directory / PAGE).read_bytes()
+    magic, limit, count, *_ = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else (b"", 0, 0)
+    if magic != _MAGIC or len(data) < _HEAD.size + limit * _ROW.size:
+        raise Corrupt(str(directory), "its page of processes is damaged")
+    rows = []
+    for number in range(1, min(limit, count) + 1):
+        row = _ROW.unpack_from(data, _HEAD.size + (number - 1) * _ROW.size)
+        if not row[7]:  # it was never made
+            rows.append(_row(directory, number, *row[:7]))
+    return rows, max(count - limit, 0)
+
+
+def _row(
+    directory: Path, number: int, event: int, parent: int, how: int, why_not: int, pid: int, status: int, told: int
+) -> GroupProcess:
+    reason = WHY_NOT[why_not] if why_not < len(WHY_NOT) else "unknown"
+    return GroupProcess(
+        number,
+        pid,
+        parent,
+        event,
+        HOW[how] if how < len(HOW) else HOW[0],
+        None,
+        bool(told) or (directory / f"{number}.rdbg").exists() or (how == HOW.index("other") and not pid),
+        status if told else None,
+        TOLD_BY[told] if told < len(TOLD_BY) else "",
+        None if reason else f"{number}.rdbg",
+        reason,
+    )
+
+
+def write_group(directory: Path, group: Group) -> None:
+    """Write `group.json` as a whole. Raises OSError."""
+    data = {
+        "format": _FORMAT,
+        "group": group.identity,
+        "complete": group.is_complete,
+        "more": group.more,
+        "processes": [process_facts(each) for each in group.processes],
+    }
+    partial = directory / f".{FACTS}.{os.getpid()}"
+    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump(data, file, indent=1)
+    partial.replace(directory / FACTS)
+
+
+def process_facts(process: GroupProcess) -> dict[str, object]:
+    """Return the JSON of one process."""
+    facts = process._asdict()
+    return {("ended" if name == "has_ended" else name): value for name, value in facts.items()}
+
+
+def read_group(directory: Path) -> Group:
+    """Return the group in a directory. Raises NotARecording, or Corrupt."""
+    with DataFile(directory / FACTS, follow=False) as file:
+        if file.size > _LIMIT:
+            raise Corrupt(str(directory), f"its {FACTS} is longer than {_LIMIT} bytes")
+        try:
+            data = load_json(file.read(0, file.size))
+        except ValueError as error:
+            raise Corrupt(str(directory), f"its {FACTS} cannot be read") from error
+    group = _checked(directory, data)
+    if group.is_complete or not os.path.lexists(directory / PAGE):
+        return group
+    try:
+        rows, more = page_rows(directory)
+    except OSError:
+        return group  # it has just been completed
+    known = {each.number: each for each in group.processes}
+    rows = [_merged(each, known.get(each.number)) for each in rows]
+    return group._replace(processes=rows, more=more)
+
+
+def _merged(row: GroupProcess, known: GroupProcess | None) -> GroupProcess:
+    """Return the row of the page with what only the process that seals knew."""
+    if known is None:
+        return row
+    if row.status is None and known.status is not None:
+        row = row._replace(status=known.status, told_by=known.told_by)
+    return row._replace(
+        argv=known.argv,
+        has_ended=row.has_ended or known.has_ended,
+        recording=known.recording,
+        why_not=known.why_not,
+    )
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "number": (int,),
+    "pid": (int,),
+    "parent": (int,),
+    "event": (int,),
+    "how": (str,),
+    "argv": (list, type(None)),
+    "ended": (bool,),
+    "status": (int, type(None)),
+    "told_by": (str,),
+    "recording": (str, type(None)),
+    "why_not": (str,),
+}
+
+
+def _checked(directory: Path, data: Any) -> Group:
+    if not isinstance(data, dict) or type(data.get("format")) is not int:
+        raise Corrupt(str(directory), f"its {FACTS} is not that of a group")
+    if data["format"] > _FORMAT:
+        raise Corrupt(str(directory), f"its {FACTS} has format {data['format']}, which this version does not know")
+    rows, identity, more = data.get("processes"), data.get("group"), data.get("more")
+    if not isinstance(rows, list) or type(identity) is not str or type(more) is not int or len(rows) > MOST_PROCESSES:
+        raise Corrupt(str(directory), f"its {FACTS} has an invalid field")
+    processes: list[GroupProcess] = []
+    for row in rows:
+        process = _process(directory, row)
+        before = processes[-1].number if processes else 0
+        # A parent is older than its children: so nothing is its own ancestor.
+        if process.number <= before or not 0 <= process.parent < process.number:
+            raise Corrupt(str(directory), f"its process {process.number} has an impossible number or parent")
+        processes.append(process)
+    return Group(identity, processes, max(more, 0), data.get("complete") is True)
+
+
+def _process(directory: Path, row: Any) -> GroupProcess:
+    if not isinstance(row, dict):
+        raise Corrupt(str(directory), f"its {FACTS} has an invalid row")
+    for name, kinds in _TYPES.items():
+        value = row.get(name)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            raise Corrupt(str(directory), f"its {FACTS} has a row with an invalid {name!r}")
+    number, recording, argv = row["number"], row["recording"], row["argv"]
+    if recording not in (None, f"{number}.rdbg") or (argv and not all(type(each) is str for each in argv)):
+        raise Corrupt(str(directory), f"its process {number} has an invalid recording or argv")
+    fields = {name: row[name] for name in _TYPES if name != "ended"}
+    return GroupProcess(**fields, has_ended=row["ended"])
+
+
+def group_directory(path: Path) -> Path | None:
+    """Return the directory of the group that the recording at `path` is in; None: it is in none."""
+    parent = path.absolute().parent
+    return parent if parent.name.endswith(GROUP) and path.name.partition(".")[0].isdigit() else None
+
+
+def name_in_group(path: Path) -> str:
+    """Return such as `run-12/3` for the recording of a process in a group; empty for any other recording."""
+    directory = group_directory(path)
+    return f"{directory.name.removesuffix(GROUP)}/{path.name.partition('.')[0]}" if directory is not None else ""

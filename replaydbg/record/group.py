@@ -1,0 +1,165 @@
+"""Record a program together with the children that it forks: the directory of the group, and the process that seals."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from replaydbg.config import Settings
+from replaydbg.errors import CannotRecord
+from replaydbg.launch.interruption import ENDING
+from replaydbg.log.group import FACTS, GROUP, PAGE, WAKE, Group, GroupProcess, new_page, read_group, write_group
+from replaydbg.record.place import reason_of, removed_unless_begun
+from replaydbg.store.directory import LIVE, SEALED, Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+
+    from replaydbg.launch.process import Ended
+    from replaydbg.log.json_data import HeaderData
+    from replaydbg.record.result import RecordResult
+
+
+class RecordedGroup:
+    """The group that is being recorded: a directory, and in it the live directory of its first process."""
+
+    def __init__(self, output: Path | None, settings: Settings) -> None:
+        """Make it. Raises CannotRecord."""
+        self._identity = os.urandom(16).hex()
+        self._sealer: _Sealer | None = None
+        try:
+            store = Store(settings.store)
+            directory = store.create_group().absolute() if output is None else _named(output.absolute())
+        except OSError as error:
+            raise CannotRecord(str(output or settings.store), reason_of(error)) from error
+        self.live = directory / f"1{LIVE}"
+        """The live directory of the first process."""
+        try:
+            self.live.mkdir(mode=0o700)
+            new_page(directory / PAGE, settings.max_size)
+            os.mkfifo(directory / WAKE, 0o600)
+        except OSError as error:
+            self._remove()
+            raise CannotRecord(str(directory), reason_of(error)) from error
+
+    @contextmanager
+    def removed_unless_begun(self) -> Iterator[None]:
+        """Remove the group if the block raises before the program has a log."""
+        try:
+            with removed_unless_begun(self.live):
+                yield
+        except BaseException:
+            self._finish(None)
+            if not self.live.is_dir():
+                self._remove()
+            raise
+
+    def describe(self, header: HeaderData) -> None:
+        """Add the group's fields to the header of the first process."""
+        header["name"] = f"{self.live.parent.name.removesuffix(GROUP)}/1"
+        header["group"] = self._identity
+        header["process"] = 1
+
+    def as_boot(self) -> dict[str, object]:
+        """Return the core's orders."""
+        return {"group": os.fsencode(self.live.parent / PAGE), "process": 1}
+
+    def start_sealer(self, argv: list[str]) -> None:
+        """Start the process that seals the recordings of children; `argv` is the program's. Raises CannotRecord."""
+        self._sealer = _Sealer(self.live.parent, self._identity, argv)
+
+    def seal(self, ended: Ended, seconds: float) -> RecordResult:
+        """Seal the recording of the first process, and wait until those of ended children are sealed.
+
+        Raises CannotRecord, and leaves nothing, if the program did not run.
+        """
+        # Imported here: it is loaded while the program runs.
+        from replaydbg.record.sealing import seal_recording
+
+        try:
+            result = seal_recording(self.live, ended, seconds)
+        except CannotRecord:
+            self._finish(None)
+            self._remove()
+            raise
+        self._finish(ended.status)
+        return result._replace(group=read_group(self.live.parent))
+
+    def _finish(self, status: int | None) -> None:
+        if self._sealer is not None:
+            self._sealer.finish(status)
+            self._sealer = None
+
+    def _remove(self) -> None:
+        for name in (PAGE, WAKE, FACTS):
+            (self.live.parent / name).unlink(missing_ok=True)
+        for each in (self.live, self.live.parent):
+            if each.is_dir() and not any(each.iterdir()):
+                each.rmdir()
+
+
+def _named(output: Path) -> Path:
+    name = output.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP
+    directory = output.with_name(name)
+    if os.path.lexists(directory):
+        raise CannotRecord(str(directory), "it exists already")
+    directory.mkdir(mode=0o700)
+    return directory
+
+
+class _Sealer:
+    """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
+
+    def __init__(self, directory: Path, identity: str, argv: list[str]) -> None:
+        # Imported here: only groups need it.
+        import socket
+
+        first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
+        try:
+            write_group(directory, Group(identity, [first], 0, False))
+            ours, its = socket.socketpair()
+            self._pid = os.fork()
+        except OSError as error:
+            raise CannotRecord(str(directory), reason_of(error)) from error
+        if self._pid == 0:
+            ours.close()
+            _be_the_sealer(its.detach(), directory)
+        its.close()
+        self._control: socket.socket = ours
+
+    def finish(self, status: int | None) -> None:
+        """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
+
+        None: it did not start.
+        """
+        with suppress(OSError):  # the sealer was killed: live directories stay
+            self._control.sendall(b"none\n" if status is None else b"%d\n" % status)
+            self._control.recv(1)
+        self._control.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, os.WNOHANG)
+
+
+def _be_the_sealer(control: int, directory: Path) -> None:
+    """Become the process that seals: with nothing of ours open that somebody could wait for."""
+    try:
+        os.setsid()
+        os.nice(5)  # the program comes first
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(control, 3, inheritable=False)
+        null = os.open(os.devnull, os.O_RDWR)
+        for target in (0, 1, 2):
+            os.dup2(null, target)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        # Imported here: it takes long, and the program starts meanwhile.
+        from replaydbg.record.group_sealer import seal_group
+
+        os.chdir("/")  # somebody may want to remove the directory, or to unmount it
+        seal_group(directory, 3)
+    finally:
+        os._exit(0)

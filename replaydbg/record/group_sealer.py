@@ -1,0 +1,237 @@
+"""Seal the recordings of a group of processes, each as soon as its process has ended, without waiting for any other.
+
+It runs as a process of its own, beside the launcher (`record/group.py`). Of each process it holds a pidfd, which the
+kernel makes readable when that process has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.process import Ended
+from replaydbg.log.container import remove_live
+from replaydbg.log.group import PAGE, WAKE, Group, GroupProcess, page_rows, read_group, write_group
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
+from replaydbg.log.origin import mark_live
+from replaydbg.record.sealing import seal_recording
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_PATIENCE = 0.5
+"""Seconds in which a parent reports how its child ended, after the child has."""
+UNKNOWN = "how it ended is not known: its parent did not wait for it"
+
+
+class _Watched:
+    """A process of the group that is recorded, from its birth until its recording is sealed."""
+
+    def __init__(self, pid: int) -> None:
+        try:
+            self.pidfd = os.pidfd_open(pid) if pid else -1
+        except OSError:
+            self.pidfd = -1  # it has ended, and was waited for
+        self.pid = pid
+        self.ended_at = 0.0 if self.pidfd >= 0 else time.monotonic()
+        self.status: int | None = None
+
+    def ends(self) -> None:
+        """Note that it has ended."""
+        self.ended_at = time.monotonic()
+        self.status = _status_of_zombie(self.pid)
+        os.close(self.pidfd)
+        self.pidfd = -1
+
+
+def _status_of_zombie(pid: int) -> int | None:
+    """Return the signal that ended a process nobody has waited for yet, negative; None: unknown."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    # The last field is its status as waitpid() returns it; 0 also if we may not read it.
+    if not fields or fields[0] != b"Z" or int(fields[-1]) == 0:
+        return None
+    return os.waitstatus_to_exitcode(int(fields[-1]))
+
+
+class GroupSealer:
+    """Follows the rows of a group's page, and seals."""
+
+    def __init__(self, directory: Path, first: GroupProcess, identity: str) -> None:
+        self._directory = directory
+        self._identity = identity
+        self._watched: dict[int, _Watched] = {}
+        self._done: dict[int, GroupProcess] = {}
+        self._first = first
+        self.is_over = False
+        """Whether the first program has ended, and its recording is sealed or never will be."""
+
+    def fds(self) -> dict[int, Callable[[], None]]:
+        """Return the descriptors to wait for, each with what is to be done then."""
+        return {each.pidfd: each.ends for each in self._watched.values() if each.pidfd >= 0}
+
+    def meet(self) -> None:
+        """Take note of new processes."""
+        for row in self._rows():
+            if row.number in self._watched or row.number in self._done or not row.recording or not row.pid:
+                continue
+            if row.number == 1 and not self.is_over:
+                continue  # the launcher's
+            self._watched[row.number] = _Watched(row.pid)
+            with suppress(OSError):
+                mark_live(self._directory / f"{row.number}.rdbg-live")
+
+    def seal(self, *, at_once: bool) -> None:
+        """Seal the recordings of processes that have ended; `at_once`: no parent reports any more."""
+        now = time.monotonic()
+        ended = [number for number, each in self._watched.items() if each.ended_at]
+        rows = {row.number: row for row in self._rows()} if ended else {}
+        for number in ended:
+            watched, row = self._watched[number], rows.get(number)
+            if row is None:  # somebody has removed the group
+                del self._watched[number]
+                continue
+            status = row.status if row.status is not None else watched.status
+            if status is None and not at_once and now < watched.ended_at + _PATIENCE:
+                continue
+            del self._watched[number]
+            self._done[number] = self._sealed(row, watched, status)
+        if ended:
+            self.write()
+
+    def _remove_unused(self, rows: list[GroupProcess]) -> None:
+        """Remove the directories that were made for children that could not open their logs."""
+        for row in rows:
+            live = self._directory / f"{row.number}.rdbg-live"
+            if row.how == "fork" and not row.recording and live.is_dir():
+                remove_live(live)
+
+    def _sealed(self, row: GroupProcess, watched: _Watched, status: int | None) -> GroupProcess:
+        live = self._directory / f"{row.number}.rdbg-live"
+        told_by = row.told_by or ("system" if status is not None else "")
+        row = row._replace(has_ended=True, status=status, told_by=told_by, argv=self._first.argv)
+        if row.why_not:  # it could not open the logs that were made for it
+            remove_live(live)
+            return row._replace(recording=None)
+        header = _log_header(live)
+        began = header.start_ns if header is not None else 0
+        after = max(watched.ended_at - header.last_ns / 1e9, 0.0) if header is not None and header.last_ns else 0.0
+        used = header.cpu_ms / 1000 if header is not None else 0.0
+        ended = Ended(status or 0, used + (0.0 if row.told_by == "itself" else after))
+        seconds = max(time.time() - began / 1e9, 0.0)
+        try:
+            result = seal_recording(live, ended, seconds, unknown=UNKNOWN if status is None else None)
+        except (ReplaydbgError, OSError) as error:
+            return row._replace(why_not=str(error))
+        return row._replace(why_not=result.problem or "")
+
+    def _rows(self) -> list[GroupProcess]:
+        try:
+            return page_rows(self._directory)[0]
+        except (OSError, ReplaydbgError):
+            return []  # somebody removes the group
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to be sealed."""
+        return self.is_over and not self._watched
+
+    def first_ends(self, status: int | None) -> None:
+        """Take note that the launcher has sealed the recording of the first program."""
+        has_recording = (self._directory / "1.rdbg").exists()
+        why_not = "" if has_recording else "it could not be sealed"
+        self._done[1] = self._first._replace(has_ended=True, status=status, told_by="launcher", why_not=why_not)
+        self.is_over = True
+
+    def write(self) -> None:
+        """Write `group.json`; the page is no longer needed when all is done."""
+        try:
+            rows, more = page_rows(self._directory)
+            rows = [self._row(each) for each in rows]
+            write_group(self._directory, Group(self._identity, rows, more, self.is_complete))
+            if self.is_complete:
+                self._remove_unused(rows)
+                for name in (PAGE, WAKE):
+                    (self._directory / name).unlink(missing_ok=True)
+        except (OSError, ReplaydbgError):
+            return  # the disk is full: the page has the rows
+
+    def _row(self, row: GroupProcess) -> GroupProcess:
+        done = self._done.get(row.number)
+        if done is not None:
+            return done._replace(pid=row.pid)
+        return row._replace(argv=self._first.argv if row.recording else None)
+
+
+def _log_header(live: Path) -> LogHeader | None:
+    try:
+        with (live / "log").open("rb") as file:
+            return read_log_header(file.read(LOG_HEADER))
+    except OSError:
+        return None
+
+
+def seal_group(directory: Path, control: int) -> None:
+    """Seal the recordings of children until the launcher has ended, and all of them."""
+    group = read_group(directory)
+    sealer = GroupSealer(directory, group.processes[0], group.identity)
+    # For writing, too: so it has no end when the last writer is gone.
+    wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    while not sealer.is_complete:
+        ready = _wait(sealer, [wake] if sealer.is_over else [wake, control])
+        if wake in ready:
+            with suppress(BlockingIOError):
+                os.read(wake, 1 << 16)
+        ends = not sealer.is_over and control in ready
+        if ends:
+            _hear(sealer, control)
+        sealer.meet()
+        _take_ends(sealer)
+        sealer.seal(at_once=ends)
+        if ends:
+            sealer.write()
+            with suppress(OSError):
+                os.write(control, b"x")
+            os.close(control)
+    sealer.write()
+
+
+def _wait(sealer: GroupSealer, fds: list[int]) -> set[int]:
+    ends = sealer.fds()
+    poll = select.poll()
+    for fd in [*fds, *ends]:
+        poll.register(fd, select.POLLIN)
+    waits = any(each.ended_at for each in sealer._watched.values())
+    # In the second case a process may have been killed before it could wake us.
+    ready = {fd for fd, _ in poll.poll(_PATIENCE * 1000 if waits else 10_000)}
+    for fd in ready & ends.keys():
+        ends[fd]()
+    return ready
+
+
+def _take_ends(sealer: GroupSealer) -> None:
+    """Take the ends of processes that were met just now."""
+    ends = sealer.fds()
+    poll = select.poll()
+    for fd in ends:
+        poll.register(fd, select.POLLIN)
+    for fd, _ in poll.poll(0):
+        ends[fd]()
+
+
+def _hear(sealer: GroupSealer, control: int) -> None:
+    """Read the launcher's message: the first program's status, or that it never started."""
+    data = b""
+    with suppress(OSError):
+        data = os.read(control, 64)
+    if not data:  # the launcher was killed: its program may still run, and nobody else seals its recording
+        sealer.is_over = True
+        return
+    sealer.first_ends(int(data) if data.strip(b"-\n").isdigit() else None)

@@ -1,0 +1,297 @@
+"""A group of processes is sealed by itself, whoever ends first, and survives whoever is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.group import read_group
+from tests.harness import tool
+from tests.harness.children import CHILDREN, completed
+from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+# The child goes on when its parent, and whoever recorded it, have ended; it forks another one then.
+_OUTLIVING = """import os, sys, time
+reading, writing = os.pipe()
+if os.fork() == 0:
+    print("child: before", flush=True)
+    os.write(writing, b"x")
+    os.close(1)
+    os.close(2)
+    open("child", "w").write(str(os.getpid()))
+    while not os.path.exists("go"):
+        time.sleep(0.01)
+    if os.fork() == 0:
+        os._exit(6)
+    status = os.wait()[1]
+    sys.exit(os.waitstatus_to_exitcode(status) - 1)
+os.read(reading, 1)
+print("parent", flush=True)
+"""
+_WAITS = """
+while not os.path.exists("go"):
+    time.sleep(0.01)
+"""
+_FORKS = """import os
+for number in range({}):
+    if os.fork() == 0:
+        os._exit(number)
+    os.wait()
+print("parent", flush=True)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A directory; a program that still waits there when the test fails is told to end."""
+    yield tmp_path
+    (tmp_path / "go").touch()
+
+
+def test_a_child_outlives_its_parent_and_the_launcher(place: Path) -> None:
+    (place / "program.py").write_text(_OUTLIVING)
+
+    recorded = _record(place, "program.py")
+    early = {each.number: each for each in read_group(place / "r.rdbgs").processes}
+    live = _replay(place, "r/2")
+    (place / "go").touch()
+    group = completed(place / "r.rdbgs")
+
+    assert (recorded.status, recorded.stdout) == (0, "child: before\nparent\n"), recorded.stderr
+    assert (early[1].status, early[2].has_ended) == (0, False)
+    assert live.stdout == "child: before\n" and live.status == tool.ENDS_EARLY, live
+    assert [each.status for each in group.processes] == [0, 5, 6]
+    # Nobody waited for the second process: it reported its exit code itself.
+    assert [each.told_by for each in group.processes[:2]] == ["launcher", "itself"]
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "2.rdbg", "3.rdbg", "group.json"]
+
+
+def test_who_is_killed_keeps_all_events(place: Path) -> None:
+    (place / "program.py").write_text(_OUTLIVING)
+    _record(place, "program.py")
+
+    os.kill(int(wait_until((place / "child").read_text)), signal.SIGKILL)
+    child = completed(place / "r.rdbgs").processes[1]
+    replayed = _replay(place, "r/2")
+
+    # Nobody waited for it, and nobody can know how it ended, unless it was seen before it was cleared away.
+    assert child.status in (-9, None), child
+    assert (replayed.stdout, replayed.status) == ("child: before\n", tool.ENDS_EARLY), replayed
+    if child.status is None:
+        assert "how it ended is not known" in _replay(place, "r/2", quiet=False).stderr
+
+
+def test_the_launcher_is_killed(place: Path) -> None:
+    (place / "program.py").write_text(_OUTLIVING + _WAITS)
+    launcher = _start(place)
+    wait_until((place / "child").exists)
+
+    launcher.kill()
+    launcher.wait()
+    (place / "go").touch()
+    group = completed(place / "r.rdbgs")
+
+    assert [each.status for each in group.processes] == [0, 5, 6]
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
+
+
+def test_the_process_that_seals_is_killed(place: Path) -> None:
+    (place / "program.py").write_text(_OUTLIVING + _WAITS)
+    launcher = _start(place)
+    wait_until((place / "child").exists)
+    program = read_group(place / "r.rdbgs").processes[0].pid
+
+    for pid in _children_of(launcher.pid) - {program}:
+        os.kill(pid, signal.SIGKILL)
+    (place / "go").touch()
+    assert launcher.wait() == 0
+    group = read_group(place / "r.rdbgs")
+    wait_until(lambda: read_group(place / "r.rdbgs").processes[-1].number == 3)
+    wait_until(lambda: read_group(place / "r.rdbgs").processes[1].has_ended)
+
+    assert not group.is_complete
+    assert (place / "r.rdbgs" / "2.rdbg-live").is_dir()
+    # The grandchild's recording is that of two others and its own, of which only the first is sealed.
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
+
+
+def test_a_group_is_removed_while_a_child_runs(place: Path) -> None:
+    (place / "program.py").write_text(_OUTLIVING)
+    _record(place, "program.py")
+    sealers = _sealers(place)
+
+    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    (place / "go").touch()
+
+    assert removed.status == 0, removed.stderr
+    assert not (place / "r.rdbgs").exists()
+    assert len(sealers) == 1
+    wait_until(lambda: not _sealers(place))
+
+
+def test_children_beyond_the_limit_are_counted(place: Path) -> None:
+    (place / "program.py").write_text(_FORKS.format(6))
+    (place / "few.py").write_text(
+        "import sys, replaydbg.log.group as group\nfrom replaydbg.cli.main import main\n"
+        "group.MOST_PROCESSES = 3\nsys.exit(main(sys.argv[1:]))\n"
+    )
+
+    command = [sys.executable, "few.py", *tool.record(sys.executable, Path("r"), ["program.py"], options=CHILDREN)[3:]]
+    recorded = _run(place, [each for each in command if each != "-q"])
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.status == 0, recorded.stderr
+    assert [each.number for each in group.processes] == [1, 2, 3]
+    assert group.more == 4
+    assert "4 processes not recorded: too many processes" in recorded.stderr
+    assert _replay(place, "r/1").status == 0
+
+
+def test_the_size_of_a_group_is_limited(place: Path) -> None:
+    (place / "program.py").write_text(_FORKS.format(6))
+
+    recorded = _record(place, "program.py", "--max-size=400K")
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.status == 0, recorded.stderr
+    # 128 KiB each.
+    assert [bool(each.recording) for each in group.processes] == [True, True, True, True, False, False, False]
+    assert group.processes[-1].why_not == "the recordings of the group had reached --max-size"
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 4)] == [0, 0, 2]
+
+
+def test_a_child_whose_recording_cannot_be_created(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os, resource\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "held = []\n"
+        "def fork(code):\n"
+        "    if os.fork() == 0:\n        os._exit(code)\n"
+        "    return os.waitstatus_to_exitcode(os.wait()[1])\n"
+        "try:\n    while True:\n        held.append(os.open('/', os.O_RDONLY))\n"
+        "except OSError:\n    codes = [fork(3)]\n"
+        "for fd in held:\n    os.close(fd)\n"
+        "print(codes, fork(4))\n"
+    )
+
+    recorded = _record(place, "program.py")
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.stdout == "[3] 4\n", recorded
+    why = ["", "its recording could not be created", ""]
+    assert [(each.status, each.why_not) for each in group.processes] == list(zip([0, 3, 4], why, strict=True))
+    assert [_replay(place, f"r/{number}").status for number in (1, 3)] == [0, 4]
+    assert not (place / "r.rdbgs" / "2.rdbg").exists()
+
+
+def test_forks_nested_too_deeply(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os\nfor depth in range(52):\n    if os.fork():\n        os.wait()\n        break\n"
+    )
+
+    _record(place, "program.py")
+    group = completed(place / "r.rdbgs")
+
+    assert [each.recording is None for each in group.processes] == [False] * 51 + [True]
+    assert group.processes[-1].why_not == "forked more than 50 levels deep"
+    assert [_replay(place, f"r/{number}").status for number in (1, 30, 51)] == [0, 0, 0]
+
+
+def test_children_that_are_not_recorded_are_named(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os, subprocess\n"
+        "subprocess.run(['true'], check=True)\n"
+        "subprocess.run(['false'], preexec_fn=lambda: os.getpid())\n"
+        "os.system('exit 3')\n"
+    )
+
+    recorded = _record(place, "program.py", quiet=False)
+    group = completed(place / "r.rdbgs")
+
+    programs = "another program"
+    assert [(each.how, each.why_not, each.status) for each in group.processes[1:]] == [
+        ("other", programs, 0),
+        ("other", programs, 1),
+        ("other", programs, 3),
+    ]
+    assert f"3 processes not recorded: {programs}" in recorded.stderr
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "group.json"]
+    assert _replay(place, "r").status == 0
+
+
+def test_a_child_that_becomes_another_program(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os\nif os.fork() == 0:\n    print('child', flush=True)\n"
+        "    os.execv('/bin/true', ['true'])\nos.wait()\n"
+    )
+
+    _record(place, "program.py")
+    completed(place / "r.rdbgs")
+    replayed = _replay(place, "r/2", quiet=False)
+
+    assert (replayed.stdout, replayed.status) == ("child\n", tool.ENDS_EARLY), replayed
+
+
+def test_a_program_that_does_not_start_leaves_nothing(place: Path) -> None:
+    recorded = _record(place, "missing.py")
+
+    assert recorded.status == 2
+    assert list(place.iterdir()) == []
+
+
+def test_a_group_is_not_replaced(place: Path) -> None:
+    (place / "program.py").write_text("print(1)\n")
+
+    first, second = _record(place, "program.py"), _record(place, "program.py")
+
+    assert (first.status, second.status) == (0, 2)
+    assert "it exists already" in second.stderr
+    assert _replay(place, "r").status == 0
+
+
+def _record(place: Path, program: str, *options: str, quiet: bool = True) -> Outcome:
+    command = tool.record(sys.executable, place / "r", [program], options=[*CHILDREN, *options])
+    return _run(place, [each for each in command if quiet or each != "-q"])
+
+
+def _replay(place: Path, name: str, *, quiet: bool = True) -> Outcome:
+    command = tool.replay(sys.executable, Path(name))
+    return _run(place, [each for each in command if quiet or each != "-q"])
+
+
+def _run(place: Path, command: Sequence[str]) -> Outcome:
+    return run(command, cwd=place, env=_env(place))
+
+
+def _env(place: Path) -> dict[str, str]:
+    return {**passed_on(), "PATH": os.environ["PATH"], "HOME": str(place.parent), "REPLAYDBG_TEST_STRICT": "1"}
+
+
+def _start(place: Path) -> "subprocess.Popen[bytes]":
+    command = tool.record(sys.executable, Path("r"), ["program.py"], options=CHILDREN)
+    return subprocess.Popen(command, cwd=place, env=_env(place), stdout=subprocess.DEVNULL)
+
+
+def _sealers(place: Path) -> list[str]:
+    """The processes that seal, named by the command line of the launcher that they were forked from."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"--children=fork" in words and os.fsencode(place / "r") in words:
+            found.append(path.name)
+    return found
+
+
+def _children_of(pid: int) -> set[int]:
+    return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}

@@ -1,0 +1,97 @@
+"""Record a program with the children that it forks, and replay each of its processes alone.
+
+The recorded processes print to the same two streams. What the replays print must be the same lines: all of them, and
+each by the process that printed it.
+"""
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replaydbg.log.group import Group, GroupProcess, read_group
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.replay_cases import Case
+from tests.harness.replays import Outcome, Scene, run
+from tests.harness.waiting import wait_until
+
+CHILDREN = ("--children=fork",)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGroup:
+    """A group of processes that was recorded."""
+
+    scene: Scene
+    recorded: Outcome
+    group: Group
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the group."""
+        return self.scene.base / "recording.rdbgs"
+
+    def recording(self, number: int) -> Path:
+        """The recording of a process."""
+        return self.directory / f"{number}.rdbg"
+
+    def replay(self, number: int) -> Outcome:
+        """Replay a process in a changed world, where its inputs are gone."""
+        for name in ("work", "tmp", "home"):
+            shutil.rmtree(self.scene.base / name, ignore_errors=True)
+        elsewhere = self.scene.base / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        return run(
+            tool.replay(self.scene.python, self.directory / str(number)),
+            cwd=elsewhere,
+            env=self.scene._changed_env() | self.scene._orders("replay", 2),
+        )
+
+    def recorded_processes(self) -> list[GroupProcess]:
+        """The processes with a recording."""
+        return [each for each in self.group.processes if each.recording]
+
+
+def record_group(case: Case, options: Sequence[str] = CHILDREN) -> RecordedGroup:
+    """Record a fixture with its children, and wait until all of them are sealed."""
+    scene = Scene.make(case.program, args=case.args, stdin=case.stdin, flags=case.flags, env=case.env, how=case.how)
+    command = tool.record(sys.executable, scene.base / "recording", scene._lay_out(), options=options)
+    recorded = scene._run(command, scene._orders("record", 1))
+    assert recorded.status == (case.status or 0), recorded.stderr
+    return RecordedGroup(scene, recorded, completed(scene.base / "recording.rdbgs"))
+
+
+def completed(directory: Path) -> Group:
+    """Return the group in a directory when all of its recordings are sealed."""
+    wait_until(lambda: read_group(directory).is_complete, message=lambda: read_group(directory))
+    assert not [each for each in directory.iterdir() if each.name.endswith("-live")], sorted(directory.iterdir())
+    return read_group(directory)
+
+
+def assert_group_replays(case: Case) -> Group:
+    """Record a fixture with its children, and assert that each of its processes replays alone."""
+    made = record_group(case)
+    replays = {each.number: made.replay(each.number) for each in made.recorded_processes()}
+
+    for process in made.recorded_processes():
+        with open_recording(made.recording(process.number)) as recording:
+            recording.check()
+            assert recording.problems == (), recording.problems
+        assert process.status is not None, process
+        # A signal from outside is not repeated: the replay ends where the recording does.
+        expected = {128 - process.status, tool.ENDS_EARLY} if process.status < 0 else {process.status}
+        outcome = replays[process.number]
+        assert outcome.status in expected, (made.recording(process.number), process, outcome)
+    for stream in ("stdout", "stderr"):
+        printed = _lines(made.scene, [getattr(made.recorded, stream)])
+        replayed = _lines(made.scene, [getattr(each, stream) for each in replays.values()])
+        assert printed == replayed, (made.directory, stream, printed - replayed, replayed - printed)
+    made.scene.remove()
+    return made.group
+
+
+def _lines(scene: Scene, texts: list[str]) -> "Counter[str]":
+    return Counter(line for text in texts for line in scene.comparable(text).splitlines())
