@@ -20,10 +20,12 @@
 #include "clock/clock.h"
 #include "lanes/inside.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -56,6 +58,7 @@ static struct {
     uint64_t turn; /* changes when another lane runs: its time begins anew */
     uint64_t pause;
     int processor;            /* that the lanes are on */
+    cpu_set_t allowed;        /* where it may run; nothing: it has not been started elsewhere */
     uint64_t posted, latency; /* when it was woken last; how long that takes, on the average */
 } contender;
 
@@ -208,6 +211,8 @@ ask_for_short_slices(void)
 static void *
 contend(void *unused)
 {
+    if (CPU_COUNT(&contender.allowed))
+        sched_setaffinity(0, sizeof contender.allowed, &contender.allowed);
     ask_for_short_slices();
     Gil *gil = compat_gil();
     uint64_t pause = SHORTEST_PAUSE;
@@ -242,6 +247,36 @@ wake(void)
     }
 }
 
+/* Fewer threads can run on this machine than it has processors. False: or it is not known. */
+static bool
+processor_is_idle(void)
+{
+    char text[128];
+    int running, fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    return sscanf(text, "%*s %*s %*s %d/", &running) == 1 && running < sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* On an idle machine, the program's threads would be spread over the processors. The kernel spreads them when they are
+ * started, and since they sleep and wake; but the contender is started once, by a thread that never sleeps. On the
+ * processor of the lanes it would be woken in vain until they are done with what is raced for. So it is started on
+ * another one, and may move from there. On a busy machine, threads are started anywhere. */
+static void
+start_elsewhere(pthread_attr_t *attributes)
+{
+    CPU_ZERO(&contender.allowed);
+    cpu_set_t others;
+    if (!processor_is_idle() || sched_getaffinity(0, sizeof others, &others) < 0)
+        return;
+    contender.allowed = others;
+    CPU_CLR(sched_getcpu(), &others);
+    if (!CPU_COUNT(&others) || pthread_attr_setaffinity_np(attributes, sizeof others, &others) != 0)
+        CPU_ZERO(&contender.allowed);
+}
+
 bool
 contender_begin(void)
 {
@@ -255,7 +290,8 @@ contender_begin(void)
     sigfillset(&all);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 256 << 10); /* thread-local variables of libraries lie in it */
-    pthread_sigmask(SIG_SETMASK, &all, &before);       /* the program's signals are for the thread of the lanes */
+    start_elsewhere(&attributes);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are for the thread of the lanes */
     contender.runs = pthread_create(&contender.thread, &attributes, contend, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
