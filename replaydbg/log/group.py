@@ -38,7 +38,7 @@ WHY_NOT = (
     "another program",
 )
 """Why a process is not recorded, by its number in the page (log.h)."""
-TOLD_BY = ("", "parent", "itself")
+STATUS_FROM = ("", "parent", "itself")
 """Who knows the exit status, by its number in the page."""
 
 _MAGIC = b"RDBGGRP\0"
@@ -68,7 +68,7 @@ class GroupProcess(NamedTuple):
     """Whether it is known to have ended."""
     status: int | None
     """Its exit code, or minus the number of the signal that ended it; None: unknown."""
-    told_by: str
+    status_from: str
     """Who knows the status: `parent`, `itself`, or `system`; empty: nobody."""
     recording: str | None
     """The name of its recording in the directory; None: it is not recorded."""
@@ -116,7 +116,7 @@ def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
 
 
 def _row(
-    directory: Path, number: int, event: int, parent: int, how: int, why_not: int, pid: int, status: int, told: int
+    directory: Path, number: int, event: int, parent: int, how: int, why_not: int, pid: int, status: int, source: int
 ) -> GroupProcess:
     reason = WHY_NOT[why_not] if why_not < len(WHY_NOT) else "unknown"
     return GroupProcess(
@@ -126,9 +126,9 @@ def _row(
         event,
         HOW[how] if how < len(HOW) else HOW[0],
         None,
-        bool(told) or (directory / f"{number}.rdbg").exists() or (how == HOW.index("other") and not pid),
-        status if told else None,
-        TOLD_BY[told] if told < len(TOLD_BY) else "",
+        bool(source) or (directory / f"{number}.rdbg").exists() or (how == HOW.index("other") and not pid),
+        status if source else None,
+        STATUS_FROM[source] if source < len(STATUS_FROM) else "",
         None if reason else f"{number}.rdbg",
         reason,
     )
@@ -182,7 +182,7 @@ def _merged(row: GroupProcess, known: GroupProcess | None) -> GroupProcess:
     if known is None:
         return row
     if row.status is None and known.status is not None:
-        row = row._replace(status=known.status, told_by=known.told_by)
+        row = row._replace(status=known.status, status_from=known.status_from)
     return row._replace(
         argv=known.argv,
         has_ended=row.has_ended or known.has_ended,
@@ -200,7 +200,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "argv": (list, type(None)),
     "ended": (bool,),
     "status": (int, type(None)),
-    "told_by": (str,),
+    "status_from": (str,),
     "recording": (str, type(None)),
     "why_not": (str,),
 }

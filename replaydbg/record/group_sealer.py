@@ -115,8 +115,8 @@ class GroupSealer:
 
     def _sealed(self, row: GroupProcess, watched: _Watched, status: int | None) -> GroupProcess:
         live = self._directory / f"{row.number}.rdbg-live"
-        told_by = row.told_by or ("system" if status is not None else "")
-        row = row._replace(has_ended=True, status=status, told_by=told_by, argv=self._first.argv)
+        status_from = row.status_from or ("system" if status is not None else "")
+        row = row._replace(has_ended=True, status=status, status_from=status_from, argv=self._first.argv)
         if row.why_not:  # it could not open the logs that were made for it
             remove_live(live)
             return row._replace(recording=None)
@@ -124,7 +124,7 @@ class GroupSealer:
         began = header.start_ns if header is not None else 0
         after = max(watched.ended_at - header.last_ns / 1e9, 0.0) if header is not None and header.last_ns else 0.0
         used = header.cpu_ms / 1000 if header is not None else 0.0
-        ended = Ended(status or 0, used + (0.0 if row.told_by == "itself" else after))
+        ended = Ended(status or 0, used + (0.0 if row.status_from == "itself" else after))
         seconds = max(time.time() - began / 1e9, 0.0)
         try:
             result = seal_recording(live, ended, seconds, unknown=UNKNOWN if status is None else None)
@@ -147,7 +147,7 @@ class GroupSealer:
         """Take note that the launcher has sealed the recording of the first program."""
         has_recording = (self._directory / "1.rdbg").exists()
         why_not = "" if has_recording else "it could not be sealed"
-        self._done[1] = self._first._replace(has_ended=True, status=status, told_by="launcher", why_not=why_not)
+        self._done[1] = self._first._replace(has_ended=True, status=status, status_from="launcher", why_not=why_not)
         self.is_over = True
 
     def write(self) -> None:

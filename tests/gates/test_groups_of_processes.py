@@ -69,7 +69,7 @@ def test_a_child_outlives_its_parent_and_the_launcher(place: Path) -> None:
     assert live.stdout == "child: before\n" and live.status == tool.ENDS_EARLY, live
     assert [each.status for each in group.processes] == [0, 5, 6]
     # Nobody waited for the second process: it reported its exit code itself.
-    assert [each.told_by for each in group.processes[:2]] == ["launcher", "itself"]
+    assert [each.status_from for each in group.processes[:2]] == ["launcher", "itself"]
     assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
     assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "2.rdbg", "3.rdbg", "group.json"]
 

@@ -31,7 +31,7 @@ number_at(PyObject *tuple, Py_ssize_t i)
 }
 
 static PyObject *
-told(PyObject *result)
+noted(PyObject *result)
 {
     int status = result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) >= 2 ? number_at(result, 1) : -1;
     if (status >= 0 && (WIFEXITED(status) || WIFSIGNALED(status)) && number_at(result, 0) > 0)
@@ -42,13 +42,13 @@ told(PyObject *result)
 static PyObject *
 heard(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return told(gate_regular(g, self, args, nargs, kwnames));
+    return noted(gate_regular(g, self, args, nargs, kwnames));
 }
 
 static PyObject *
 heard_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return told(waits_usage(g, self, args, nargs, kwnames));
+    return noted(waits_usage(g, self, args, nargs, kwnames));
 }
 
 /* Its result is (pid, uid, signal, status, code). */

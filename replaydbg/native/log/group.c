@@ -27,13 +27,13 @@ typedef struct {
 } GroupHead;
 
 enum { HOW_UNKNOWN, HOW_PROGRAM, HOW_FORKED, HOW_STARTED };
-enum { TOLD_BY_NOBODY, TOLD_BY_PARENT, TOLD_BY_ITSELF };
+enum { STATUS_UNKNOWN, STATUS_FROM_PARENT, STATUS_FROM_ITSELF };
 typedef struct {
     uint64_t event; /* of the parent */
     uint32_t parent, how, why_not;
     int32_t pid, status;
-    uint32_t told_by; /* who knows the status */
-    uint32_t failed;  /* it was never made */
+    uint32_t status_from; /* who knows the status */
+    uint32_t failed;      /* it was never made */
     uint32_t unused[7];
 } ProcessRow;
 _Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.md");
@@ -349,7 +349,7 @@ group_spawned(int pid, int status)
     child->event = core.crossings;
     child->why_not = IS_A_PROGRAM;
     child->status = status;
-    child->told_by = pid ? TOLD_BY_NOBODY : TOLD_BY_PARENT;
+    child->status_from = pid ? STATUS_UNKNOWN : STATUS_FROM_PARENT;
     __atomic_store_n(&child->pid, pid, __ATOMIC_SEQ_CST);
 }
 
@@ -363,9 +363,9 @@ group_waited(int pid, int status)
         ProcessRow *child = row(i);
         if (child->pid != pid || child->parent != group.process)
             continue;
-        if (child->told_by != TOLD_BY_PARENT) {
+        if (child->status_from != STATUS_FROM_PARENT) {
             child->status = status;
-            __atomic_store_n(&child->told_by, TOLD_BY_PARENT, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&child->status_from, STATUS_FROM_PARENT, __ATOMIC_SEQ_CST);
         }
         return;
     }
@@ -377,5 +377,5 @@ group_ends(int status)
     if (group.page == NULL)
         return;
     row(group.process)->status = status;
-    __atomic_store_n(&row(group.process)->told_by, TOLD_BY_ITSELF, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&row(group.process)->status_from, STATUS_FROM_ITSELF, __ATOMIC_SEQ_CST);
 }
