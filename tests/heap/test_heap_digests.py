@@ -63,6 +63,7 @@ def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
     of_their_own = {
         "apart",
         "bisect",
+        "children",
         "flaky",
         "formats",
         "fuzz",

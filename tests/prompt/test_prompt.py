@@ -339,7 +339,7 @@ def test_all_values_of_something(typed: Typed) -> None:
     assert "more follow" not in typed("history account.balance 2")
     shown = typed("history account.balance 1")
     assert "Showing the first 1 changes. Use `history account.balance 10` for more." in shown
-    assert "  7" not in shown
+    assert ":27 <module>" not in shown
     assert "N must be at least 1 (got 0)." in typed("history account.balance 0")
 
 
