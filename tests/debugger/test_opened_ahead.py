@@ -56,7 +56,7 @@ def recorded(folder: Path, rounds: int) -> Path:
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = recorded(tmp_path_factory.mktemp("ahead") / "long", 20_000)
+    path = recorded(tmp_path_factory.mktemp("ahead") / "long", 60_000)
     Session(path, spacing=0.001).close()
     return path
 
@@ -137,7 +137,7 @@ def test_it_opens_and_answers_while_the_pass_is_held(recording: Path, gate: Gate
         assert session.seek("@exc").count == opened.count
         assert list(session.ask.stack()) == frames
 
-    assert opened.message == "RuntimeError: after 20000"
+    assert opened.message == "RuntimeError: after 60000"
     assert [each.function for each in frames] == ["main", "<module>"]
 
 
