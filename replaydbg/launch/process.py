@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -240,7 +241,19 @@ def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ign
         os._exit(126)
 
 
+def _import_resource() -> None:
+    """Import the module that os.wait4() imports: a module of that name in PYTHONPATH is the program's."""
+    every = sys.path[:]
+    given = {os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)}  # noqa: PTH100
+    sys.path[:] = [each for each in every if each not in given]
+    try:
+        import resource  # noqa: F401
+    finally:
+        sys.path[:] = every
+
+
 def _wait(pid: int) -> Ended:
+    _import_resource()
     while True:
         _, status, usage = os.wait4(pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):

@@ -87,7 +87,8 @@ class RecordedGroup:
             self._remove()
             raise
         self._finish(ended.status)
-        return result._replace(group=read_group(self.live.parent))
+        is_there = (self.live.parent / FACTS).exists()
+        return result._replace(group=read_group(self.live.parent) if is_there else None)
 
     def _finish(self, status: int | None) -> None:
         if self._sealer is not None:

@@ -26,6 +26,14 @@ it, too.
 """
 
 
+_REMOVED = "it was removed while the program ran"
+
+
+def is_removed(live: Path) -> bool:
+    """Whether somebody, perhaps the program itself, has removed the recording while it was made."""
+    return not (live / "header.json").exists()
+
+
 def check_begun(live: Path, ended: Ended) -> None:
     """Raise CannotRecord if the log could not be made: then the program did not run."""
     if log_was_made(live):
@@ -50,6 +58,8 @@ def seal_recording(live: Path, ended: Ended, seconds: float, *, unknown: str | N
     `unknown` is the reason why its status is not known, if it is not.
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
+    if is_removed(live):
+        return RecordResult(live, ended.status, 0, 0, [], None, _REMOVED)
     try:
         check_begun(live, ended)
     except CannotRecord:

@@ -12,6 +12,9 @@ from replaydbg.errors import NoSuchRecording, UsageError
 SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
 """The suffixes of a sealed recording, of a live directory, and of the directory of a group of processes."""
 
+INDEX = ".index"
+"""What is added to the name of a recording for the name of its index."""
+
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 
 
@@ -157,6 +160,11 @@ class Store:
             if path.parent == self.directory and path.name.endswith(ending):
                 return path.name.removesuffix(ending)
         return str(path)
+
+
+def index_path(recording: Path) -> Path:
+    """Return where the debugger keeps its index of a recording."""
+    return recording.with_name(recording.name + INDEX)
 
 
 def member_path(group: Path, number: int) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from replaydbg.debugger.first_pass.run_index import index_path
+from replaydbg.store.directory import index_path
 from tests.bench.report import verdict
 from tests.bench.workloads import environment
 from tests.harness.process import run

@@ -17,9 +17,9 @@ from subprocess import CalledProcessError, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
+from replaydbg.store.directory import index_path
 from tests.bench.journeys import Journey
 from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued
 from tests.bench.opening import CommandOpening, Phases, open_by_command, phases_noted

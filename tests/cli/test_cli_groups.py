@@ -151,6 +151,15 @@ def test_ls_lists_a_group_once(store: Store, capsys: pytest.CaptureFixture[str])
     assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == ["run-1", "run-2"]
 
 
+def test_rm_removes_the_indexes_of_a_group(store: Store) -> None:
+    for name in ("run-2.rdbgs/1.rdbg.index", "run-2.rdbgs/2.rdbg.index", "run-1.rdbg.index"):
+        (store.directory / name).touch()
+
+    assert main(["rm", "run-2", "run-1"]) == 0
+
+    assert list(store.directory.iterdir()) == []
+
+
 def test_rm_removes_a_group_or_one_process(store: Store) -> None:
     assert main(["rm", "run-2/2"]) == 0
     assert sorted(each.name for each in (store.directory / "run-2.rdbgs").iterdir()) == ["1.rdbg", "group.json"]

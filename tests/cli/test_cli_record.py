@@ -181,3 +181,23 @@ def test_a_crash_of_the_program_is_the_exit_code_that_a_shell_shows(number: int,
 
 def _tool(*words: str, cwd: Path) -> Outcome:
     return run([sys.executable, "-m", "replaydbg", *words], cwd=cwd, env=passed_on())
+
+
+def test_a_program_that_removes_its_recording_keeps_its_exit_code(tmp_path: Path) -> None:
+    for options in ([], ["--children=fork"]):
+        code = "import pathlib, shutil, sys\nfor each in pathlib.Path().glob('out*'): shutil.rmtree(each)\nsys.exit(3)"
+        words = [sys.executable, "-m", "replaydbg", "record", *options, "-o", "out", "-c", code]
+        recorded = run(words, cwd=tmp_path, env=passed_on())
+
+        assert recorded.status == 3, recorded
+        assert "it was removed while the program ran" in recorded.stderr
+
+
+def test_a_module_of_the_programs_named_like_one_of_the_standard_library(tmp_path: Path) -> None:
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "resource.py").write_text("class Resource: pass\n")
+    words = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "out", "-c", "import resource, sys; sys.exit(3)"]
+
+    recorded = run(words, cwd=tmp_path, env={**passed_on(), "PYTHONPATH": str(tmp_path / "modules")})
+
+    assert (recorded.status, recorded.stderr) == (3, "")

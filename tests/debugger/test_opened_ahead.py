@@ -21,6 +21,7 @@ from replaydbg.engine.travel import Travel
 from replaydbg.errors import Cancelled, EngineLost
 from replaydbg.log.decode import Cursor
 from replaydbg.log.encode import encode_value
+from replaydbg.store.directory import index_path
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -179,14 +180,14 @@ def test_a_pass_that_is_killed_is_reported(recording: Path, gate: Gate) -> None:
 
 
 def index_of(recording: Path) -> list[Any]:
-    plain = run_index._plain(run_index.index_path(recording).read_bytes())
+    plain = run_index._plain(index_path(recording).read_bytes())
     value: Any = Cursor(plain, ()).value()
     return list(value)
 
 
 def write_index(recording: Path, value: list[Any]) -> None:
     packed = zstandard.compress(encode_value([run_index._key(recording), *value[1:]]))
-    run_index.index_path(recording).write_bytes(run_index.MAGIC + packed)
+    index_path(recording).write_bytes(run_index.MAGIC + packed)
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from replaydbg.log.files import PIECE
 from replaydbg.log.header_and_end import parse_end
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
+from replaydbg.store.directory import index_path
 from replaydbg.tui.worker.mark_notes import load_notes, notes_path
 from tests.fuzz.corpus import snapshot
 from tests.fuzz.framing import Block, Framing, assembled, blocks_of, sections_of
@@ -386,7 +387,7 @@ def test_a_content_that_is_mostly_claimed_is_damage(tmp_path: Path) -> None:
 def _written_index(recording: Path, make: Callable[[bytes], bytes]) -> None:
     value = [run_index._key(recording), "ended", 1, True, b"", b"", b"", b""]
     plain = make(encode.encode_value(value))
-    run_index.index_path(recording).write_bytes(run_index.MAGIC + zstandard.compress(plain))
+    index_path(recording).write_bytes(run_index.MAGIC + zstandard.compress(plain))
 
 
 @pytest.mark.parametrize(

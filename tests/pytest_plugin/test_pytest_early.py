@@ -16,6 +16,7 @@ PASSING = """
     def test_it():
         assert True
 """
+SCRIPTS = Path(sys.executable).parent
 HEAVY = {"typing", "dataclasses", "inspect", "shutil", "hashlib", "platform", "zstandard", "pytest"}
 """Modules that take a millisecond each, with what they import."""
 
@@ -32,7 +33,7 @@ class TestOrders:
         ("words", "directory", "bisects"),
         [
             ("-m pytest --replaydbg=on", "test-results", False),
-            ("/usr/bin/pytest -q a.py --replaydbg=retry", "test-results", False),
+            (f"{SCRIPTS}/pytest -q a.py --replaydbg=retry", "test-results", False),
             ("-m pytest --replaydbg=on --replaydbg-dir=a/b --replaydbg-bisect", "a/b", True),
             ("-m pytest --replaydbg-dir a --replaydbg=retain-on-failure -x", "a", False),
         ],
@@ -49,6 +50,7 @@ class TestOrders:
             "",
             "-c pass --replaydbg=on",
             "program.py --replaydbg=on",
+            "tools/pytest --replaydbg=on",
             "-m coverage run -m pytest --replaydbg=on",
             "-m pytest",
             "-m pytest --replaydbg=off",
@@ -155,3 +157,20 @@ def test_the_launcher_imports_little(tmp_path: Path) -> None:
     before = subprocess.check_output([sys.executable, "-c", "import sys; print(*sys.modules)"], text=True)
 
     assert not HEAVY & (set(found.split()) - set(before.split()))
+
+
+def test_tests_that_remove_the_recordings_run_once(tmp_path: Path) -> None:
+    program = """
+        import shutil
+        def test_it():
+            shutil.rmtree("test-results")
+            with open("runs", "a") as file:
+                file.write("x")
+        def test_other():
+            assert 0
+    """
+    ran = run_pytest(tmp_path, program, mode="on")
+
+    assert ran.status == 1
+    assert (ran.folder / "runs").read_text() == "x"
+    assert "was removed while the tests ran" in ran.output

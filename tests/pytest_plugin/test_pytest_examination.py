@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import Moment
 from replaydbg.events.records import Event
 from replaydbg.log.logfile import LOG_HEADER
@@ -22,6 +21,7 @@ from replaydbg.pytest_plugin.report.report_text import write_about
 from replaydbg.pytest_plugin.shared.results import parse_result
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
+from replaydbg.store.directory import index_path
 from tests.harness.plugin_runs import ORDERED_AND_APART, Ran, line_of_failure, run_pytest
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.replay.launcher import replay
+from replaydbg.store.directory import index_path
 from tests.harness.plugin_runs import Ran, rerun_pytest
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "pytest"

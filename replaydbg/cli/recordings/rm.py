@@ -12,7 +12,7 @@ from replaydbg.log.blocks import MAGIC
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import FACTS, PAGE, WAKE
-from replaydbg.store.directory import GROUP, LIVE, SEALED
+from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, index_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         elif path.is_dir() and not path.is_symlink():
             remove_live(path)
         else:
-            path.unlink()
+            _remove_sealed(path)
         if not args.json:
             print(f"Removed {path}.", file=sys.stderr)
     if args.json:
@@ -42,11 +42,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _remove_sealed(path: Path) -> None:
+    path.unlink()
+    index_path(path).unlink(missing_ok=True)
+
+
 def _remove_group(directory: Path) -> None:
     """Remove the recordings of a group and its own files; with any other file in it, the directory stays."""
     for path in sorted(directory.iterdir()):
         number, dot, ending = path.name.partition(".")
-        if path.name in (PAGE, WAKE, FACTS) or (number.isdigit() and dot + ending == SEALED):
+        if path.name in (PAGE, WAKE, FACTS) or (number.isdigit() and dot + ending in (SEALED, SEALED + INDEX)):
             path.unlink()
         elif number.isdigit() and dot + ending == LIVE and not path.is_symlink():
             remove_live(path)

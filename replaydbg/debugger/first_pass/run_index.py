@@ -31,6 +31,7 @@ from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.encode import encode_value
 from replaydbg.log.shapes import COUNT, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
+from replaydbg.store.directory import index_path
 from replaydbg.store.private import private
 
 MAGIC = b"RDBGIDX9"
@@ -296,11 +297,6 @@ def _of_entry(entry: list[Any], lineages: Sequence[tuple[str, ...]], codes: _Cod
 
 
 # ---- beside the recording ----
-
-
-def index_path(recording: Path) -> Path:
-    """Return where the index of `recording` is kept."""
-    return recording.with_name(recording.name + ".index")
 
 
 def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: bytes = b"") -> None:

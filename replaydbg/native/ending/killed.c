@@ -4,6 +4,7 @@
 #include "clock/clock.h"
 #include "ending/ending.h"
 #include "engine/engine.h"
+#include "log/log.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@ process_ends_by_interrupt(void)
         leave_process(128 + SIGINT);
     set_mode(OBSERVE);
     signal(SIGINT, SIG_DFL);
+    group_ends(-SIGINT);
     kill(getpid(), SIGINT);
     exit(128 + SIGINT);
 }

@@ -101,10 +101,12 @@ def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, f
         for each in found:
             each.finish(ended)
         # Imported here: the start, for which the user waits, does not need it.
-        from replaydbg.record.sealing import check_begun
+        from replaydbg.record.sealing import check_begun, is_removed
         from replaydbg.store.clearing import clear_if_many
 
-        if ended.status >= 0:  # else a signal ended it, and nothing else should run
+        if is_removed(live):
+            sys.stderr.write(f"replaydbg: {str(directory)!r} was removed while the tests ran, and their recordings.\n")
+        elif ended.status >= 0:  # else a signal ended it, and nothing else should run
             check_begun(live, ended)
 
         with suppress(OSError):  # the next session may clean up

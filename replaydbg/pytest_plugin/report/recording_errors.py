@@ -27,6 +27,8 @@ def why_stopped(token: LaunchToken) -> str:
 
 def why_unwritten(token: LaunchToken, slug: str) -> str:
     """Return why the launcher could not write a test's files; empty if it has reported no reason."""
+    if not _session(token).is_dir():
+        return "the directory of the session was removed"
     for line in messages(_session(token)):
         with suppress(ValueError):  # it is being written
             match read_json(line):

@@ -36,7 +36,10 @@ def start() -> None:
     own, words = leading_options(sys.orig_argv[1:])
     orders = orders_for(words)
     if orders is not None and not _is_configured():
-        os.execv(sys.executable, [sys.executable, *own, "-c", START, orders, *words])
+        try:
+            os.execv(sys.executable, [sys.executable, *own, "-c", START, orders, *words])
+        except OSError:  # the plugin says why
+            pass
     # pytest warns of a plugin that was imported before it.
     for name in [each for each in sys.modules if each.partition(".")[0] == "replaydbg"]:
         del sys.modules[name]
@@ -50,7 +53,9 @@ def orders_for(words: list[str]) -> str | None:
     if words[:1] == ["-m"]:
         is_pytest, given = words[1:2] == ["pytest"], words[2:]
     else:
-        is_pytest, given = os.path.basename(words[0] if words else "") in _PYTESTS, words[1:]  # noqa: PTH119
+        folder, name = os.path.split(os.path.abspath(words[0] if words else ""))  # noqa: PTH100 - see below
+        # Another script may have the name.
+        is_pytest, given = name in _PYTESTS and folder == os.path.dirname(sys.executable), words[1:]  # noqa: PTH120
     modes = [each for each in given if each.startswith("--replaydbg=")]
     if not is_pytest or len(modes) != 1 or modes[0].removeprefix("--replaydbg=") not in _MODES:
         return None

@@ -60,7 +60,12 @@ def ensure_recorded(config: pytest.Config) -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    os.execv(sys.executable, [sys.executable, *own, "-c", START, orders(config), *words])
+    try:
+        os.execv(sys.executable, [sys.executable, *own, "-c", START, orders(config), *words])
+    except OSError as error:
+        config.issue_config_time_warning(
+            pytest.PytestConfigWarning(f"replaydbg records nothing: {sys.executable}: {error.strerror}"), stacklevel=2
+        )
 
 
 def _check_guess(config: pytest.Config, token: shared_names.LaunchToken) -> None:
