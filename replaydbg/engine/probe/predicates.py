@@ -10,6 +10,7 @@ from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from replaydbg.engine import queries
@@ -37,10 +38,10 @@ def value_of_part(query: queries.GetPartValue) -> str | None:
 
 def judging(query: queries.JudgeEachLine) -> bytes:
     """Make the function that the core calls at each line."""
-    judge_here = judge_with(query)
+    judge_here, names_here = judge_with(query), names_for(query)
     finds = query.finds
     judge_lines_by(
-        (lambda: WAS_GOOD if names_in(query)[1] else WAS_BAD)
+        (lambda: WAS_GOOD if names_here()[1] else WAS_BAD)
         if finds == "names"
         else (lambda: WAS_GOOD if judge_here()[0] == UNDECIDED else WAS_BAD)
         if finds == "decided"
@@ -59,12 +60,13 @@ def judge_with(query: queries.PredicateQuery[Any]) -> Any:
     kind = query.kind
     is_good_if_true = kind in ("check", "invariant")
     place = query.only_at
+    names_here = names_for(query)
 
     def judged_here() -> tuple[int, str]:
         if place and not stands_at(*place):
             return UNDECIDED, "it is evaluated only elsewhere"
         try:
-            names, missing = names_in(query)
+            names, missing = names_here()
             if missing:
                 return UNDECIDED, missing
             is_true = bool(aside(ask, names))
@@ -84,21 +86,32 @@ def judge_with(query: queries.PredicateQuery[Any]) -> Any:
 
 def names_in(query: queries.PredicateQuery[Any]) -> tuple[dict[str, Any], str]:
     """Return the names that a query is about, of a module or a running function; or the reason why there are none."""
-    wanted = query.function
-    if not wanted:
-        module = sys.modules.get(query.module)
+    return names_for(query)()
+
+
+def names_for(query: queries.PredicateQuery[Any]) -> Callable[[], tuple[dict[str, Any], str]]:
+    """Return a function that returns what `names_in` does, for use at each line."""
+    wanted, module_name, started = query.function, query.module, query.started
+
+    def names_of_module() -> tuple[dict[str, Any], str]:
+        module = sys.modules.get(module_name)
         if module is None:
-            return {}, f"module {query.module} is not imported yet"
+            return {}, f"module {module_name} is not imported yet"
         names = module.__dict__
         return (names if "__builtins__" in names else {"__builtins__": builtins, **names}), ""
-    # A call that waits in its thread, or is a generator's or coroutine's, has its variables meanwhile, too.
-    frame = call_of(wanted, query.started)
-    if not frame:
-        return {}, f"{wanted} {'is not running here' if frame is None else 'has several suspended calls here'}"
-    # The globals come first: into an empty dictionary, they are copied as a whole.
-    names = {**frame.f_globals, **locals_of(frame)}
-    names.setdefault("__builtins__", frame.f_builtins)
-    return names, ""
+
+    def names_of_call() -> tuple[dict[str, Any], str]:
+        # A call that waits in its thread, or is a generator's or coroutine's, has its variables meanwhile, too.
+        frame = call_of(wanted, started)
+        if not frame:
+            return {}, f"{wanted} {'is not running here' if frame is None else 'has several suspended calls here'}"
+        # The globals come first: into an empty dictionary, they are copied as a whole.
+        names = {**frame.f_globals, **locals_of(frame)}
+        if "__builtins__" not in names:
+            names["__builtins__"] = frame.f_builtins
+        return names, ""
+
+    return names_of_call if wanted else names_of_module
 
 
 def locals_of(frame: Any) -> dict[str, Any]:
