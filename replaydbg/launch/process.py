@@ -244,7 +244,10 @@ def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ign
 def _import_resource() -> None:
     """Import the module that os.wait4() imports: a module of that name in PYTHONPATH is the program's."""
     every = sys.path[:]
-    given = {os.path.abspath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)}  # noqa: PTH100
+    given = set()
+    for each in filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        with suppress(OSError):  # the working directory may be gone
+            given.add(os.path.abspath(each))  # noqa: PTH100
     sys.path[:] = [each for each in every if each not in given]
     try:
         import resource  # noqa: F401

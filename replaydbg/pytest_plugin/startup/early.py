@@ -34,12 +34,12 @@ _HINTS = (b"replaydbg_dir", b"replaydbg_bisect", b"--replaydbg", b" -n", b"'-n",
 def start() -> None:
     """Replace this process by the launcher of the same command, or return as if nothing had been imported."""
     own, words = leading_options(sys.orig_argv[1:])
-    orders = orders_for(words)
-    if orders is not None and not _is_configured():
-        try:
+    try:
+        orders = orders_for(words)
+        if orders is not None and not _is_configured():
             os.execv(sys.executable, [sys.executable, *own, "-c", START, orders, *words])
-        except OSError:  # the plugin says why
-            pass
+    except OSError:  # it cannot be executed, or the working directory is gone: the plugin says why
+        pass
     # pytest warns of a plugin that was imported before it.
     for name in [each for each in sys.modules if each.partition(".")[0] == "replaydbg"]:
         del sys.modules[name]
