@@ -18,6 +18,7 @@ from contextlib import suppress
 from replaydbg.log.files import PIECE
 from replaydbg.log.origin import MARK_SIZE, Marker
 from replaydbg.log.shared import compressor
+from replaydbg.record.cache_file import write_whole
 
 _MOST = 256 << 20
 """Size of all files in bytes, and their number: beyond either, those that were used least recently are removed until
@@ -25,7 +26,7 @@ half of it is left.
 """
 _MOST_FILES = 1024
 _NAME, _PACKED = b"replaydbg block", b"replaydbg packed"
-"""What the two hashes are for. Neither is ever the mark of a recording, whatever a recorded program reads."""
+"""The purposes of the two hashes. Neither is ever the mark of a recording, whatever a recorded program reads."""
 
 
 class BlockCache:
@@ -86,15 +87,7 @@ class BlockCache:
             os.makedirs(self._directory, mode=0o700, exist_ok=True)  # noqa: PTH103
             self._make_room()
             self._has_room = True
-        partial = f"{path}.{os.getpid()}"
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(fd, "wb", buffering=0) as file:  # noqa: PTH123
-                file.write(data)
-            os.replace(partial, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(partial)  # noqa: PTH108
-            raise
+        write_whole(path, data)
 
     def _make_room(self) -> None:
         with os.scandir(self._directory) as entries:

@@ -16,6 +16,7 @@ from _blake2 import blake2b  # hashlib would import OpenSSL before every recorde
 from contextlib import suppress
 
 from replaydbg.classes import NamedTuple
+from replaydbg.record.cache_file import write_whole
 
 _MAGIC = b"RDBGSRC1"
 _MARK_SIZE = 32
@@ -122,16 +123,7 @@ class SourceCache:
         data = _MAGIC + _joined(self._known[folder])
         if len(data) + _MARK_SIZE > _MOST_OF_FILE:
             return
-        path = self._path(folder)
-        partial = f"{path}.{os.getpid()}"
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(fd, "wb", buffering=0) as file:  # noqa: PTH123
-                file.write(data + self._mark(folder, data))
-            os.replace(partial, path)  # noqa: PTH105
-        except BaseException:
-            os.unlink(partial)  # noqa: PTH108
-            raise
+        write_whole(self._path(folder), data + self._mark(folder, data))
 
     def _make_room(self) -> None:
         with os.scandir(self._directory) as entries:

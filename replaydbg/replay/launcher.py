@@ -222,7 +222,7 @@ def prepare(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What the program's process maps of a recording."""
+    """The part of a recording that the program's process maps."""
 
     files: dict[str, BinaryIO]
     """The logs, and the copies of large files unless they are used in the recording itself."""

@@ -13,7 +13,7 @@ SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
 """The suffixes of a sealed recording, of a live directory, and of the directory of a group of processes."""
 
 INDEX = ".index"
-"""What is added to the name of a recording for the name of its index."""
+"""The suffix of an index, after the whole name of its recording."""
 
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 

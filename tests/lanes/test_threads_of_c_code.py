@@ -143,7 +143,9 @@ def test_threads_that_run_already_go_on_too(tmp_path: Path) -> None:
 def test_a_thread_of_c_code_calls_python_while_the_program_waits(tmp_path: Path) -> None:
     _compile(tmp_path, "own_threads")
 
-    _run_both(tmp_path, "import own_threads as c\n" + _WAITS_IN_PYTHON)
+    recorded, _ = _run_both(tmp_path, "import own_threads as c\n" + _WAITS_IN_PYTHON)
+
+    assert recorded.stdout == "True\n"
 
 
 def test_a_thread_of_c_code_is_traced_beside_one_that_computes(tmp_path: Path) -> None:
@@ -151,7 +153,11 @@ def test_a_thread_of_c_code_is_traced_beside_one_that_computes(tmp_path: Path) -
     for package in ("grpc", "grpc/_cython"):
         (tmp_path / package / "__init__.py").touch()
 
-    _run_both(tmp_path, _COMPUTES + "import grpc._cython.cygrpc as c\n" + _TRACED_IN_C + "is_done = True\n")
+    recorded, _ = _run_both(
+        tmp_path, _COMPUTES + "import grpc._cython.cygrpc as c\n" + _TRACED_IN_C + "is_done = True\n"
+    )
+
+    assert recorded.stdout.startswith("True ['one'")
 
 
 def _compile(folder: Path, name: str) -> None:
