@@ -34,8 +34,8 @@ typedef struct {
 } Addresses;
 static Addresses others; /* return addresses of calls that mean no check */
 static int heard;
-static bool calls_are_made;            /* those that C code has requested */
-static _PyInterpreterFrame *announced; /* the trace function knows that it begins: its check comes now */
+static bool calls_are_made; /* those that C code has requested */
+_PyInterpreterFrame *checks_frame;
 
 /* ---- the flags ---- */
 
@@ -239,7 +239,7 @@ begins(const _PyInterpreterFrame *frame)
 static bool
 is_repeated(PyThreadState *ts, _PyInterpreterFrame *frame)
 {
-    if (!ts->cframe->use_tracing || !begins(frame) || frame == announced)
+    if (!ts->cframe->use_tracing || !begins(frame) || frame == checks_frame)
         return false;
     listen_when_traced(ts);
     return true;
@@ -252,14 +252,6 @@ checks_are_repeated(void)
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
     return frame && !core.tstate->tracing && frame->prev_instr >= _PyCode_CODE(frame->f_code) &&
            is_repeated(core.tstate, frame);
-}
-
-void
-checks_announced(_PyInterpreterFrame *frame)
-{
-    announced = frame;
-    if (frame && checks_are_heard)
-        set_flags();
 }
 
 /* Code that runs in a trace function is not counted: a trace function of ours would not see it, either. */
@@ -276,7 +268,7 @@ check(void)
     }
     if (!counts(frame))
         return;
-    announced = NULL;
+    checks_frame = NULL;
     if (trace_is_on && begins(frame) && _Py_OPARG(*frame->prev_instr) == 0)
         trace_inside(frame);
     ticks_tick(frame);
