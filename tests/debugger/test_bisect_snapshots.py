@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection import predicates, run_bisection
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
@@ -128,6 +128,20 @@ def test_a_slow_question_bisects_the_lines_too(bank: Session) -> None:
     assert found.answer is Answer.FOUND
     assert found.culprit is not None
     assert Path(found.culprit.file).name == "bank.py"
+
+
+@pytest.mark.long
+def test_a_slow_question_is_not_evaluated_at_all_lines_after_a_bad_checkpoint(
+    bank: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To find out whether a checkpoint is bad for some lines only would take longer than an evaluation may."""
+    slow = predicates.function(f"{FOLDER / 'asked.py'}:slow")
+    here = bank.run.bisect(predicates.bad_if(LOST)).culprit
+    assert here is not None
+    monkeypatch.setattr(run_bisection, "LONGEST_SCAN", 6.0)  # so that a busy machine does not make all looks slow
+    monkeypatch.setattr(run_bisection, "PASSING", 1_000_000)
+    found = bank.run.bisect(slow, first=here.count - 300, last=here.seen + 3000)
+    assert found.answer is Answer.FOUND
 
 
 def test_a_question_that_changes_what_it_asks_for_is_asked_in_copies(bank: Session) -> None:

@@ -24,6 +24,7 @@ from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
@@ -178,9 +179,10 @@ class Bisection(Healing):
         order = RunOrder(until=min(look.count + PASSING, self._last), watch=self._judged(stops=True))
         worker = self._view.travel.at(look.count)
         try:
-            where = worker.run(order, idle=in_time(self._view, look.count, self._last))
+            # What is bad for a few lines is so for a short time: a predicate that needs longer for them is slow.
+            where = worker.run(order, idle=self._unless_slow(worker, LONGEST_SCAN / 5))
             return not isinstance(where, EndReport) and where.changes.count > 0 and self._is_so(where, is_bad=False)
-        except EngineLost:
+        except (_TooSlow, EngineLost):
             return False
         finally:
             worker.kill()
@@ -228,6 +230,17 @@ class Bisection(Healing):
         # A slow probe may have waited for a processor: if the predicate itself is quick, little time is enough.
         longest = LONGEST_SCAN if min(decided, default=0.0) <= LONGEST_SCAN / 20 else LONGEST_SCAN / 5
         worker = self._view.travel.at(low)
+        try:
+            with closing(Scan(worker, high, RunOrder(watch=self._judged()))) as scan:
+                where = scan.finish(self._unless_slow(worker, longest)).where
+        except _TooSlow:
+            return None, ""
+        except EngineLost:
+            return None, CHANGES
+        return (None, CHANGES) if is_disturbed(self._view, where) else (where.changes, "")
+
+    def _unless_slow(self, worker: EngineProcess, longest: float) -> Callable[[], None]:
+        """Return an `idle` that raises _TooSlow when the worker has computed for `longest` seconds from now."""
         began, cpu = time.monotonic(), worker.cpu_seconds()
 
         def idle() -> None:
@@ -237,14 +250,7 @@ class Bisection(Healing):
             if is_slow or time.monotonic() - began > 5 * LONGEST_SCAN:
                 raise _TooSlow
 
-        try:
-            with closing(Scan(worker, high, RunOrder(watch=self._judged()))) as scan:
-                where = scan.finish(idle).where
-        except _TooSlow:
-            return None, ""
-        except EngineLost:
-            return None, CHANGES
-        return (None, CHANGES) if is_disturbed(self._view, where) else (where.changes, "")
+        return idle
 
     def _changes_between_places(self, finds: str = "") -> Iterator[tuple[int, int, Changes | None]]:
         """Run over the stretches between checkpoints, several at once, and yield the changes in each, in order.
