@@ -230,7 +230,7 @@ def _process(directory: Path, row: Any) -> GroupProcess:
         raise Corrupt(str(directory), f"its {FACTS} has an invalid row")
     for name, kinds in _TYPES.items():
         value = row.get(name)
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        if name not in row or not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             raise Corrupt(str(directory), f"its {FACTS} has a row with an invalid {name!r}")
     number, recording, argv = row["number"], row["recording"], row["argv"]
     if recording not in (None, f"{number}.rdbg") or (argv and not all(type(each) is str for each in argv)):

@@ -19,10 +19,12 @@ from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 from replaydbg.log import encode
 from replaydbg.log.container import seal
+from tests.fuzz import groups
 from tests.harness.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
-KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX)
+GROUP = "group.json"
+KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX, GROUP)
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "fuzz"
 
 
@@ -63,6 +65,7 @@ def seeds() -> list[Input]:
         Input(SNAPSHOT, files[1]),
         Input(NOTES, json.dumps({"format": 1, "marks": [{"name": "a", "event": 1, "step": 2, "note": "x"}]}).encode()),
         Input(INDEX, index()),
+        Input(GROUP, groups.seed()),
     ]
 
 

@@ -13,7 +13,7 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.events.run_facts import GateRow
 from replaydbg.log.header_and_end import parse_header
 from tests.fuzz import chunks, documents, framing, logs, snapshots
-from tests.fuzz.corpus import INDEX, LOG, NOTES, RECORDING, SNAPSHOT, WORLD, Input
+from tests.fuzz.corpus import GROUP, INDEX, LOG, NOTES, RECORDING, SNAPSHOT, WORLD, Input
 from tests.harness.build import header_json
 
 EXAMPLE_HEADER = json.dumps(header_json()).encode()
@@ -43,7 +43,7 @@ def _in_its_structure(of: Input, rng: Random, *, for_replay: bool) -> bytes:
     return documents.mutated(of.data, rng)
 
 
-KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES)
+KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES, GROUP)
 
 
 @lru_cache(50)

@@ -33,7 +33,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
 from replaydbg.tui.worker.mark_notes import load_notes
-from tests.fuzz import corpus, framing
+from tests.fuzz import corpus, framing, groups
 from tests.fuzz.canary import looking_away
 from tests.fuzz.mutate import EXAMPLE_HEADER, gates_of
 from tests.fuzz.space import scratch, scratch_file
@@ -203,6 +203,29 @@ def _contents(opened: Recording) -> list[str]:
     return [str(answers)]
 
 
+_GROUP_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("ps", "FILE"),
+    ("ps", "--json", "FILE"),
+    ("ls",),
+    ("info", "FILE/2"),
+    ("verify", "FILE/3"),
+    ("events", "FILE/3"),
+    ("FILE",),
+)
+
+
+def group(data: bytes, rng: Random) -> str:
+    """Read the directory of a group, and pass it to a reading command."""
+    directory = groups.lay_out(data, rng)
+    name = str(directory).removesuffix(".rdbgs")
+    words = [word.replace("FILE", name) for word in rng.choice(_GROUP_COMMANDS)]
+    try:
+        return shape([*groups.read(directory), command(words, name, "")])
+    finally:
+        if rng.randrange(50) == 0:
+            groups.remove()  # it is made again
+
+
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("info", "FILE"),
     ("info", "--json", "FILE"),
@@ -276,5 +299,6 @@ TARGETS: dict[str, tuple[str, Target, float]] = {
     "live": (corpus.RECORDING, live, 1),
     "commands": (corpus.RECORDING, commands, 3),
     "lone": (corpus.SNAPSHOT, lone, 0.5),
+    "group": (corpus.GROUP, group, 1),
 }
 """For each its name: the kind of its inputs, the function, and its share of the time."""

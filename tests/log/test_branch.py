@@ -277,6 +277,17 @@ def test_a_forged_row(changes: dict[str, Any], tmp_path: Path) -> None:
         read_group(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["number", "argv", "status", "recording", "why_not"])
+def test_a_row_without_a_field(name: str, tmp_path: Path) -> None:
+    write_group(tmp_path, Group("ab", _ROWS, 0, True))
+    data = json.loads((tmp_path / "group.json").read_text())
+    del data["processes"][1][name]
+    (tmp_path / "group.json").write_text(json.dumps(data))
+
+    with pytest.raises(Corrupt, match=f"invalid {name!r}"):
+        read_group(tmp_path)
+
+
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", "null", '{"format": 2}', '{"format": 1}', "[" * 99_999, " " * (5 << 20)], ids=range(8)
 )
