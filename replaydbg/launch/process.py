@@ -231,14 +231,19 @@ def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ign
                 os.close(target)
             elif fd is not None:
                 os.dup2(fd, target, inheritable=True)
-        for number in signal.valid_signals():
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
-                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        reset_signals(ignored)
         os.execve(argv[0], argv, env)
     except OSError as error:
         os.write(2, f"replaydbg: {argv[0]} cannot be started: {error.strerror}\n".encode())
     finally:
         os._exit(126)
+
+
+def reset_signals(ignored: Sequence[int]) -> None:
+    """Set all signals to what a program that is started finds: `ignored`, or the default action."""
+    for number in signal.valid_signals():
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
 
 
 def _import_resource() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from replaydbg.log.json_data import HeaderData
 
 _FIRST_SIZE = 1 << 20
-"""Initial size of each log (FIRST_SIZE in log.c)."""
+"""Initial size of each log (FIRST_SIZE in the core)."""
 
 
 def make_live_directory(output: Path | None, store: Path) -> Path:
@@ -57,16 +57,17 @@ def removed_unless_begun(live: Path) -> Iterator[None]:
         raise
 
 
-def write_start(live: Path, header: HeaderData, boot: Mapping[str, object]) -> Path:
+def write_start(live: Path, header: HeaderData, boot: Mapping[str, object], *, marks: bool = True) -> Path:
     """Write the header and the core's orders; return the path of the latter.
 
-    Raises CannotRecord.
+    `marks`: mark the directory as one that this user made. Raises CannotRecord.
     """
     boot_file = live / "boot"
     try:
         (live / "header.json").write_text(json.dumps(header), encoding="utf-8")
         boot_file.write_bytes(encode_value(boot))
-        mark_live(live)
+        if marks:
+            mark_live(live)
     except OSError as error:
         raise CannotRecord(str(live), reason_of(error)) from error
     return boot_file

@@ -1,0 +1,146 @@
+"""What a recording begins with: the header, and how the program's interpreter is started with the core in it.
+
+The launcher starts it as a child; a Python that joins a group becomes it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import replaydbg
+from replaydbg.classes import NamedTuple
+from replaydbg.gates.row import SHAPE, Row
+from replaydbg.gates.table import table_digest
+from replaydbg.launch import interpreter
+from replaydbg.launch.boot import boot_values
+from replaydbg.launch.quiet_start import printed_by_itself
+from replaydbg.log.encode import CHECKS, FORMAT
+from replaydbg.record.collector_start import first_counts
+from replaydbg.record.place import write_start
+from replaydbg.record.target import Target, find_target
+from replaydbg.store.directory import sealed_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from replaydbg.log.json_data import HeaderData
+
+
+class Wanted(NamedTuple):
+    """The program to record, and the interpreter for it."""
+
+    target: Target
+    options: interpreter.Options
+    environment: dict[str, str]
+
+
+class Wishes(NamedTuple):
+    """What the user's settings say of a recording."""
+
+    max_size: int
+    """The size in bytes at which it ends; 0: none."""
+    real_ids: bool
+    chaos: int | None
+    on_deadlock: str
+
+    def as_boot(self) -> dict[str, object]:
+        """Return the core's orders."""
+        return {"max_size": self.max_size, "stop_on_deadlock": self.on_deadlock == "stop"}
+
+
+class Start(NamedTuple):
+    """How the program's interpreter is started."""
+
+    command: list[str]
+    """Its command line."""
+    environment: dict[str, str]
+
+
+def wanted_program(given: list[str], words: list[str]) -> Wanted:
+    """Return what the command line `words`, which may begin with more options of the interpreter, means.
+
+    Raises UsageError for what cannot be recorded.
+    """
+    own, words = interpreter.leading_options(words)
+    given = [*given, *own]
+    environment = interpreter.own_environment()
+    interpreter.check_recordable(given, environment)
+    return Wanted(find_target(words), interpreter.split_options(given), environment)
+
+
+def make_header(
+    wanted: Wanted,
+    seed: int,
+    table: list[Row],
+    live: Path,
+    wishes: Wishes,
+    fds: tuple[int | None, ...] = (None, None, None),
+) -> HeaderData:
+    """Return the header of the recording that is written to `live`; `fds` are the program's standard streams."""
+    target, options, environment = wanted
+    header: HeaderData = {
+        "format": FORMAT,
+        "tool": replaydbg.__version__,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "name": sealed_path(live).stem,
+        "kind": target.kind,
+        "target": target.what,
+        "argv": target.argv,
+        "orig_argv": [sys.orig_argv[0], *options.given, *target.options],
+        "cwd": _cwd(),
+        "path0": target.path0,
+        "env": environment,
+        "hash_seed": seed,
+        "python": {**interpreter.this_python(), "flags": options.given},
+        "platform": " ".join(os.uname()[index] for index in (0, 2, 4)),
+        "signals": interpreter.ignored_signals(),
+        "fds": interpreter.inherited_fds(),
+        "gates": [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table],
+        "gates_digest": table_digest(table),
+        "real_ids": wishes.real_ids,
+        "chaos": wishes.chaos,
+        "collector": list(first_counts(wishes.chaos)),
+        "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
+    }
+    if sys.version_info < (3, 12):
+        header["ticks"] = CHECKS
+    return header
+
+
+def _cwd() -> str:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return ""
+
+
+def write_files(
+    wanted: Wanted,
+    live: Path,
+    header: HeaderData,
+    table: list[Row],
+    orders: Mapping[str, object],
+    *,
+    core: str,
+    name: str,
+    marks: bool = True,
+) -> Start:
+    """Write the header and the core's orders, which `orders` are a part of.
+
+    `core` is the path of the core; `name` is what the interpreter is called in its command line; without `marks` the
+    directory is marked as this user's by somebody else. Raises CannotRecord.
+    """
+    options, environment = wanted.options, wanted.environment
+    env = interpreter.start_environment(environment, options, header["hash_seed"])
+    boot = {**orders, **boot_values(header, table, env)}
+    boot["notes"] = printed_by_itself({} if options.ignore_environment else environment)
+    boot_file = write_start(live, header, boot, marks=marks)
+    passed = options.passed
+    if boot["warnings"]:
+        kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
+        passed = interpreter.passed_words(kept)
+    return Start(interpreter.command_line(name, passed, core, str(boot_file)), env)
