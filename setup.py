@@ -19,7 +19,8 @@ from setuptools.errors import CompileError, SetupError
 NATIVE = Path("replaydbg") / "native"
 GRAPH = NATIVE / "graph"
 DIGEST = NATIVE / "digest"
-APART = (GRAPH, DIGEST)
+JOIN = NATIVE / "join"
+APART = (GRAPH, DIGEST, JOIN)
 """Extensions of their own."""
 START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 
@@ -131,6 +132,14 @@ setup(
             sources=[path.as_posix() for path in sorted(DIGEST.glob("*.c"))],
             # -D_DEFAULT_SOURCE: endian.h is not part of C11.
             extra_compile_args=["-O2", "-std=c11", "-D_DEFAULT_SOURCE", "-fvisibility=hidden", *WARNINGS],
+        ),
+        # No module: a library that is loaded into programs, see native/join/join.c.
+        Extension(
+            "replaydbg.native._join",
+            sources=[path.as_posix() for path in sorted(JOIN.glob("*.c"))],
+            depends=[(NATIVE / "log" / "page.h").as_posix()],
+            include_dirs=[NATIVE.as_posix()],
+            extra_compile_args=["-O2", "-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", *WARNINGS],
         ),
     ],
     cmdclass={

@@ -22,22 +22,33 @@ if TYPE_CHECKING:
 
 GROUP = ".rdbgs"
 """The suffix of a group's directory."""
-FACTS, PAGE, WAKE = "group.json", "page", "wake"
-"""Files in it: the rows; the same while it is written; the fifo that wakes the process that seals recordings."""
+FACTS, PAGE, WAKE, ORDERS = "group.json", "page", "wake", "orders.json"
+"""Files in it: the rows; the same while it is written; the fifo that wakes the process that seals recordings; what a
+Python that joins has to know.
+"""
 
 MOST_PROCESSES = 1000
 """Number of processes that get a row, and may be recorded. More are counted."""
 
-HOW = ("unknown", "program", "fork", "other")
-"""How a process was started, by its number in the page: by `record`, by a fork, or as another program."""
+HOW = ("unknown", "program", "fork", "other", "python", "exec")
+"""How a process was started, by its number in the page (log/page.h).
+
+By `record`, by a fork, as another program, as a Python, or by a process that replaced itself.
+"""
 WHY_NOT = (
     "",
     "the recordings of the group had reached --max-size",
     "its recording could not be created",
     "forked more than 50 levels deep",
     "another program",
+    "its recording had not begun",
+    "its program is typed, or read from standard input",
+    "its Python finds no program to run",
+    "its Python is not one that replaydbg was built for",
+    "it records or replays by itself",
 )
-"""Why a process is not recorded, by its number in the page (log.h)."""
+"""Why a process is not recorded, by its number in the page (log/page.h)."""
+TOO_LARGE, NO_ROOM, HAS_NOT_BEGUN, IS_TYPED, FINDS_NOTHING, IS_NOT_BUILT_FOR, IS_OURS = 1, 2, 5, 6, 7, 8, 9
 STATUS_FROM = ("", "parent", "itself")
 """Who knows the exit status, by its number in the page."""
 
@@ -132,6 +143,16 @@ def _row(
         None if reason else f"{number}.rdbg",
         reason,
     )
+
+
+def may_grow(directory: str) -> bool:
+    """Whether the recordings of the group have not reached their limit. Raises OSError."""
+    fd = os.open(f"{directory}/{PAGE}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        *_, size, limit = _HEAD.unpack(os.read(fd, _HEAD.size))
+    finally:
+        os.close(fd)
+    return not limit or int(size) < int(limit)
 
 
 def write_group(directory: Path, group: Group) -> None:

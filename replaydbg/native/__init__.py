@@ -21,7 +21,19 @@ def core_file(soabi: str) -> str:
 
     Raises NotBuilt if there is none.
     """
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"_core.{soabi}.so")  # noqa: PTH100,PTH118,PTH120
+    return _built("_core", soabi)
+
+
+def join_library(soabi: str) -> str:
+    """Return the path of the library by which started Python programs join a group, see `core_file`.
+
+    Raises NotBuilt if there is none.
+    """
+    return _built("_join", soabi)
+
+
+def _built(name: str, soabi: str) -> str:
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.{soabi}.so")  # noqa: PTH100,PTH118,PTH120
     if not os.path.exists(path):  # noqa: PTH110 - pathlib is not loaded when a recording starts
         raise NotBuilt(f"for {soabi}")
     return path

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from replaydbg.errors import ReplaydbgError
 from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
@@ -77,13 +78,28 @@ def notes_of(live: Path) -> list[NoteData]:
     notes: list[NoteData] = [
         {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OF_CHILDREN
     ]
-    return notes + _children(pairs)
+    return notes + _children(_not_recorded(live, pairs))
 
 
 _OF_CHILDREN = frozenset({"child", "silent"})
 """Kinds of notes that are counted: a child process had standard streams, and it wrote nothing to them."""
 
 _STREAMS = {1: "standard output", 2: "standard error", 3: "standard output and standard error"}
+
+
+def _not_recorded(live: Path, pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the notes without those on children of a group that are recorded themselves."""
+    if not any(kind == "child" and "\t" in text for kind, text in pairs):
+        return pairs
+    # Imported here: few recordings are of groups.
+    from replaydbg.log.group import page_rows
+
+    try:
+        recorded = {str(row.number) for row in page_rows(live.parent)[0] if row.recording}
+    except (OSError, ReplaydbgError):
+        recorded = set()
+    split = [(kind, *text.partition("\t")) if kind == "child" else (kind, text, "", "") for kind, text in pairs]
+    return [(kind, text) for kind, text, _, number in split if number not in recorded]
 
 
 def _children(pairs: list[tuple[str, str]]) -> list[NoteData]:

@@ -1,7 +1,8 @@
-"""Record a program together with the children that it forks: the directory of the group, and the process that seals."""
+"""Record a program together with its children: the directory of the group, and the process that seals."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -9,9 +10,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.config import Settings
-from replaydbg.errors import CannotRecord
+from replaydbg.errors import CannotRecord, UsageError
+from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import ENDING
-from replaydbg.log.group import FACTS, GROUP, PAGE, WAKE, Group, GroupProcess, new_page, read_group, write_group
+from replaydbg.log.group import (
+    FACTS,
+    GROUP,
+    ORDERS,
+    PAGE,
+    WAKE,
+    Group,
+    GroupProcess,
+    new_page,
+    read_group,
+    write_group,
+)
+from replaydbg.native import join_library
 from replaydbg.record.place import reason_of, removed_unless_begun
 from replaydbg.store.directory import LIVE, SEALED, Store
 
@@ -19,16 +33,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
+    from replaydbg.gates.row import Row
     from replaydbg.launch.process import Ended
     from replaydbg.log.json_data import HeaderData
     from replaydbg.record.result import RecordResult
+    from replaydbg.record.start import Wishes
 
 
 class RecordedGroup:
     """The group that is being recorded: a directory, and in it the live directory of its first process."""
 
-    def __init__(self, output: Path | None, settings: Settings) -> None:
-        """Make it. Raises CannotRecord."""
+    def __init__(self, output: Path | None, settings: Settings, *, joins: bool) -> None:
+        """Make it; `joins`: Python programs that are started join it.
+
+        Raises CannotRecord, NotBuilt, or UsageError if they cannot be asked to.
+        """
+        self._library = _library() if joins else None
         self._identity = os.urandom(16).hex()
         self._sealer: _Sealer | None = None
         try:
@@ -66,7 +86,24 @@ class RecordedGroup:
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
-        return {"group": os.fsencode(self.live.parent / PAGE), "process": 1}
+        joins = {} if self._library is None else {"joins": os.fsencode(self._library)}
+        return {"group": os.fsencode(self.live.parent / PAGE), "process": 1, **joins}
+
+    def invite(self, wishes: Wishes, rows: list[Row], tests: dict[str, int]) -> None:
+        """Write what a Python that joins has to know; `rows` are gates of other packages. Raises CannotRecord."""
+        if self._library is None:
+            return
+        orders = {
+            "group": self._identity,
+            "name": self.live.parent.name.removesuffix(GROUP),
+            "wishes": list(wishes),
+            "rows": [list(row) for row in rows],
+            "tests": tests,
+        }
+        try:
+            (self.live.parent / ORDERS).write_text(json.dumps(orders), encoding="utf-8")
+        except OSError as error:
+            raise CannotRecord(str(self.live.parent), reason_of(error)) from error
 
     def start_sealer(self, argv: list[str]) -> None:
         """Start the process that seals the recordings of children; `argv` is the program's. Raises CannotRecord."""
@@ -96,11 +133,21 @@ class RecordedGroup:
             self._sealer = None
 
     def _remove(self) -> None:
-        for name in (PAGE, WAKE, FACTS):
+        for name in (PAGE, WAKE, ORDERS, FACTS):
             (self.live.parent / name).unlink(missing_ok=True)
         for each in (self.live, self.live.parent):
             if each.is_dir() and not any(each.iterdir()):
                 each.rmdir()
+
+
+def _library() -> str:
+    path = join_library(interpreter.soabi())
+    if " " in path or ":" in path:
+        raise UsageError(
+            f"--children=python does not work from a directory with a space or a colon in its name ({path!r}): "
+            "LD_PRELOAD cannot name the library there. Install replaydbg elsewhere, or use --children=fork."
+        )
+    return path
 
 
 def _named(output: Path) -> Path:

@@ -14,8 +14,20 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
+from replaydbg.log.allowance import load_json
 from replaydbg.log.container import remove_live
-from replaydbg.log.group import PAGE, WAKE, Group, GroupProcess, page_rows, read_group, write_group
+from replaydbg.log.group import (
+    HAS_NOT_BEGUN,
+    ORDERS,
+    PAGE,
+    WAKE,
+    WHY_NOT,
+    Group,
+    GroupProcess,
+    page_rows,
+    read_group,
+    write_group,
+)
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.origin import mark_live
 from replaydbg.record.sealing import seal_recording
@@ -44,9 +56,15 @@ class _Watched:
     def ends(self) -> None:
         """Note that it has ended."""
         self.ended_at = time.monotonic()
-        self.status = _status_of_zombie(self.pid)
+        if self.status is None:
+            self.status = _status_of_zombie(self.pid)
         os.close(self.pidfd)
         self.pidfd = -1
+
+    def close(self) -> None:
+        """Watch it no longer."""
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
 
 
 def _status_of_zombie(pid: int) -> int | None:
@@ -61,6 +79,32 @@ def _status_of_zombie(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(int(fields[-1]))
 
 
+def _is_ours(row: GroupProcess) -> bool:
+    """Whether a process is recorded, or is about to be."""
+    return bool(row.pid) and (bool(row.recording) or row.why_not == WHY_NOT[HAS_NOT_BEGUN])
+
+
+def _argv(row: GroupProcess, live: Path, known: dict[int, list[str]]) -> list[str]:
+    """Return the command line of a process whose recording has begun; a forked child has its parent's."""
+    if row.how == "fork":
+        return known.get(row.parent, [])
+    try:
+        header = load_json((live / "header.json").read_bytes())
+    except (OSError, ValueError):
+        return []
+    words = header.get("orig_argv") if isinstance(header, dict) else None
+    return [str(word) for word in words] if isinstance(words, list) else []
+
+
+def _replacements(rows: list[GroupProcess]) -> list[int]:
+    """Return the numbers of the processes that the first program has become, one after the other."""
+    found = [1]
+    for row in rows:
+        if row.how == "exec" and row.parent == found[-1]:
+            found.append(row.number)
+    return found[1:]
+
+
 class GroupSealer:
     """Follows the rows of a group's page, and seals."""
 
@@ -69,6 +113,7 @@ class GroupSealer:
         self._identity = identity
         self._watched: dict[int, _Watched] = {}
         self._done: dict[int, GroupProcess] = {}
+        self._argv: dict[int, list[str]] = {1: first.argv or []}
         self._first = first
         self.is_over = False
         """Whether the first program has ended, and its recording is sealed or never will be."""
@@ -80,16 +125,15 @@ class GroupSealer:
     def meet(self) -> None:
         """Take note of new processes."""
         for row in self._rows():
-            if row.number in self._watched or row.number in self._done or not row.recording or not row.pid:
+            if row.number in self._watched or row.number in self._done or not _is_ours(row):
                 continue
             if row.number == 1 and not self.is_over:
                 continue  # the launcher's
             self._watched[row.number] = _Watched(row.pid)
-            with suppress(OSError):
-                mark_live(self._directory / f"{row.number}.rdbg-live")
 
     def seal(self, *, at_once: bool) -> None:
         """Seal the recordings of processes that have ended; `at_once`: no parent reports any more."""
+        self._look_at_begun()
         now = time.monotonic()
         ended = [number for number, each in self._watched.items() if each.ended_at]
         rows = {row.number: row for row in self._rows()} if ended else {}
@@ -99,26 +143,40 @@ class GroupSealer:
                 del self._watched[number]
                 continue
             status = row.status if row.status is not None else watched.status
-            if status is None and not at_once and now < watched.ended_at + _PATIENCE:
+            if status is None and row.recording and not at_once and now < watched.ended_at + _PATIENCE:
                 continue
             del self._watched[number]
             self._done[number] = self._sealed(row, watched, status)
         if ended:
             self.write()
 
+    def _look_at_begun(self) -> None:
+        """Take note of those whose recording has begun, or never will: one that joins runs before it has begun."""
+        waits = [number for number in self._watched if number not in self._argv]
+        rows = {row.number: row for row in self._rows()} if waits else {}
+        for number in waits:
+            row, live = rows.get(number), self._directory / f"{number}.rdbg-live"
+            if row is not None and row.recording:
+                self._argv[number] = _argv(row, live, self._argv)
+                with suppress(OSError):
+                    mark_live(live)
+            elif row is not None and not _is_ours(row):  # it runs unrecorded
+                self._watched.pop(number).close()
+
     def _remove_unused(self, rows: list[GroupProcess]) -> None:
         """Remove the directories that were made for children that could not open their logs."""
         for row in rows:
             live = self._directory / f"{row.number}.rdbg-live"
-            if row.how == "fork" and not row.recording and live.is_dir():
+            if not row.recording and live.is_dir():
                 remove_live(live)
 
     def _sealed(self, row: GroupProcess, watched: _Watched, status: int | None) -> GroupProcess:
         live = self._directory / f"{row.number}.rdbg-live"
         status_from = row.status_from or ("system" if status is not None else "")
-        row = row._replace(has_ended=True, status=status, status_from=status_from, argv=self._first.argv)
-        if row.why_not:  # it could not open the logs that were made for it
-            remove_live(live)
+        row = row._replace(has_ended=True, status=status, status_from=status_from, argv=self._argv.get(row.number))
+        if row.why_not:  # it could not open the logs that were made for it, or ended before it had some
+            if live.is_dir():
+                remove_live(live)
             return row._replace(recording=None)
         header = _log_header(live)
         began = header.start_ns if header is not None else 0
@@ -149,6 +207,9 @@ class GroupSealer:
         why_not = "" if has_recording else "it could not be sealed"
         self._done[1] = self._first._replace(has_ended=True, status=status, status_from="launcher", why_not=why_not)
         self.is_over = True
+        for number in _replacements(self._rows()):  # what replaced it has ended so, too
+            if number in self._watched:
+                self._watched[number].status = status
 
     def write(self) -> None:
         """Write `group.json`; the page is no longer needed when all is done."""
@@ -158,7 +219,7 @@ class GroupSealer:
             write_group(self._directory, Group(self._identity, rows, more, self.is_complete))
             if self.is_complete:
                 self._remove_unused(rows)
-                for name in (PAGE, WAKE):
+                for name in (PAGE, WAKE, ORDERS):
                     (self._directory / name).unlink(missing_ok=True)
         except (OSError, ReplaydbgError):
             return  # the disk is full: the page has the rows
@@ -167,7 +228,7 @@ class GroupSealer:
         done = self._done.get(row.number)
         if done is not None:
             return done._replace(pid=row.pid)
-        return row._replace(argv=self._first.argv if row.recording else None)
+        return row._replace(argv=self._argv.get(row.number))
 
 
 def _log_header(live: Path) -> LogHeader | None:

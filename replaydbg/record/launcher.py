@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from replaydbg.config import Settings, load_settings, orders_of_tests
-from replaydbg.gates.table import gate_table
+from replaydbg.gates.table import OWN, gate_table
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
@@ -51,14 +51,15 @@ def record(
     have; it must not raise; `snapshots` orders snapshots of the heap; `hash_seed` is that of string hashes, None for
     the choice of `choose_hash_seed`; `finish` replaces `seal_recording` when the program has ended; `running` is called
     with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
-    directory of a group, or "none". Raises UsageError for a target that cannot be recorded, UnsupportedPython
-    in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if nothing can be written.
+    directory of a group, "python" to record the Python programs that it starts as well, or "none". Raises UsageError
+    for a target that cannot be recorded, UnsupportedPython in an interpreter that the core does not support, NotBuilt
+    without the core, CannotRecord if nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
     wanted = wanted_program(interpreter.leading_options(sys.orig_argv[1:])[0], argv)
     core = core_file(interpreter.soabi())
-    group = _new_group(output, settings) if children == "fork" else None
+    group = _new_group(output, settings, children) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         options, environment = wanted.options, wanted.environment
@@ -73,6 +74,7 @@ def record(
         orders = _orders(live, wishes, trace, snapshots, group) | tests
         start = write_files(wanted, live, header, table, orders, core=core, name=sys.executable)
         if group is not None:
+            group.invite(wishes, table[len(OWN) :], tests)
             group.start_sealer(header["argv"])
         began = time.monotonic()
         ended = run_process(
@@ -95,11 +97,11 @@ def record(
         return seal_recording(live, ended, seconds)
 
 
-def _new_group(output: Path | None, settings: Settings) -> RecordedGroup:
+def _new_group(output: Path | None, settings: Settings, children: str) -> RecordedGroup:
     # Imported here: most recordings are of one process.
     from replaydbg.record.group import RecordedGroup
 
-    return RecordedGroup(output, settings)
+    return RecordedGroup(output, settings, joins=children == "python")
 
 
 def _orders(

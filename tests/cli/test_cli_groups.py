@@ -111,7 +111,9 @@ def test_ps_of_one_process(store: Store, capsys: pytest.CaptureFixture[str]) -> 
     code = main(["ps", "run-1"])
 
     assert code == 2
-    assert "'run-1' is a recording of one process. `record --children=fork` records several." in capsys.readouterr().err
+    assert (
+        "'run-1' is a recording of one process. `record --children=python` records several." in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("what", ["missing", "cut", "of another group", "of another process"])
@@ -177,13 +179,15 @@ def test_rm_leaves_what_is_not_of_a_group(store: Store) -> None:
 
 
 @pytest.mark.parametrize("option", [["--chaos-runs", "3"], ["--keep-checkpoints"]])
-def test_options_that_do_not_go_together(option: list[str], store: Store, capsys: Any) -> None:
-    assert main(["record", "--children=fork", *option, "prog.py"]) == 2
-    assert "--children=fork cannot be combined with --chaos-runs or --keep-checkpoints." in capsys.readouterr().err
+@pytest.mark.parametrize("children", ["fork", "python"])
+def test_options_that_do_not_go_together(children: str, option: list[str], store: Store, capsys: Any) -> None:
+    assert main(["record", f"--children={children}", *option, "prog.py"]) == 2
+    message = f"--children={children} cannot be combined with --chaos-runs or --keep-checkpoints."
+    assert message in capsys.readouterr().err
 
 
 def test_an_unknown_kind_of_children(store: Store) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["record", "--children=python", "prog.py"])
+        main(["record", "--children=spawn", "prog.py"])
 
     assert ended.value.code == 2

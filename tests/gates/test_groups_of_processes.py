@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.log.group import read_group
 from tests.harness import tool
-from tests.harness.children import CHILDREN, completed
+from tests.harness.children import CHILDREN, PROGRAMS, completed
 from tests.harness.replays import Outcome, passed_on, run
 from tests.harness.waiting import wait_until
 
@@ -257,6 +257,102 @@ def test_a_group_is_not_replaced(place: Path) -> None:
     assert _replay(place, "r").status == 0
 
 
+# The started program goes on when the first one, and whoever recorded it, have ended; it starts another one then.
+_STARTED = """import os, subprocess, sys
+code = '''
+import os, subprocess, sys, time
+print("child", flush=True)
+os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+open("child", "w").write(str(os.getpid()))
+while not os.path.exists("go"):
+    time.sleep(0.01)
+sys.exit(subprocess.run([sys.executable, "-c", "raise SystemExit(6)"]).returncode - 1)
+'''
+child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+child.stdout.read()
+child.returncode = 0
+"""
+
+
+def test_a_started_program_outlives_the_first_one_and_the_launcher(place: Path) -> None:
+    (place / "program.py").write_text(_STARTED)
+
+    recorded = _record(place, "program.py", *PROGRAMS)
+    early = read_group(place / "r.rdbgs").processes
+    live = _replay(place, "r/2")
+    (place / "go").touch()
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.status == 0, recorded.stderr
+    assert [(each.how, each.has_ended) for each in early] == [("program", True), ("python", False)]
+    assert early[1].argv and early[1].argv[1] == "-c"
+    assert (live.stdout, live.status) == ("child\n", tool.ENDS_EARLY), live
+    assert [(each.how, each.parent, each.status) for each in group.processes[1:]] == [
+        ("python", 1, 5),
+        ("python", 2, 6),
+    ]
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "2.rdbg", "3.rdbg", "group.json"]
+
+
+def test_the_launcher_of_a_started_program_is_killed(place: Path) -> None:
+    (place / "program.py").write_text(_STARTED + "import time" + _WAITS)
+    launcher = _start(place, PROGRAMS)
+    wait_until((place / "child").exists)
+
+    launcher.kill()
+    launcher.wait()
+    (place / "go").touch()
+    group = completed(place / "r.rdbgs")
+
+    assert [each.status for each in group.processes] == [0, 5, 6]
+    assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
+
+
+def test_a_group_is_removed_while_a_started_program_runs(place: Path) -> None:
+    (place / "program.py").write_text(_STARTED)
+    _record(place, "program.py", *PROGRAMS)
+    child = int(wait_until((place / "child").read_text))
+
+    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    (place / "go").touch()
+
+    assert removed.status == 0, removed.stderr
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
+    assert not (place / "r.rdbgs").exists()
+
+
+def test_children_beyond_the_limit_run_unrecorded(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import subprocess, sys\nfor number in range(6):\n    subprocess.run([sys.executable, '-c', 'print(1)'])\n"
+    )
+    (place / "few.py").write_text(
+        "import sys, replaydbg.log.group as group\nfrom replaydbg.cli.main import main\n"
+        "group.MOST_PROCESSES = 3\nsys.exit(main(sys.argv[1:]))\n"
+    )
+
+    command = tool.record(sys.executable, Path("r"), ["program.py"], options=PROGRAMS)
+    recorded = _run(place, [sys.executable, "few.py", *command[3:]])
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.stdout == "1\n" * 6
+    assert [each.recording for each in group.processes] == ["1.rdbg", "2.rdbg", "3.rdbg"]
+    assert group.more >= 4
+
+
+def test_the_size_of_a_group_of_programs_is_limited(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import subprocess, sys\nfor number in range(4):\n    subprocess.run([sys.executable, '-c', 'print(1)'])\n"
+    )
+
+    recorded = _record(place, "program.py", *PROGRAMS, "--max-size=5M")
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.stdout == "1\n" * 4
+    assert [bool(each.recording) for each in group.processes][-1] is False
+    assert group.processes[-1].why_not == "the recordings of the group had reached --max-size"
+
+
 def _record(place: Path, program: str, *options: str, quiet: bool = True) -> Outcome:
     command = tool.record(sys.executable, place / "r", [program], options=[*CHILDREN, *options])
     return _run(place, [each for each in command if quiet or each != "-q"])
@@ -275,8 +371,8 @@ def _env(place: Path) -> dict[str, str]:
     return {**passed_on(), "PATH": os.environ["PATH"], "HOME": str(place.parent), "REPLAYDBG_TEST_STRICT": "1"}
 
 
-def _start(place: Path) -> "subprocess.Popen[bytes]":
-    command = tool.record(sys.executable, Path("r"), ["program.py"], options=CHILDREN)
+def _start(place: Path, options: Sequence[str] = CHILDREN) -> "subprocess.Popen[bytes]":
+    command = tool.record(sys.executable, Path("r"), ["program.py"], options=options)
     return subprocess.Popen(command, cwd=place, env=_env(place), stdout=subprocess.DEVNULL)
 
 

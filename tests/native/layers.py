@@ -42,8 +42,8 @@ LAYERS = (
 )
 """From the lowest to the highest: a folder uses those before it."""
 
-APART = {"graph", "digest"}
-"""Extensions of their own, which share nothing with the core."""
+APART = {"graph", "digest", "join"}
+"""Extensions of their own, and a library; they share nothing with the core but the layout of a page (`log/page.h`)."""
 
 SHARED_HEADERS = {"base/core.h", "base/compat.h", "base/constants.h", "base/many.h"}
 """What everybody may include of the lowest folder, which has no header of its own name."""

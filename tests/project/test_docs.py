@@ -12,6 +12,7 @@ import pytest
 from replaydbg.cli.main import COMMANDS, command_module, main
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
+from replaydbg.log.group import WHY_NOT
 from replaydbg.replay.report import CAUSES
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +121,13 @@ def test_every_kind_of_note_is_explained() -> None:
     explained = anchors((ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8"))
 
     assert kinds == {name.removeprefix("note-") for name in explained if name.startswith("note-")}
+
+
+def test_every_reason_of_a_process_without_a_recording_is_explained() -> None:
+    text = (ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8")
+    section = text.partition("\n## process-not-recorded\n")[2].partition("\n## ")[0]
+
+    assert {*filter(None, WHY_NOT), "too many processes"} == set(re.findall(r"^\| \*(.*?)\*", section, re.M))
 
 
 def test_every_kind_of_divergence_has_a_cause() -> None:

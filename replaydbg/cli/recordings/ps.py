@@ -46,7 +46,7 @@ def _directory(name: str) -> Path:
     if directory is None:
         directory = group_directory(store.resolve(name))
     if directory is None:
-        raise UsageError(f"{name!r} is a recording of one process. `record --children=fork` records several.")
+        raise UsageError(f"{name!r} is a recording of one process. `record --children=python` records several.")
     return directory
 
 
@@ -83,7 +83,8 @@ def _row(process: GroupProcess, events: int | None, problem: str | None) -> tupl
 def _started(process: GroupProcess) -> str:
     if not process.parent:
         return process.how
-    return f"{process.how} of {process.parent} at {process.event}"
+    # A parent that is not recorded has no events.
+    return f"{process.how} of {process.parent}" + (f" at {process.event}" if process.event else "")
 
 
 def _ended(process: GroupProcess) -> str:

@@ -11,7 +11,7 @@ from replaydbg.errors import NotARecording
 from replaydbg.log.blocks import MAGIC
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
-from replaydbg.log.group import FACTS, PAGE, WAKE
+from replaydbg.log.group import FACTS, ORDERS, PAGE, WAKE
 from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, index_path
 
 
@@ -51,7 +51,7 @@ def _remove_group(directory: Path) -> None:
     """Remove the recordings of a group and its own files; with any other file in it, the directory stays."""
     for path in sorted(directory.iterdir()):
         number, dot, ending = path.name.partition(".")
-        if path.name in (PAGE, WAKE, FACTS) or (number.isdigit() and dot + ending in (SEALED, SEALED + INDEX)):
+        if path.name in (PAGE, WAKE, ORDERS, FACTS) or (number.isdigit() and dot + ending in (SEALED, SEALED + INDEX)):
             path.unlink()
         elif number.isdigit() and dot + ending == LIVE and not path.is_symlink():
             remove_live(path)

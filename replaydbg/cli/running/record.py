@@ -68,9 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--children",
-        choices=("none", "fork"),
+        choices=("none", "fork", "python"),
         default="none",
-        help="record the children that the program forks, too, each as a recording of its own (default: none)",
+        help="record children, too, each as a recording of its own: those that are forked (fork), or also Python "
+        "programs that are started (python); default: none",
     )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
@@ -109,8 +110,8 @@ def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
     given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
     settings = load_settings(given)
-    if args.children == "fork" and (args.chaos_runs is not None or args.keep_checkpoints):
-        raise UsageError("--children=fork cannot be combined with --chaos-runs or --keep-checkpoints.")
+    if args.children != "none" and (args.chaos_runs is not None or args.keep_checkpoints):
+        raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
     if args.chaos_runs is not None:
         result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
         if result is None:

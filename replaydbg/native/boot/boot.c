@@ -589,8 +589,10 @@ boot_program(const char *boot_file, int boot_fd)
         return -1;
     perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
-    if (recording && open_for_record(boot) < 0)
+    if (recording && open_for_record(boot) < 0) {
+        member_starts_plainly(boot);
         leave_process(EXIT_NOT_STARTED);
+    }
     set_mode(recording ? RECORD : REPLAY);
     if (recording)
         streams_begin();
@@ -624,6 +626,8 @@ boot_program(const char *boot_file, int boot_fd)
         note_options(boot);
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
+    if (recording)
+        member_begins(boot);
     Start start = read_start(boot);
     surroundings_hold_warnings(item(boot, "warnings"));
     bool real_ids = item(boot, "real_ids") == Py_True;

@@ -7,6 +7,11 @@
 /* child.c */
 void children_prepare(void);
 
+/* member.c: record: a process of a group */
+void
+member_starts_plainly(PyObject *boot); /* it has no recording: becomes the program that asked to join, if it is one */
+void member_begins(PyObject *boot);    /* when the environment is the program's */
+
 /* surroundings.c */
 /* the environment; in replay also -X options, and where things are installed */
 int surroundings_restore(PyObject *boot);

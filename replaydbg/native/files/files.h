@@ -61,10 +61,11 @@ void streams_collect(void); /* engine: what C code has written by itself */
 void streams_leave(void);   /* engine: this process is a clone, which writes nowhere */
 
 /* stream_children.c */
-void stream_child_starts(void);                /* record: a child process is about to start */
-void stream_child(bool has_out, bool has_err); /* record: it has started, with these streams */
-void stream_children_end(void);                /* record: the program ends */
-void stream_children_forked(void);             /* record: this process is a child, with a recording of its own */
+void stream_child_starts(void); /* record: a child process is about to start */
+/* record: it has started, with these streams; `row`: its row in the group, or 0 */
+void stream_child(unsigned row, bool has_out, bool has_err);
+void stream_children_end(void);    /* record: the program ends */
+void stream_children_forked(void); /* record: this process is a child, with a recording of its own */
 
 /* stream_branch.c: in a replay of a child that was forked, what was printed before the fork is its parent's */
 void

@@ -1,7 +1,7 @@
 /* Child processes that have the program's standard output or error: what they write there is not part of the recording.
- * Each is a line in the file of notes, `child` and which streams it has; the launcher counts them. Where a stream is a
- * file its length says at the end whether they wrote anything at all: from the first child on, what the program itself
- * writes is counted. */
+ * Each is a line in the file of notes: `child`, which streams it has, and in a group its row, since it may be recorded
+ * itself; who seals the recording counts them. Where a stream is a file its length says at the end whether they wrote
+ * anything at all: from the first child on, what the program itself writes is counted. */
 #include "base/core.h"
 #include "files/inside.h"
 #include <errno.h>
@@ -19,11 +19,13 @@ static struct {
 static int given; /* bits of the streams that children have had */
 
 static void
-add_line(const char *kind, int streams)
+add_line(const char *kind, int streams, unsigned row)
 {
-    char path[4200], line[32];
+    char path[4200], line[48];
     snprintf(path, sizeof path, "%s/notes", core.live_dir);
-    int n = snprintf(line, sizeof line, "%s\t%d\n", kind, streams), saved = errno;
+    int n = row ? snprintf(line, sizeof line, "%s\t%d\t%u\n", kind, streams, row)
+                : snprintf(line, sizeof line, "%s\t%d\n", kind, streams),
+        saved = errno;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     /* on a full disk the log ends with a sentence of its own */
     ssize_t done = fd >= 0 ? write(fd, line, (size_t)n) : 0;
@@ -44,12 +46,12 @@ stream_child_starts(void)
 }
 
 void
-stream_child(bool has_out, bool has_err)
+stream_child(unsigned row, bool has_out, bool has_err)
 {
     if (core.mode != RECORD || (!has_out && !has_err))
         return;
     given |= has_out | has_err << 1;
-    add_line("child", has_out | has_err << 1);
+    add_line("child", has_out | has_err << 1, row);
 }
 
 void
@@ -82,5 +84,5 @@ stream_children_end(void)
     bool is_shared = counts[1].is_file && counts[2].is_file && counts[1].st.st_ino == counts[2].st.st_ino;
     int silent = is_own(1, is_shared) | is_own(2, is_shared) << 1;
     if (core.mode == RECORD && (given & silent))
-        add_line("silent", silent);
+        add_line("silent", silent, 0);
 }

@@ -8,6 +8,14 @@
 int waits_exit_code(int status); /* minus the number of the signal that ended it */
 void waits_hear(void);           /* posix is loaded: in a group of processes, its functions report how children ended */
 
+/* programs.c: in a group `row` is the row of the program that is started, see log.h; 0: there is none */
+/* gate_regular() */
+PyObject *program_start(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                        unsigned row);
+/* gate_call_original() */
+PyObject *program_perform(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                          unsigned row);
+
 /* readline.c */
 void readline_typed(PyObject *line); /* replay: input() has got this line */
 

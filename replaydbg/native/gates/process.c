@@ -357,7 +357,7 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyOS_AfterFork_Parent();
     PyErr_Restore(type, value, traceback);
     if (result && make == fork_only && !is_recorded) /* the other one gives the child a terminal of its own */
-        stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
+        stream_child(0, fd_stream(1) != 0, fd_stream(2) != 0);
     log_child(result && PyTuple_Check(result) ? PyTuple_GET_ITEM(result, 0) : result);
     return result;
 }
@@ -413,11 +413,11 @@ spawned_has(PyObject *actions, int fd)
 }
 
 static void
-note_child(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+note_child(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, unsigned row)
 {
     PyObject *actions = NULL;
     if (strcmp(g->name, "fork_exec") == 0) {
-        stream_child(child_has(args, nargs, CHILD_OUT, 1), child_has(args, nargs, CHILD_ERR, 2));
+        stream_child(row, child_has(args, nargs, CHILD_OUT, 1), child_has(args, nargs, CHILD_ERR, 2));
         return;
     }
     for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
@@ -426,7 +426,7 @@ note_child(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *kwn
     own_work_begin();
     actions = actions && actions != Py_None ? PySequence_List(actions) : NULL;
     PyErr_Clear();
-    stream_child(spawned_has(actions, 1), spawned_has(actions, 2));
+    stream_child(row, spawned_has(actions, 1), spawned_has(actions, 2));
     Py_XDECREF(actions);
     own_work_end();
 }
@@ -437,11 +437,12 @@ spawns_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
 {
     shared_process_starts();
     stream_child_starts();
-    PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
+    unsigned row = group_start_begins(false);
+    PyObject *pid = program_start(g, self, args, nargs, kwnames, row);
+    if (row)
+        group_start_ended(row, pid ? (int)PyLong_AsLong(pid) : -1, 0);
     if (pid && core.mode == RECORD)
-        note_child(g, args, nargs, kwnames);
-    if (pid && group_is_on())
-        group_spawned((int)PyLong_AsLong(pid), 0);
+        note_child(g, args, nargs, kwnames, row);
     log_child(pid);
     return pid;
 }
@@ -452,11 +453,14 @@ os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
 {
     shared_process_starts();
     stream_child_starts();
-    PyObject *status = gate_regular(g, self, args, nargs, kwnames);
+    unsigned row = group_start_begins(false);
+    PyObject *status = program_start(g, self, args, nargs, kwnames, row);
+    if (status && PyLong_Check(status))
+        group_start_ended(row, 0, waits_exit_code((int)PyLong_AsLong(status)));
+    else
+        group_start_ended(row, -1, 0);
     if (status)
-        stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
-    if (status && group_is_on())
-        group_spawned(0, waits_exit_code((int)PyLong_AsLong(status)));
+        stream_child(row, fd_stream(1) != 0, fd_stream(2) != 0);
     return status;
 }
 
@@ -544,13 +548,18 @@ os_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
 {
     Crossing c;
     cross_begin(&c, g, self, args, nargs, kwnames);
+    unsigned row = group_programs_join() ? group_start_begins(true) : 0;
     if (core.mode == RECORD) {
-        note("exec", "the program replaced itself with another program, which is not recorded");
+        note("exec",
+             group_programs_join()
+                 ? "the program replaced itself with another program, which is a process of its own in the group"
+                 : "the program replaced itself with another program, which is not recorded");
         log_reason(5);
     }
-    PyObject *result = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
+    PyObject *result = c.perform ? program_perform(g, self, args, nargs, kwnames, row) : NULL;
     if (core.mode == RECORD)
         log_reason(0); /* it failed: the program goes on */
+    group_start_ended(row, -1, 0);
     return cross_end(&c, result);
 }
 

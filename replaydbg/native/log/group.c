@@ -9,6 +9,7 @@
  * `wake`, tells the process that seals recordings of a new row. No descriptor is kept open. */
 #include "base/core.h"
 #include "log/inside.h"
+#include "log/page.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,25 +20,6 @@
 #define CHILD_SIZE (64u << 10) /* of each of a child's logs at first: many children log little */
 #define MOST_DEEP 50           /* a reader opens the recordings of as many parents at once */
 
-typedef struct {
-    char magic[8];
-    uint32_t limit, count; /* rows that there are; processes so far, which may be more */
-    uint64_t size, max_size;
-    uint64_t unused[4];
-} GroupHead;
-
-enum { HOW_UNKNOWN, HOW_PROGRAM, HOW_FORKED, HOW_STARTED };
-enum { STATUS_UNKNOWN, STATUS_FROM_PARENT, STATUS_FROM_ITSELF };
-typedef struct {
-    uint64_t event; /* of the parent */
-    uint32_t parent, how, why_not;
-    int32_t pid, status;
-    uint32_t status_from; /* who knows the status */
-    uint32_t failed;      /* it was never made */
-    uint32_t unused[7];
-} ProcessRow;
-_Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.md");
-
 static struct {
     GroupHead *page; /* NULL: no group, or this child is not recorded */
     char *directory;
@@ -47,37 +29,35 @@ static struct {
     uint64_t used;    /* CPU time */
 } group;
 
-static ProcessRow *
-row(unsigned number)
+ProcessRow *
+group_row(unsigned number)
 {
     return (ProcessRow *)(group.page + 1) + (number - 1);
+}
+
+unsigned
+group_number(void)
+{
+    return group.page ? group.process : 0;
+}
+
+const char *
+group_directory(void)
+{
+    return group.directory;
+}
+
+unsigned
+group_rows(void)
+{
+    unsigned count = __atomic_load_n(&group.page->count, __ATOMIC_SEQ_CST);
+    return count < group.page->limit ? count : group.page->limit;
 }
 
 bool
 group_is_on(void)
 {
     return group.page != NULL;
-}
-
-int
-group_open(const char *page, unsigned process)
-{
-    struct stat st;
-    int fd = open(page, O_RDWR | O_CLOEXEC);
-    void *at = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &st) == 0)
-        at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    if (at == MAP_FAILED)
-        return -1;
-    group.page = at;
-    group.directory = strdup(page);
-    *strrchr(group.directory, '/') = 0;
-    group.process = process;
-    group.before[0] = group.before[1] = HEADER_SIZE;
-    row(process)->pid = getpid();
-    return 0;
 }
 
 bool
@@ -104,17 +84,41 @@ wake_sealer(void)
     errno = saved;
 }
 
-static ProcessRow *
-new_row(unsigned how)
+int
+group_open(const char *page, unsigned process)
+{
+    struct stat st;
+    int fd = open(page, O_RDWR | O_CLOEXEC);
+    void *at = MAP_FAILED;
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (at == MAP_FAILED)
+        return -1;
+    group.page = at;
+    group.directory = strdup(page);
+    *strrchr(group.directory, '/') = 0;
+    group.process = process;
+    group.before[0] = group.before[1] = HEADER_SIZE;
+    group_row(process)->pid = getpid();
+    if (process > 1) { /* it has joined */
+        group_may_grow(2 * FIRST_SIZE);
+        __atomic_store_n(&group_row(process)->why_not, IS_RECORDED, __ATOMIC_SEQ_CST);
+        wake_sealer();
+    }
+    return 0;
+}
+
+unsigned
+group_new_row(unsigned how)
 {
     unsigned number = __atomic_add_fetch(&group.page->count, 1, __ATOMIC_SEQ_CST);
     if (number > group.page->limit)
-        return NULL;
-    group.child = number;
-    ProcessRow *made = row(number);
-    made->parent = group.process;
-    made->how = how;
-    return made;
+        return 0;
+    group_row(number)->parent = group.process;
+    group_row(number)->how = how;
+    return number;
 }
 
 /* ---- the files of a child, made by its parent: the fork then takes no longer for the child than for others ---- */
@@ -252,10 +256,10 @@ void
 group_fork_begins(void)
 {
     int saved = errno;
-    group.child = 0;
     group.is_prepared = group.is_child = false;
-    ProcessRow *child = group.page && core.mode == RECORD ? new_row(HOW_FORKED) : NULL;
-    if (child) {
+    group.child = group.page && core.mode == RECORD ? group_new_row(HOW_FORKED) : 0;
+    if (group.child) {
+        ProcessRow *child = group_row(group.child);
         child->event = core.crossings + 1;
         child->why_not = prepare();
         group.is_prepared = child->why_not == IS_RECORDED;
@@ -274,12 +278,12 @@ group_fork_ended(int pid)
 {
     int saved = errno;
     if (group.child && pid < 0) {
-        row(group.child)->failed = 1;
+        group_row(group.child)->failed = 1;
         if (group.is_prepared)
             remove_files();
     }
     else if (group.child)
-        __atomic_store_n(&row(group.child)->pid, pid, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&group_row(group.child)->pid, pid, __ATOMIC_SEQ_CST);
     if (group.child)
         wake_sealer();
     group.child = 0;
@@ -308,7 +312,7 @@ group_child_begins(void)
         size_t before[2] = {used_of(&event_log, 0), used_of(&world_log, 1)};
         goes_on = take_log(&event_log, "log") && take_log(&world_log, "world");
         if (!goes_on)
-            row(group.child)->why_not = NO_ROOM;
+            group_row(group.child)->why_not = NO_ROOM;
         memcpy(group.before, before, sizeof before);
     }
     if (!goes_on) {
@@ -316,7 +320,8 @@ group_child_begins(void)
         return false;
     }
     /* its parent may be killed before it can tell */
-    __atomic_compare_exchange_n(&row(group.child)->pid, &nobody, getpid(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(&group_row(group.child)->pid, &nobody, getpid(), false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
     path_in_child(path, sizeof path, "");
     core.live_dir = strdup(path);
     group.process = group.child;
@@ -326,6 +331,7 @@ group_child_begins(void)
     group.is_child = true;
     log_time_forked(group.used);
     content_forked();
+    started_forked();
     return true;
 }
 
@@ -333,49 +339,4 @@ bool
 group_is_child(void)
 {
     return group.is_child;
-}
-
-/* ---- other children, and ends ---- */
-
-void
-group_spawned(int pid, int status)
-{
-    if (group.page == NULL || core.mode != RECORD)
-        return;
-    ProcessRow *child = new_row(HOW_STARTED);
-    group.child = 0;
-    if (child == NULL)
-        return;
-    child->event = core.crossings;
-    child->why_not = IS_A_PROGRAM;
-    child->status = status;
-    child->status_from = pid ? STATUS_UNKNOWN : STATUS_FROM_PARENT;
-    __atomic_store_n(&child->pid, pid, __ATOMIC_SEQ_CST);
-}
-
-void
-group_waited(int pid, int status)
-{
-    if (group.page == NULL)
-        return;
-    unsigned count = __atomic_load_n(&group.page->count, __ATOMIC_SEQ_CST);
-    for (unsigned i = count < group.page->limit ? count : group.page->limit; i > 1; i--) {
-        ProcessRow *child = row(i);
-        if (child->pid != pid || child->parent != group.process)
-            continue;
-        if (child->status_from != STATUS_FROM_PARENT) {
-            child->status = status;
-            __atomic_store_n(&child->status_from, STATUS_FROM_PARENT, __ATOMIC_SEQ_CST);
-        }
-        return;
-    }
-}
-
-void
-group_ends(int status)
-{
-    if (group.page == NULL)
-        return;
-    row(group.process)->status = status;
-    __atomic_store_n(&row(group.process)->status_from, STATUS_FROM_ITSELF, __ATOMIC_SEQ_CST);
 }

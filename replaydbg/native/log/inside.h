@@ -2,8 +2,10 @@
 #ifndef REPLAYDBG_LOG_INSIDE_H
 #define REPLAYDBG_LOG_INSIDE_H
 #include "log/log.h"
+#include "log/page.h"
 
 #define HEADER_SIZE 64
+#define FIRST_SIZE (1u << 20) /* of a log */
 
 typedef struct {
     char magic[8];
@@ -33,6 +35,14 @@ uint64_t content_used(void); /* bytes so far, those before the fork included */
 void content_forked(void);   /* in a child that is recorded: what it copies goes to a file of its own */
 
 /* group.c */
-bool group_may_grow(uint64_t n); /* so many bytes more of any log of the group */
+bool group_may_grow(uint64_t n);        /* so many bytes more of any log of the group */
+unsigned group_number(void);            /* this process's row; 0: it is not recorded in a group */
+const char *group_directory(void);      /* only in a group, as all below */
+unsigned group_rows(void);              /* so far */
+ProcessRow *group_row(unsigned number); /* from 1 */
+unsigned group_new_row(unsigned how);   /* of a child; 0: there is no room */
+
+/* started.c */
+void started_forked(void); /* in a child that is recorded */
 
 #endif

@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FIRST_SIZE (1u << 20)
 #define LONG_DISTANCE 50000000u /* ns: what is computed without an event for as long is noted */
 #define COARSE 4000000u         /* ns between two advances of the coarse clock, at 250 Hz */
 #define MOST_GROWTH (16u << 20) /* allocated in a ms; also how much of the log a program keeps in memory */

@@ -3,6 +3,7 @@
  *   log.c      written and read
  *   content.c  large files
  *   group.c    children that the program forks, each with a log of its own
+ *   started.c  programs that it starts, and how processes end
  */
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
@@ -51,19 +52,25 @@ void log_stop_in_child(void);           /* after fork: the child has no log */
 void log_append(Log *log, Buf *record); /* writes and commits a whole record, and frees it */
 
 /* group.c: without a group (the usual case) these do nothing */
-
-/* Why a child is not recorded: WHY_NOT in replaydbg/log/group.py has the words. */
-enum { IS_RECORDED, TOO_LARGE, NO_ROOM, TOO_DEEP, IS_A_PROGRAM };
 int group_open(const char *page, unsigned process); /* record: this process is one of a group */
 bool group_is_on(void);
-void group_fork_begins(void);            /* in the parent, right before: its logs are made */
-void group_fork_ended(int pid);          /* in the parent, right after; -1: it failed */
-bool group_will_record(void);            /* between the two */
-bool group_child_begins(void);           /* in any child: its logs, if it has some, take the place of its parent's */
-bool group_is_child(void);               /* this process was just forked, and is recorded */
-void group_spawned(int pid, int status); /* a program was started; 0: its number is not known, it has ended so */
-void group_waited(int pid, int status);  /* status: exit code, or minus the number of a signal */
-void group_ends(int status);             /* this process, by itself */
+void group_fork_begins(void);   /* in the parent, right before: its logs are made */
+void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */
+bool group_will_record(void);   /* between the two */
+bool group_child_begins(void);  /* in any child: its logs, if it has some, take the place of its parent's */
+bool group_is_child(void);      /* this process was just forked, and is recorded */
+
+/* started.c: the same */
+void group_lets_join(const char *library); /* record: from now on programs that are Python join, by that library */
+bool group_programs_join(void);            /* they do */
+char *group_variable(unsigned row);        /* what they find in their environment, NAME=VALUE; to be freed */
+char *group_preload(const char *given);    /* the value of LD_PRELOAD, with the one given or NULL; to be freed */
+void group_tell(unsigned row);             /* the same in the C environment, for the next program that is started */
+/* a program is about to be started, or to replace this one: its row, or 0 */
+unsigned group_start_begins(bool replaces);
+void group_start_ended(unsigned row, int pid, int status); /* it was; pid 0: it has ended so; -1: it was not */
+void group_waited(int pid, int status);                    /* status: exit code, or minus the number of a signal */
+void group_ends(int status);                               /* this process, by itself */
 
 /* content.c */
 void content_forget(int fd); /* the number is free, or is another file's */

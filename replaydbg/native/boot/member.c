@@ -1,0 +1,44 @@
+/* A process of a group of processes when its recording begins, or cannot begin. */
+#include "boot/inside.h"
+#include "log/log.h"
+#include "memory/memory.h"
+#include <stdlib.h>
+#include <unistd.h>
+
+static char **
+words_of(PyObject *list)
+{
+    Py_ssize_t n = list && PyList_CheckExact(list) ? PyList_GET_SIZE(list) : 0;
+    char **words = n ? calloc((size_t)n + 1, sizeof *words) : NULL;
+    for (Py_ssize_t i = 0; words && i < n; i++) {
+        PyObject *item = PyList_GET_ITEM(list, i);
+        words[i] = PyBytes_Check(item) ? PyBytes_AS_STRING(item) : "";
+    }
+    return words;
+}
+
+/* A program that somebody else has started runs in any case, if need be unrecorded. `plainly` is a tuple: the
+ * interpreter, its arguments and its environment. */
+void
+member_starts_plainly(PyObject *boot)
+{
+    PyObject *given = PyDict_GetItemString(boot, "plainly");
+    if (given == NULL || !PyTuple_Check(given) || PyTuple_GET_SIZE(given) != 3)
+        return;
+    PyObject *program = PyTuple_GET_ITEM(given, 0);
+    char **argv = words_of(PyTuple_GET_ITEM(given, 1)), **env = words_of(PyTuple_GET_ITEM(given, 2));
+    if (PyBytes_Check(program) && argv && env)
+        execve(PyBytes_AS_STRING(program), argv, env);
+    free(argv);
+    free(env);
+}
+
+void
+member_begins(PyObject *boot)
+{
+    PyObject *library = PyDict_GetItemString(boot, "joins"), *number = PyDict_GetItemString(boot, "process");
+    if (library && PyBytes_Check(library))
+        group_lets_join(PyBytes_AS_STRING(library));
+    if (number && PyLong_Check(number) && PyLong_AsLong(number) > 1)
+        shared_process_starts(); /* its parent has what they share already */
+}
