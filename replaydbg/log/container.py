@@ -15,7 +15,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import BRANCH, PIECE, DataFile
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
 from replaydbg.log.origin import LONG, MARK, Marker, own_key
 from replaydbg.log.shared import compressor, expand
 
@@ -206,6 +206,7 @@ def _write(
         _copy(writer, live, "world", "world", is_log=True, compress=compress_world)
         _copy(writer, live, "log", "log", is_log=True)
         _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
+    _copy_transfers(writer, live)
     for name, length, packed in sources:
         writer.packed(f"source/{name}", length, packed)
     for name in _names_in(live / "source"):
@@ -250,6 +251,16 @@ def _copy_branch(writer: Writer, live: Path, compress_world: Callable[[bytes], b
         sections.close()
 
 
+def _copy_transfers(writer: Writer, live: Path) -> None:
+    """Write what a process of a group sent and received; of a forked child only what it did itself."""
+    path = live / "transfers"
+    if not path.is_file():
+        return
+    with DataFile(path, follow=False) as data:
+        end = min(transfers_end(data.read(0, TRANSFERS_HEADER)), data.size)
+        writer.section("transfers", data.pieces(end))
+
+
 def _copy(
     writer: Writer,
     live: Path,
@@ -271,7 +282,8 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
-    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, BRANCH, "header.json"):
+    names = ("boot", "world", "content", "transfers", "notes", "marks", "end.json", "log", MARK, BRANCH, "header.json")
+    for name in names:
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():

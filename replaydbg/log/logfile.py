@@ -54,3 +54,18 @@ def read_log_header(data: bytes) -> LogHeader | None:
 def pack_log_header(header: LogHeader) -> bytes:
     """Return the 64 bytes that begin a log file."""
     return _HEADER.pack(LOG_MAGIC, header.format, header.stopped.value, *header[2:])
+
+
+TRANSFERS_MAGIC = b"RDBGXFR\0"
+TRANSFERS_HEADER = 64
+"""Size of the header of a file `transfers`."""
+
+_TRANSFERS = struct.Struct("<8sIIQ")
+
+
+def transfers_end(data: bytes) -> int:
+    """Return where the last complete record of a file `transfers` ends; 0 if its first 64 bytes are not its header."""
+    if len(data) < TRANSFERS_HEADER or not data.startswith(TRANSFERS_MAGIC):
+        return 0
+    end: int = _TRANSFERS.unpack_from(data)[3]
+    return max(end, TRANSFERS_HEADER)

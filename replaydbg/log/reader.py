@@ -172,6 +172,7 @@ class Recording:
         self._finish("event log", log, f"{log.crossings} events before that can be read")
         answers = sum(1 for _ in self.world())
         self._check_fork()
+        self._check_transfers()
         return Checked(sizes, log.crossings, answers)
 
     def _check_fork(self) -> None:
@@ -184,6 +185,16 @@ class Recording:
         pid = outcome[0] if isinstance(outcome, tuple) and outcome else outcome
         if gate not in ("posix.fork", "posix.forkpty") or pid != 0:
             self._problem(f"Its header says that it was forked at event {branch.event}, which is no such fork.")
+
+    def _check_transfers(self) -> None:
+        """Check what a process of a group sent and received."""
+        # Imported here: only groups have it.
+        from replaydbg.log.transfers import read_transfers
+
+        try:
+            read_transfers(self)
+        except Corrupt as error:
+            self._problem(f"{error.reason[0].upper()}{error.reason[1:]}.")
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` in the form that a replay needs.

@@ -298,7 +298,8 @@ class SealedFile:
         self._file.close()
 
 
-_LIVE_FILES = {"header": "header.json", "world": "world", "log": "log", "content": "content", "end": "end.json"}
+_LIVE_FILES = {name: name for name in ("world", "log", "content", "transfers")}
+_LIVE_FILES |= {"header": "header.json", "end": "end.json"}
 
 
 class LiveDirectory:

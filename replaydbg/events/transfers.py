@@ -1,0 +1,73 @@
+"""What a recorded process sent and received, and through which ends of channels. Groups of processes have it."""
+
+from __future__ import annotations
+
+from replaydbg.classes import NamedTuple
+
+KINDS = ("pipe", "fifo", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore")
+"""The kinds of an endpoint. `output`: a standard stream that is not one of the others, such as a terminal or a file."""
+
+DIGEST_MODULUS = (1 << 61) - 1
+DIGEST_BASE = 0x9E3779B97F4A7C5
+
+
+class Endpoint(NamedTuple):
+    """One end of a channel, as one recorded process has it."""
+
+    number: int
+    """From 1, per recording, in the order of first use. Copies of a descriptor usually have the same number."""
+    kind: str
+    """One of `KINDS`."""
+    own: str
+    """The identity of this end. pipe, fifo: `device:inode` (both ends of a pipe have the same); tcp, udp: `host:port`
+    (`[host]:port` for IPv6; `::ffff:1.2.3.4` is written `1.2.3.4`); unix, unix-datagram: the inode of the socket;
+    output: `1` or `2`; semaphore: its name, or the address of one without a name.
+    """
+    peer: str
+    """The identity of the other end. pipe, fifo: as `own`; empty: unknown, or there is none (udp without connect())."""
+    cookie: int
+    """SO_COOKIE of a socket: it tells apart uses of the same port; 0: there is none."""
+    path: str
+    """Of a fifo, or of a unix socket that is bound (`@name` in the abstract namespace); otherwise empty."""
+
+
+class Transfer(NamedTuple):
+    """A send or a receive of some bytes."""
+
+    event: int
+    """The number of its event in this process; 0: it had not ended when the recording ended."""
+    begun: int
+    """Number of events committed when it began: a send counts from `begun` + 1, a receive from `event`."""
+    ticket: int
+    """The clock of the group: a send takes its ticket before the call, a receive after it; 0: an open receive."""
+    endpoint: int
+    """The number of the endpoint."""
+    way: str
+    """`send` or `receive`."""
+    length: int
+    """Bytes moved. Of an open send: those known to be sent. A receive of 0 bytes is the end of a stream."""
+    digest: int
+    """`digest_of()` the bytes; 0 if there are none, or if they are not known (sendfile, splice)."""
+    address: str
+    """Of a datagram: the other end's address, if the call names it: as `Endpoint.own`, or the path of a unix socket."""
+    peeks: bool
+    """MSG_PEEK: it takes nothing."""
+    urgent: bool
+    """MSG_OOB: a channel apart."""
+    is_partly_known: bool = False
+    """The call raised after it had moved bytes: `length` is a lower bound."""
+    stream: int = 0
+    """1: the program's standard output, 2: standard error; 0: neither."""
+
+
+def digest_of(data: bytes) -> int:
+    """Return the digest of bytes: sum of (b_i + 1) * K^(n - i) modulo P, for i from 1 to n."""
+    digest = 0
+    for byte in data:
+        digest = (digest * DIGEST_BASE + byte + 1) % DIGEST_MODULUS
+    return digest
+
+
+def joined_digest(first: int, second: int, length: int) -> int:
+    """Return the digest of two pieces, the second of `length` bytes, one behind the other."""
+    return (first * pow(DIGEST_BASE, length, DIGEST_MODULUS) + second) % DIGEST_MODULUS
