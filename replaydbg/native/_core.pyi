@@ -2,6 +2,8 @@
 
 from typing import Any, NoReturn
 
+from _typeshed import ReadableBuffer
+
 def boot(file: str | int, /) -> NoReturn:
     """Run the program that the boot file describes, given by its path or descriptor."""
 
@@ -16,6 +18,9 @@ def fence(report_fd: int, /) -> None:
 
 def system_calls() -> dict[int, tuple[str, int]]:
     """Return the name and the kind (0: always refused, 1: always allowed; see calls.h) of each system call."""
+
+def stream_digest(before: int, data: ReadableBuffer, /) -> int:
+    """Return the digest of bytes behind others, as transfers have it; for the tests."""
 
 def capture(fd: int, roots: dict[str, Any], nodes: int, edges: int, items: int, text: int, /) -> None:
     """Write a snapshot of what `roots` lead to; for the tests."""

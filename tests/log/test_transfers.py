@@ -15,6 +15,7 @@ from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, Transfer, diges
 from replaydbg.log import transfers as module
 from replaydbg.log.reader import open_recording
 from replaydbg.log.transfers import SLOT, has_transfers, pack_transfers, read_transfers
+from replaydbg.native import _core
 from tests.harness.build import Example, LogBuilder, header_json
 
 PIPE = Endpoint(1, "pipe", "13:77", "13:77", 0, "")
@@ -207,6 +208,20 @@ def test_the_digest_of_a_stream_follows_from_its_pieces(first: bytes, second: by
 
     assert joined == digest_of(first + second)
     assert 0 <= joined < DIGEST_MODULUS
+
+
+@given(st.binary(max_size=100), st.binary(max_size=100))
+def test_the_core_has_the_same_digest(first: bytes, second: bytes) -> None:
+    before = _core.stream_digest(0, first)
+
+    assert before == digest_of(first)
+    assert _core.stream_digest(before, second) == digest_of(first + second)
+
+
+def test_the_core_has_the_same_digest_of_much() -> None:
+    data = b"\xff" * 1000 + bytes(range(256)) * 40
+
+    assert _core.stream_digest(0, data) == digest_of(data)
 
 
 def test_zero_bytes_and_order_count_in_the_digest() -> None:

@@ -11,8 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
+from replaydbg.events.transfers import KINDS
 from replaydbg.gates import row
-from replaydbg.log import encode, stream
+from replaydbg.log import encode, stream, transfers
 from replaydbg.log.edit import definitions
 
 HEADER = Path(__file__).parents[2] / "replaydbg" / "native" / "base" / "constants.h"
@@ -22,6 +23,9 @@ NO_TAGS = {"FORMAT", "MAX_DEPTH"}
 
 NO_FLAGS = {"NO_BUFFER"}
 """Numbers of row.py that are none of a row's flags."""
+
+TRANSFER_FLAGS = ("RECEIVES", "PEEKS", "URGENT", "PARTLY_KNOWN", "TO_OUTPUT", "TO_ERROR", "PASSES", "DEFINES")
+"""Bits of a transfer in log/transfers.py."""
 
 DEFINITIONS = ("CODE", "SITE", "ARGUMENTS", "TYPE")
 """Which definition has which number: `LogStream._define()` reads them."""
@@ -39,9 +43,9 @@ def numbers(module: ModuleType, but: set[str]) -> dict[str, int]:
     }
 
 
-def flag_meanings() -> dict[str, str]:
-    """What row.py says under each name, in one line."""
-    body = ast.parse(Path(row.__file__).read_text(encoding="utf-8")).body
+def meanings(module: ModuleType) -> dict[str, str]:
+    """What a module says under each name, in one line."""
+    body = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
     found = {}
     for node, after in pairwise(body):
         if (
@@ -60,6 +64,11 @@ def controls() -> dict[str, int]:
     kinds |= {kind.name: number for number, kind in stream._LATER_CONTROLS.items()}
     kinds["WORLD"] = definitions._WORLD
     return kinds
+
+
+def endpoint_kinds() -> dict[str, int]:
+    """The kinds of endpoints, as a definition has them."""
+    return {name.upper().replace("-", "_"): number for number, name in enumerate(KINDS, 1)}
 
 
 def _enum(prefix: str, numbers: dict[str, int], meanings: dict[str, str] | None = None) -> str:
@@ -92,7 +101,13 @@ def header() -> str:
 #define PLACE_WITH_CONTENTS {stream.PLACE_WITH_CONTENTS}
 
 /* What a row of the gate table says besides its name. */
-{_enum("GATE_", numbers(row, NO_FLAGS), flag_meanings())}/* clang-format on */
+{_enum("GATE_", numbers(row, NO_FLAGS), meanings(row))}
+/* What a process of a group sends and receives: section 4.6. */
+#define TRANSFERS_FORMAT {transfers.TRANSFERS_FORMAT}
+#define TRANSFER_SLOT {transfers.SLOT}
+#define TRANSFER_ADDRESS {transfers.ADDRESS}
+{_enum("TRANSFER_", {name: getattr(transfers, name) for name in TRANSFER_FLAGS}, meanings(transfers))}
+{_enum("ENDPOINT_", endpoint_kinds())}/* clang-format on */
 
 #endif
 """

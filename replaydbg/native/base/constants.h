@@ -95,6 +95,32 @@ enum {
     GATE_DESCRIPTOR = 262144, /* For edited code: the first argument is a descriptor */
     GATE_OPENS_FIRST = 524288, /* For edited code: the outcome begins with a new descriptor */
 };
+
+/* What a process of a group sends and receives: section 4.6. */
+#define TRANSFERS_FORMAT 1
+#define TRANSFER_SLOT 48
+#define TRANSFER_ADDRESS 0
+enum {
+    TRANSFER_RECEIVES = 1, /* A receive; otherwise a send */
+    TRANSFER_PEEKS = 2, /* MSG_PEEK */
+    TRANSFER_URGENT = 4, /* MSG_OOB */
+    TRANSFER_PARTLY_KNOWN = 8, /* The call raised after it had moved bytes: the length is a lower bound */
+    TRANSFER_TO_OUTPUT = 16, /* Through a descriptor of the program's standard output */
+    TRANSFER_TO_ERROR = 32, /* Through one of its standard error */
+    TRANSFER_PASSES = 64, /* Descriptors came or went with it (SCM_RIGHTS) */
+    TRANSFER_DEFINES = 128, /* Not a transfer: a definition of an endpoint or an address */
+};
+
+enum {
+    ENDPOINT_PIPE = 1,
+    ENDPOINT_FIFO = 2,
+    ENDPOINT_TCP = 3,
+    ENDPOINT_UDP = 4,
+    ENDPOINT_UNIX = 5,
+    ENDPOINT_UNIX_DATAGRAM = 6,
+    ENDPOINT_OUTPUT = 7,
+    ENDPOINT_SEMAPHORE = 8,
+};
 /* clang-format on */
 
 #endif

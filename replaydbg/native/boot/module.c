@@ -3,6 +3,7 @@
 #include "boot/boot.h"
 #include "guard/guard.h"
 #include "heap/heap.h"
+#include "log/log.h"
 
 /* A replay's boot file is a memory file: its descriptor is given, since only /proc would have a name for it. */
 static PyObject *
@@ -62,6 +63,19 @@ py_fence(PyObject *module, PyObject *fd)
     Py_RETURN_NONE;
 }
 
+/* For the tests: the digest of bytes that follow those with the digest `before`. */
+static PyObject *
+py_stream_digest(PyObject *module, PyObject *args)
+{
+    unsigned long long before;
+    Py_buffer data;
+    if (!PyArg_ParseTuple(args, "Ky*", &before, &data))
+        return NULL;
+    PyObject *digest = PyLong_FromUnsignedLongLong(stream_digest(before, data.buf, (size_t)data.len));
+    PyBuffer_Release(&data);
+    return digest;
+}
+
 static PyObject *
 py_system_calls(PyObject *module, PyObject *unused)
 {
@@ -87,6 +101,8 @@ static PyMethodDef methods[] = {
      "system_calls()\n--\n\nReturn the names and kinds of all system calls by their numbers."},
     {"capture", py_capture, METH_VARARGS,
      "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
+    {"stream_digest", py_stream_digest, METH_VARARGS,
+     "stream_digest(before, data)\n--\n\nReturn the digest of bytes behind others, as transfers have it."},
     {"boot", py_boot, METH_O,
      "boot(file)\n--\n\nRun the program that the boot file describes, given by its path or descriptor; never returns."},
     {NULL, NULL, 0, NULL},

@@ -95,6 +95,13 @@ const BaseHooks base_hooks = {
     .reports_ending = ending_report,
 };
 
+static void
+gate_loaded(Gate *g)
+{
+    stream_gate_loaded(g);
+    channel_gate_loaded(g);
+}
+
 static int
 open_gate(void)
 {
@@ -121,9 +128,11 @@ const ClockHooks clock_hooks = {
 const CrossingHooks crossing_hooks = {
     .adopt_thread = lane_adopt,
     .answers_data = data_call,
-    .gate_loaded = stream_gate_loaded,
+    .gate_loaded = gate_loaded,
     .regular_done = files_regular_done,
     .stream_acted = streams_recorded,
+    .transfer_begins = channels_begin,
+    .transfer_ends = channels_end,
     .heap_is_due = heap_crossed,
     .memory_look = shared_look,
     .collect_output = streams_collect,

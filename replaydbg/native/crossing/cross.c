@@ -10,6 +10,8 @@
 #include <stdlib.h>
 
 CrossState cross_state;
+bool moved_bytes_count;
+static bool has_moved;
 
 static Buf args_buf;
 static IdMap args_ids;
@@ -129,6 +131,30 @@ cross_state_swap(CrossState *leaves, const CrossState *comes)
     cross_state = *comes;
 }
 
+/* ---- what is moved ---- */
+
+void
+cross_moved(ssize_t n)
+{
+    has_moved = true;
+    if (n > 0)
+        cross_state.moved += (uint64_t)n;
+}
+
+uint64_t
+cross_count_moved(uint64_t from)
+{
+    uint64_t until_now = cross_state.moved;
+    cross_state.moved = from;
+    return until_now;
+}
+
+bool
+cross_has_moved(void)
+{
+    return has_moved;
+}
+
 /* ---- the crossing ---- */
 
 void
@@ -160,6 +186,9 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
+    c->transfer[0] = 0;
+    if (__builtin_expect(g->moves, 0))
+        crossing_hooks.transfer_begins(c);
 }
 
 void
@@ -171,6 +200,10 @@ cross_digest(Crossing *c, const void *data, size_t n)
     c->digested = true;
     c->leaving = data;
     c->leaving_length = n;
+    if (__builtin_expect(c->transfer[0] != 0, 0)) {
+        c->given_digest = stream_digest(c->given_digest, data, n);
+        c->given += n;
+    }
 }
 
 static void

@@ -51,6 +51,7 @@ struct Gate {
     PyObject *self;     /* of a function: its m_self */
     bool is_method;
     StreamAct stream_act;
+    uint8_t moves;             /* record, in a group: how it sends or receives, see files/channels.c; 0: it does not */
     const char *module, *name; /* "posix", "stat"; "_io", "FileIO.write" */
 };
 
@@ -88,6 +89,11 @@ struct Crossing {
     size_t left;         /* bytes digested in all pieces together */
     const uint8_t *fill; /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
+    /* of a gate that moves something; the rest is set only if there is one */
+    uint64_t transfer[2];    /* the numbers of its transfers: it may move from one channel to another; 0: none */
+    uint64_t moved_by_outer; /* of the crossing around it, as far as it has come */
+    uint64_t given_digest;   /* of all bytes that it was given to send */
+    size_t given;
 };
 void cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception
@@ -130,8 +136,16 @@ typedef struct {
     PyObject *upcall_error; /* compared by address only: the exception that a handler raised inside a crossing */
     PyObject *raised_type, *raised_value, *raised_traceback; /* the same in a replay */
     Gate *open;
+    uint64_t moved; /* see cross_moved() */
 } CrossState;
 void cross_state_swap(CrossState *leaves, const CrossState *comes);
+
+/* A function of the C library has sent or received `n` bytes for the running lane: of a call that raises in the end,
+ * nobody else knows. Only if they are counted. */
+extern bool moved_bytes_count;
+void cross_moved(ssize_t n);
+uint64_t cross_count_moved(uint64_t from); /* from now on; returns how many there were until now */
+bool cross_has_moved(void);                /* it was ever called */
 
 /* ---- the log, as crossings write and read it ---- */
 void cross_control(unsigned kind, const uint64_t *numbers, int n); /* record: a control record of numbers */
@@ -239,6 +253,8 @@ typedef struct {
     void (*regular_done)(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs);
     /* record: the real thing is done, its outcome not yet in the log */
     void (*stream_acted)(Crossing *c, PyObject *result);
+    void (*transfer_begins)(Crossing *c); /* record, of a gate that moves something */
+    void (*transfer_ends)(Crossing *c, PyObject *result);
     void (*heap_is_due)(void);                        /* record: core.crossings has come to core.heap_due */
     void (*memory_look)(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
     void (*collect_output)(void);                     /* replay under the debugger */

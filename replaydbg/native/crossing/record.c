@@ -159,6 +159,8 @@ recorded_end(Crossing *c, PyObject *result)
 {
     if (__builtin_expect(c->gate->stream_act != ACT_NONE, 0))
         crossing_hooks.stream_acted(c, result);
+    if (__builtin_expect(c->transfer[0] != 0, 0))
+        crossing_hooks.transfer_ends(c, result);
     record_end(c, result);
     shared_crossing(false, c->gate->flags);
     return result;

@@ -29,6 +29,7 @@ fd_opened(int fd, int copy_of)
 {
     stream_opened(fd, copy_of);
     content_forget(fd);
+    endpoint_forget(fd);
     if (fd >= 0 && fd < MOST_TRACKED)
         escaped[fd] = 0;
 }
@@ -38,6 +39,7 @@ fd_closed(int fd)
 {
     stream_closed(fd);
     content_forget(fd);
+    endpoint_forget(fd);
     if (fd >= 0 && fd < MOST_TRACKED)
         escaped[fd] = 0;
 }

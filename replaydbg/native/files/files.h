@@ -9,6 +9,7 @@
  *   stream_capture.c    what C code writes there by itself
  *   stream_children.c   what child processes write there
  *   stream_branch.c     what was printed before a fork
+ *   channels.c          what goes to other processes of a group, and comes from them
  */
 #ifndef REPLAYDBG_FILES_H
 #define REPLAYDBG_FILES_H
@@ -75,6 +76,11 @@ void streams_expect_fork(void); /* the program ends: the fork must have been the
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];
+
+/* channels.c */
+void channel_gate_loaded(Gate *g); /* whether it sends or receives */
+void channels_begin(Crossing *c);  /* record: such a gate is about to do it */
+void channels_end(Crossing *c, PyObject *result);
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {

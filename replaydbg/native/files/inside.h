@@ -7,6 +7,8 @@
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];
+/* between which descriptors the kernel moves bytes by this call */
+void kernel_moves(const Crossing *c, int *from, int *to);
 
 /* streams.c */
 /* replay: what a descriptor is a copy of that is being opened, or copied; -1: no stream */

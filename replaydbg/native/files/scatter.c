@@ -148,11 +148,13 @@ as_list(PyObject *iterable)
     return list;
 }
 
-/* Each item is (level, type, data). */
+/* Each item is (level, type, data). It is not among the bytes that go through the channel. */
 static void
 digest_ancillary(PyObject *items, Crossing *c)
 {
     PyObject *list = PyList_Check(items) || PyTuple_Check(items) ? items : NULL;
+    uint64_t transfer = c->transfer[0];
+    c->transfer[0] = 0;
     for (Py_ssize_t i = 0; list && i < PySequence_Fast_GET_SIZE(list); i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(list, i);
         Py_buffer view;
@@ -164,6 +166,7 @@ digest_ancillary(PyObject *items, Crossing *c)
         }
         PyErr_Clear();
     }
+    c->transfer[0] = transfer;
 }
 
 #define MOST_ARGUMENTS 8

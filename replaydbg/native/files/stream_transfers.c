@@ -55,6 +55,14 @@ read_arguments(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject 
     return t;
 }
 
+void
+kernel_moves(const Crossing *c, int *from, int *to)
+{
+    Transfer t = read_arguments(c->gate, c->args, c->nargs, NULL);
+    *from = t.from;
+    *to = t.to;
+}
+
 static PyObject *
 call_with_count(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *old,
                 Py_ssize_t count)

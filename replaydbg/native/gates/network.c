@@ -4,6 +4,7 @@
 #include "crossing/crossing.h"
 #include "files/files.h"
 #include "gates/gates.h"
+#include "log/log.h"
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -105,6 +106,10 @@ socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     }
     Py_XDECREF(outcome);
     own_work_gives(pair);
+    for (Py_ssize_t i = 0; pair && i < 2; i++) {
+        endpoint_forget(socket_fd(PyTuple_GET_ITEM(pair, i)));
+        endpoint_meet(socket_fd(PyTuple_GET_ITEM(pair, i)));
+    }
     return pair;
 }
 
@@ -121,6 +126,7 @@ socket_accept(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         if (replayed)
             fd_place_socket(fd);
         fd_opened(fd, -1);
+        endpoint_meet(fd);
     }
     return result;
 }
@@ -170,7 +176,10 @@ takes_address(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         Py_XDECREF(encoded);
         PyErr_Clear(); /* the real function says what is wrong with it */
     }
-    return gate_regular(g, self, args, nargs, kwnames);
+    PyObject *result = gate_regular(g, self, args, nargs, kwnames);
+    if (g->moves == 0) /* bind, connect */
+        endpoint_forget(socket_fd(self));
+    return result;
 }
 
 /* recv_into(buffer, nbytes=0, flags=0), recvfrom_into: the buffer may be given by name. */

@@ -215,6 +215,15 @@ semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, 
     return semlock;
 }
 
+/* In a group: other processes know it by its name, which may be gone from the file system already. */
+static void
+semlock_made(PyObject *semlock, PyObject *name)
+{
+    Py_ssize_t at = semlock && group_is_on() ? member_offset(Py_TYPE(semlock), "handle") : 0;
+    if (at && PyUnicode_Check(name) && PyUnicode_IS_ASCII(name))
+        endpoint_semaphore(*(void **)((char *)semlock + at), PyUnicode_DATA(name));
+}
+
 /* SemLock(kind, value, maxvalue, name, unlink) */
 static PyObject *
 semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
@@ -234,6 +243,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
     semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3]);
+    semlock_made(semlock, f[3]);
     Py_DECREF(fields);
     cross_settle();
     return semlock;
@@ -248,7 +258,9 @@ semlock_rebuild(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     Crossing c;
     cross_begin(&c, g, self, args, nargs, NULL);
     PyObject *semlock = c.perform ? gate_call_original(g, self, args, nargs, NULL) : NULL;
-    return semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3]);
+    semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3]);
+    semlock_made(semlock, args[3]);
+    return semlock;
 }
 
 /* ---- processes ---- */

@@ -2,6 +2,7 @@
  * extension modules call them: see libcalls.c, which has those that wait for anything else. */
 #include "base/core.h"
 #include "lanes/inside.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -40,6 +41,15 @@ is_ready(int fd, short events)
 {
     struct pollfd p = {fd, events, 0};
     return poll(&p, 1, 0) != 0;
+}
+
+/* In a group of processes: what the program's call has moved. */
+static inline ssize_t
+counted(ssize_t rc)
+{
+    if (__builtin_expect(moved_bytes_count, 0) && on_lanes)
+        cross_moved(rc);
+    return rc;
 }
 
 /* Waits until the descriptor is ready: 0, or -1 with EINTR. A call on it does not wait then. */
@@ -100,7 +110,7 @@ socket_again(int fd, short events, const char *waits_for)
 static ssize_t
 our_read(int fd, void *to, size_t n)
 {
-    READ_FROM(fd, "data to read", read(fd, to, n));
+    READ_FROM(fd, "data to read", counted(read(fd, to, n)));
 }
 static ssize_t
 our_readv(int fd, const struct iovec *to, int n)
@@ -203,14 +213,22 @@ our_writev(int fd, const struct iovec *from, int n)
     return done;
 }
 
+static inline ssize_t
+sent_to(ssize_t rc, const struct sockaddr *to, socklen_t size)
+{
+    if (__builtin_expect(moved_bytes_count, 0) && on_lanes && to && rc >= 0)
+        endpoint_sent_to(to, size);
+    return counted(rc);
+}
+
 static ssize_t
 our_sendto(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t size)
 {
     if ((flags & MSG_DONTWAIT) || !lanes_share())
-        return sendto(fd, from, n, flags, to, size);
+        return sent_to(sendto(fd, from, n, flags, to, size), to, size);
     size_t done = 0;
     for (;;) {
-        ssize_t rc = sendto(fd, (const char *)from + done, n - done, flags | MSG_DONTWAIT, to, size);
+        ssize_t rc = sent_to(sendto(fd, (const char *)from + done, n - done, flags | MSG_DONTWAIT, to, size), to, size);
         if (rc > 0)
             done += (size_t)rc;
         if (rc >= 0 && (done >= n || !waits(fd)))
@@ -230,9 +248,9 @@ static ssize_t
 our_sendmsg(int fd, const struct msghdr *message, int flags)
 {
     if ((flags & MSG_DONTWAIT) || !lanes_share())
-        return sendmsg(fd, message, flags);
+        return sent_to(sendmsg(fd, message, flags), message->msg_name, message->msg_namelen);
     for (;;) {
-        ssize_t rc = sendmsg(fd, message, flags | MSG_DONTWAIT);
+        ssize_t rc = sent_to(sendmsg(fd, message, flags | MSG_DONTWAIT), message->msg_name, message->msg_namelen);
         if (rc >= 0 || !socket_again(fd, POLLOUT, "room to send"))
             return rc;
     }
@@ -271,6 +289,7 @@ int
 our_close(int fd)
 {
     hub_closed(fd);
+    endpoint_forget(fd);
     return close(fd);
 }
 
@@ -278,6 +297,7 @@ static int
 our_dup2(int from, int to)
 {
     hub_closed(to);
+    endpoint_forget(to);
     return dup2(from, to);
 }
 
@@ -285,6 +305,7 @@ static int
 our_dup3(int from, int to, int flags)
 {
     hub_closed(to);
+    endpoint_forget(to);
     return dup3(from, to, flags);
 }
 

@@ -68,6 +68,12 @@ group_may_grow(uint64_t n)
     return __atomic_add_fetch(&group.page->size, n, __ATOMIC_SEQ_CST) <= group.page->max_size;
 }
 
+uint64_t
+group_ticket(void)
+{
+    return __atomic_add_fetch(&group.page->tickets, 1, __ATOMIC_SEQ_CST);
+}
+
 /* The process that seals may be busy, or gone: nobody waits for it. */
 static void
 wake_sealer(void)
@@ -332,6 +338,7 @@ group_child_begins(void)
     log_time_forked(group.used);
     content_forked();
     started_forked();
+    transfers_forked();
     return true;
 }
 

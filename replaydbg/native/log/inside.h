@@ -41,8 +41,17 @@ const char *group_directory(void);      /* only in a group, as all below */
 unsigned group_rows(void);              /* so far */
 ProcessRow *group_row(unsigned number); /* from 1 */
 unsigned group_new_row(unsigned how);   /* of a child; 0: there is no room */
+uint64_t group_ticket(void);            /* of the group's clock: each is greater than all before it */
 
 /* started.c */
 void started_forked(void); /* in a child that is recorded */
+
+/* transfers.c */
+/* `texts`: own, peer, path */
+void transfer_define(unsigned kind, uint32_t number, uint64_t cookie, const char *const texts[3]);
+void transfers_forked(void); /* in any child: what comes is its own */
+
+/* endpoints.c */
+void endpoints_forked(void);
 
 #endif

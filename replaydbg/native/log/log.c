@@ -287,6 +287,7 @@ void
 log_stop_in_child(void)
 {
     event_log.base = world_log.base = NULL;
+    transfers_forked();
     event_log.failed = world_log.failed = true;
     set_mode(OBSERVE);
     base_hooks.log_has_ended();

@@ -1,9 +1,10 @@
 /* The memory-mapped log, and the copies of large files beside it.
  *
- *   log.c      written and read
- *   content.c  large files
- *   group.c    children that the program forks, each with a log of its own
- *   started.c  programs that it starts, and how processes end
+ *   log.c        written and read
+ *   content.c    large files
+ *   group.c      children that the program forks, each with a log of its own
+ *   started.c    programs that it starts, and how processes end
+ *   transfers.c  what a process of a group sends and receives; endpoints.c: through which ends; digest.c: of the bytes
  */
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
@@ -71,6 +72,36 @@ unsigned group_start_begins(bool replaces);
 void group_start_ended(unsigned row, int pid, int status); /* it was; pid 0: it has ended so; -1: it was not */
 void group_waited(int pid, int status);                    /* status: exit code, or minus the number of a signal */
 void group_ends(int status);                               /* this process, by itself */
+
+/* transfers.c: only in a group */
+typedef struct {
+    uint64_t length, digest;
+    unsigned flags;
+    const char *address; /* the other end of a datagram; empty: none */
+} TransferEnd;
+/* A number for the other two; 0: it could not be written. A send takes its ticket here. */
+uint64_t transfer_begin(uint32_t endpoint, unsigned flags);
+void transfer_end(uint64_t number, const TransferEnd *end); /* right before its event is committed */
+void transfer_undo(uint64_t number);
+bool transfer_is_own(uint64_t number); /* this process began it; not: while it was its parent */
+
+/* digest.c: of bytes that follow those with the digest `before`; of none it is 0 */
+uint64_t stream_digest(uint64_t before, const void *data, size_t n);
+
+/* endpoints.c */
+#define ADDRESS_TEXT 120
+void address_text(char text[ADDRESS_TEXT], const void *address, size_t size); /* of a struct sockaddr */
+/* Its number; 0: no channel. `stream`: 1 or 2 if it is a standard stream, which has a number anyway. */
+uint32_t endpoint_of(int fd, int stream);
+bool endpoint_has_messages(int fd);                            /* each call moves one, which may have an address */
+void endpoint_settle(int fd);                                  /* after a transfer: more may be known */
+void endpoint_meet(int fd);                                    /* a new one, whose peer is there now */
+void endpoint_forget(int fd);                                  /* the number is free, or leads elsewhere */
+void endpoint_semaphore(const void *handle, const char *name); /* is new */
+uint32_t endpoint_of_semaphore(const void *handle);
+void endpoint_sends(void);
+void endpoint_sent_to(const void *address, size_t size); /* since the running lane called the one before */
+const char *endpoint_was_sent_to(void);                  /* empty: unknown */
 
 /* content.c */
 void content_forget(int fd); /* the number is free, or is another file's */

@@ -9,7 +9,8 @@ typedef struct {
     char magic[8];
     uint32_t limit, count; /* rows that there are; processes so far, which may be more */
     uint64_t size, max_size;
-    uint64_t unused[4];
+    uint64_t tickets; /* taken so far */
+    uint64_t unused[3];
 } GroupHead;
 
 /* HOW in replaydbg/log/group.py has the words. */

@@ -1,0 +1,182 @@
+/* What this process sends and receives through channels to other processes, in a group of processes: a mapped file
+ * `transfers` beside the log, which is none of its events and has no part in a replay. A transfer is written when it
+ * begins and completed when it ends: whoever is killed in a call leaves what it waited for. The file is made when the
+ * first one comes. See docs/reference/format.md, and replaydbg/log/transfers.py, which reads it. */
+#include "base/core.h"
+#include "log/inside.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define FIRST_SIZE (64u << 10)
+#define MOST_ADDRESSES ((1u << 24) - 1)
+
+typedef struct {
+    uint64_t event, begun, ticket, digest, length;
+    uint32_t endpoint;
+    uint32_t rest; /* the number of an address, and in the highest byte TRANSFER_RECEIVES and so on */
+} Slot;
+typedef struct {
+    uint8_t kind, unused;
+    uint16_t slots; /* this one, and those with the texts */
+    uint32_t number;
+    uint64_t cookie;
+    uint16_t own, peer, path; /* lengths of the texts */
+    uint8_t unused_too[25];
+    uint8_t flags; /* TRANSFER_DEFINES; in a transfer this is its highest byte */
+} Definition;
+_Static_assert(sizeof(Slot) == TRANSFER_SLOT && sizeof(Definition) == TRANSFER_SLOT, "see format.md");
+
+static Log transfer_log;
+static uint64_t before; /* slots that this process wrote while it was its parent */
+static IdMap addresses;
+static uint32_t address_count;
+
+static bool
+is_open(void)
+{
+    char path[4200];
+    if (transfer_log.base || transfer_log.failed)
+        return transfer_log.base != NULL;
+    int saved = errno;
+    snprintf(path, sizeof path, "%s/transfers", core.live_dir);
+    transfer_log.path = strdup(path);
+    transfer_log.failed = true;
+    if (!group_may_grow(FIRST_SIZE))
+        log_fail(2);
+    else if (log_map(&transfer_log, 0, FIRST_SIZE, O_CREAT | O_TRUNC) < 0)
+        log_fail_by(errno);
+    else {
+        LogHeader *h = header_of(&transfer_log);
+        memcpy(h->magic, "RDBGXFR", 8);
+        h->format = TRANSFERS_FORMAT;
+        h->committed = HEADER_SIZE;
+        transfer_log.failed = false;
+    }
+    errno = saved;
+    return transfer_log.base != NULL && !transfer_log.failed;
+}
+
+static void *
+room(size_t slots)
+{
+    return is_open() ? log_room(&transfer_log, slots * TRANSFER_SLOT) : NULL;
+}
+
+static void
+commit(size_t slots)
+{
+    transfer_log.wp += slots * TRANSFER_SLOT;
+    __atomic_store_n(&header_of(&transfer_log)->committed, (uint64_t)(transfer_log.wp - transfer_log.base),
+                     __ATOMIC_RELEASE);
+}
+
+static Slot *
+slot_of(uint64_t number)
+{
+    return (Slot *)(transfer_log.base + HEADER_SIZE) + (number - before - 1);
+}
+
+/* ---- definitions ---- */
+
+void
+transfer_define(unsigned kind, uint32_t number, uint64_t cookie, const char *const texts[3])
+{
+    size_t lengths[3], total = 0;
+    for (int i = 0; i < 3; i++)
+        total += lengths[i] = strlen(texts[i]);
+    size_t slots = 1 + (total + TRANSFER_SLOT - 1) / TRANSFER_SLOT;
+    uint8_t *p = room(slots);
+    if (p == NULL)
+        return;
+    Definition d = {.kind = (uint8_t)kind, .number = number, .cookie = cookie, .flags = TRANSFER_DEFINES};
+    d.slots = (uint16_t)slots;
+    d.own = (uint16_t)lengths[0];
+    d.peer = (uint16_t)lengths[1];
+    d.path = (uint16_t)lengths[2];
+    memset(p, 0, slots * TRANSFER_SLOT);
+    memcpy(p, &d, sizeof d);
+    p += sizeof d;
+    for (int i = 0; i < 3; p += lengths[i++])
+        memcpy(p, texts[i], lengths[i]);
+    commit(slots);
+}
+
+/* 0: none, or there are too many. */
+static uint32_t
+address_number(const char *text)
+{
+    if (*text == 0)
+        return 0;
+    uint32_t *number = idmap_slot(&addresses, hash_bytes(text, strlen(text), 0));
+    if (*number == 0 && address_count < MOST_ADDRESSES) {
+        *number = ++address_count;
+        transfer_define(TRANSFER_ADDRESS, *number, 0, (const char *const[3]){text, "", ""});
+    }
+    return *number;
+}
+
+/* ---- transfers ---- */
+
+bool
+transfer_is_own(uint64_t number)
+{
+    return number > before;
+}
+
+uint64_t
+transfer_begin(uint32_t endpoint, unsigned flags)
+{
+    Slot *s = room(1);
+    if (s == NULL)
+        return 0;
+    *s = (Slot){.begun = core.crossings, .endpoint = endpoint, .rest = flags << 24};
+    if (!(flags & TRANSFER_RECEIVES))
+        s->ticket = group_ticket();
+    uint64_t number = before + (uint64_t)((uint8_t *)s - transfer_log.base - HEADER_SIZE) / TRANSFER_SLOT + 1;
+    commit(1);
+    return number;
+}
+
+/* The event follows at once: it gets the next number. Should the process be killed between the two, a reader finds an
+ * event that is not in the log. */
+void
+transfer_end(uint64_t number, const TransferEnd *end)
+{
+    uint32_t address = address_number(end->address);
+    if (!transfer_is_own(number) || transfer_log.base == NULL)
+        return;
+    Slot *s = slot_of(number);
+    s->digest = end->digest;
+    s->length = end->length;
+    s->rest = address | end->flags << 24;
+    if (end->flags & TRANSFER_RECEIVES)
+        s->ticket = group_ticket();
+    __atomic_store_n(&s->event, core.crossings + 1, __ATOMIC_RELEASE);
+}
+
+/* It has moved nothing. */
+void
+transfer_undo(uint64_t number)
+{
+    if (!transfer_is_own(number) || transfer_log.base == NULL)
+        return;
+    Slot *s = slot_of(number);
+    if ((uint8_t *)(s + 1) == transfer_log.wp) { /* nothing came after it */
+        transfer_log.wp = (uint8_t *)s;
+        commit(0);
+    }
+    else
+        s->endpoint = 0;
+}
+
+void
+transfers_forked(void)
+{
+    if (transfer_log.base)
+        before += (uint64_t)(transfer_log.wp - transfer_log.base - HEADER_SIZE) / TRANSFER_SLOT;
+    transfer_log = (Log){0}; /* the map is its parent's, and is not here */
+    addresses = (IdMap){0};
+    address_count = 0;
+    endpoints_forked();
+}
