@@ -29,6 +29,12 @@ class Endpoint(NamedTuple):
     """SO_COOKIE of a socket: it tells apart uses of the same port; 0: there is none."""
     path: str
     """Of a fifo, or of a unix socket that is bound (`@name` in the abstract namespace); otherwise empty."""
+    peer_path: str = ""
+    """The path of a unix socket that it is connected to, if that is bound."""
+    peer_pid: int = 0
+    """The process that connected to a unix socket, or that it is connected to; 0: unknown. It is known even if that
+    end was closed before this one was accepted, when `peer` is not.
+    """
 
 
 class Transfer(NamedTuple):

@@ -54,7 +54,7 @@ _LIMIT = 1 << 30
 """The longest section that is read: 20 million transfers."""
 _LONGEST = 1 << 48
 """The limit of a transfer's length."""
-_DEFINITION = struct.Struct("<BxHIQHHH25xB")
+_DEFINITION = struct.Struct("<BxHIQHHHHI19xB")
 _TRANSFER = struct.Struct("<QQQQQII")
 _HEADER = struct.Struct("<8sIIQ40x")
 _WORDS = SLOT // 8
@@ -183,7 +183,7 @@ def _definitions(data: bytes) -> tuple[list[Endpoint], list[str], bytes]:
 
 def _define(data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str]) -> int:
     """Read the definition in slot `at`; return how many slots it takes."""
-    kind, slots, number, cookie, *lengths, _ = _DEFINITION.unpack_from(data, at * SLOT)
+    kind, slots, number, cookie, *lengths, peer_pid, _ = _DEFINITION.unpack_from(data, at * SLOT)
     text = data[(at + 1) * SLOT : (at + slots) * SLOT]
     if not slots or len(text) < (slots - 1) * SLOT or sum(lengths) > len(text):
         raise _corrupt("has a definition that is cut off")
@@ -196,7 +196,8 @@ def _define(data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str
     if kind == ADDRESS:
         _define_address(addresses, number, texts[0])
     else:
-        _define_endpoint(endpoints, kind, number, cookie, texts)
+        own, peer, path, peer_path = texts
+        _define_endpoint(endpoints, kind, Endpoint(number, "", own, peer, cookie, path, peer_path, peer_pid))
     return int(slots)
 
 
@@ -206,16 +207,16 @@ def _define_address(addresses: list[str], number: int, text: str) -> None:
     addresses.append(text)
 
 
-def _define_endpoint(endpoints: list[Endpoint], kind: int, number: int, cookie: int, texts: list[str]) -> None:
+def _define_endpoint(endpoints: list[Endpoint], kind: int, made: Endpoint) -> None:
     """Add an endpoint, or replace it where more of it became known."""
-    own, peer, path = texts
+    number = made.number
     if kind > len(KINDS):
         raise _corrupt(f"has an endpoint of an unknown kind ({kind})")
     if not 1 <= number <= len(endpoints) + 1:
         raise _corrupt(f"has an endpoint {number} out of its order")
-    if not all(each.isascii() and each.isprintable() for each in (own, peer)):
+    if not all(each.isascii() and each.isprintable() for each in (made.own, made.peer)):
         raise _corrupt(f"has an invalid name of endpoint {number}")
-    made = Endpoint(number, KINDS[kind - 1], own, peer, cookie, path)
+    made = made._replace(kind=KINDS[kind - 1])
     if number <= len(endpoints) and endpoints[number - 1].kind != made.kind:
         raise _corrupt(f"has two kinds of endpoint {number}")
     endpoints[number - 1 : number] = [made]
@@ -313,13 +314,19 @@ def pack_transfers(endpoints: list[Endpoint], transfers: list[Transfer]) -> byte
     """Return the section of these endpoints and transfers."""
     addresses: dict[str, int] = {"": 0}
     body = [
-        _packed_definition(KINDS.index(each.kind) + 1, each.number, each.cookie, each.own, each.peer, each.path)
+        _packed_definition(
+            KINDS.index(each.kind) + 1,
+            each.number,
+            (each.own, each.peer, each.path, each.peer_path),
+            each.cookie,
+            each.peer_pid,
+        )
         for each in endpoints
     ]
     for each in transfers:
         if each.address not in addresses:
             addresses[each.address] = len(addresses)
-            body.append(_packed_definition(ADDRESS, addresses[each.address], 0, each.address))
+            body.append(_packed_definition(ADDRESS, addresses[each.address], (each.address, "", "", "")))
         flags = (
             RECEIVES * (each.way == "receive")
             | PEEKS * each.peeks
@@ -334,9 +341,9 @@ def pack_transfers(endpoints: list[Endpoint], transfers: list[Transfer]) -> byte
     return _HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, TRANSFERS_HEADER + len(slots)) + slots
 
 
-def _packed_definition(kind: int, number: int, cookie: int, own: str, peer: str = "", path: str = "") -> bytes:
-    texts = [each.encode("utf-8", "surrogateescape") for each in (own, peer, path)]
+def _packed_definition(kind: int, number: int, strings: tuple[str, ...], cookie: int = 0, peer_pid: int = 0) -> bytes:
+    texts = [each.encode("utf-8", "surrogateescape") for each in strings]
     text = b"".join(texts)
     slots = 1 + -(-len(text) // SLOT)
-    head = _DEFINITION.pack(kind, slots, number, cookie, *map(len, texts), DEFINES)
+    head = _DEFINITION.pack(kind, slots, number, cookie, *map(len, texts), peer_pid, DEFINES)
     return head + text.ljust((slots - 1) * SLOT, b"\0")

@@ -20,7 +20,7 @@ from tests.harness.build import Example, LogBuilder, header_json
 
 PIPE = Endpoint(1, "pipe", "13:77", "13:77", 0, "")
 UDP = Endpoint(2, "udp", "127.0.0.1:9", "", 41, "")
-SOCKET = Endpoint(3, "unix", "5", "6", 40, "/tmp/" + "s" * 100 + "\udcff")
+SOCKET = Endpoint(3, "unix", "5", "6", 40, "/tmp/" + "s" * 100 + "\udcff", "/tmp/peer", 4711)
 HEADER = 64
 
 

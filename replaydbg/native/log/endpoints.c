@@ -30,7 +30,8 @@ typedef struct {
     unsigned kind; /* 0: no channel */
     bool is_settled;
     uint64_t device, inode, cookie;
-    char own[ADDRESS_TEXT], peer[ADDRESS_TEXT], path[4200];
+    uint32_t peer_pid;
+    char own[ADDRESS_TEXT], peer[ADDRESS_TEXT], path[4200], peer_path[ADDRESS_TEXT];
 } Identity;
 
 /* A number that was closed is UNKNOWN, and keeps the rest: this is also set in a child of vfork(), which must not free. */
@@ -40,8 +41,9 @@ typedef struct {
     bool is_settled;
     uint32_t number; /* 0: not yet defined in this process's file */
     uint32_t asked;  /* how often more was hoped for */
+    uint32_t peer_pid;
     uint64_t device, inode, cookie;
-    char *texts; /* own, peer and path, each with its NUL */
+    char *texts; /* ENDPOINT_TEXTS of them, each with its NUL */
 } Descriptor;
 static Descriptor *known; /* it never moves: other threads close descriptors, too */
 static int known_count;
@@ -157,6 +159,7 @@ static void
 identify_unix(int fd, int type, Identity *id)
 {
     struct sockaddr_un address;
+    struct ucred peer_process; /* whoever connected, or was connected to: known even if it is gone */
     socklen_t size = sizeof address;
     uint64_t peer = unix_peer(id->inode);
     id->kind = type == SOCK_STREAM ? ENDPOINT_UNIX : ENDPOINT_UNIX_DATAGRAM;
@@ -165,6 +168,12 @@ identify_unix(int fd, int type, Identity *id)
         snprintf(id->peer, sizeof id->peer, "%llu", (unsigned long long)peer);
     if (getsockname(fd, (struct sockaddr *)&address, &size) == 0)
         address_text(id->path, &address, size);
+    size = sizeof address;
+    if (getpeername(fd, (struct sockaddr *)&address, &size) == 0)
+        address_text(id->peer_path, &address, size);
+    size = sizeof peer_process;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_process, &size) == 0 && peer_process.pid > 0)
+        id->peer_pid = (uint32_t)peer_process.pid;
     id->is_settled = peer || type == SOCK_DGRAM;
 }
 
@@ -225,7 +234,8 @@ identify(int fd, Identity *id)
     id->kind = 0;
     id->is_settled = true;
     id->cookie = 0;
-    *id->own = *id->peer = *id->path = 0;
+    id->peer_pid = 0;
+    *id->own = *id->peer = *id->path = *id->peer_path = 0;
     if (fstat(fd, &st) < 0)
         return false;
     id->device = st.st_dev;
@@ -252,29 +262,36 @@ static bool
 is_the_same(const Descriptor *d, const Identity *id)
 {
     return d->texts && d->kind == id->kind && d->inode == id->inode && d->device == id->device &&
-           d->cookie == id->cookie && strcmp(text_of(d, 0), id->own) == 0 && strcmp(text_of(d, 1), id->peer) == 0 &&
-           strcmp(text_of(d, 2), id->path) == 0;
+           d->cookie == id->cookie && d->peer_pid == id->peer_pid && strcmp(text_of(d, OWN), id->own) == 0 &&
+           strcmp(text_of(d, PEER), id->peer) == 0 && strcmp(text_of(d, PATH), id->path) == 0 &&
+           strcmp(text_of(d, PEER_PATH), id->peer_path) == 0;
 }
 
 static void
 take(Descriptor *d, const Identity *id)
 {
-    size_t own = strlen(id->own) + 1, peer = strlen(id->peer) + 1, path = strlen(id->path) + 1;
+    const char *const texts[ENDPOINT_TEXTS] = {id->own, id->peer, id->path, id->peer_path};
+    size_t size = 0, at = 0;
     d->kind = (uint16_t)id->kind;
     d->is_settled = id->is_settled;
     d->device = id->device;
     d->inode = id->inode;
     d->cookie = id->cookie;
-    d->texts = grown(d->texts, own + peer + path, 1);
-    memcpy(d->texts, id->own, own);
-    memcpy(d->texts + own, id->peer, peer);
-    memcpy(d->texts + own + peer, id->path, path);
+    d->peer_pid = id->peer_pid;
+    for (int i = 0; i < ENDPOINT_TEXTS; i++)
+        size += strlen(texts[i]) + 1;
+    d->texts = grown(d->texts, size, 1);
+    for (int i = 0; i < ENDPOINT_TEXTS; at += strlen(texts[i++]) + 1)
+        strcpy(d->texts + at, texts[i]);
 }
 
 static void
 define(const Descriptor *d)
 {
-    transfer_define(d->kind, d->number, d->cookie, (const char *const[3]){text_of(d, 0), text_of(d, 1), text_of(d, 2)});
+    EndpointFacts facts = {.kind = d->kind, .cookie = d->cookie, .peer_pid = d->peer_pid};
+    for (int i = 0; i < ENDPOINT_TEXTS; i++)
+        facts.texts[i] = text_of(d, i);
+    transfer_define(&facts, d->number);
 }
 
 /* NULL: it is not open, or too high. */
@@ -343,7 +360,8 @@ endpoint_of(int fd, int stream)
     }
     if (stream && outputs[stream] == 0) {
         outputs[stream] = ++endpoint_count;
-        transfer_define(ENDPOINT_OUTPUT, endpoint_count, 0, (const char *const[3]){stream == 1 ? "1" : "2", "", ""});
+        EndpointFacts facts = {.kind = ENDPOINT_OUTPUT, .texts = {stream == 1 ? "1" : "2", "", "", ""}};
+        transfer_define(&facts, endpoint_count);
     }
     return outputs[stream];
 }
@@ -381,7 +399,8 @@ endpoint_of_semaphore(const void *handle)
     if (s->number == 0) {
         s->number = ++endpoint_count;
         snprintf(address, sizeof address, "%p", handle);
-        transfer_define(ENDPOINT_SEMAPHORE, s->number, 0, (const char *const[3]){s->name ? s->name : address, "", ""});
+        EndpointFacts facts = {.kind = ENDPOINT_SEMAPHORE, .texts = {s->name ? s->name : address, "", "", ""}};
+        transfer_define(&facts, s->number);
     }
     return s->number;
 }

@@ -47,8 +47,14 @@ uint64_t group_ticket(void);            /* of the group's clock: each is greater
 void started_forked(void); /* in a child that is recorded */
 
 /* transfers.c */
-/* `texts`: own, peer, path */
-void transfer_define(unsigned kind, uint32_t number, uint64_t cookie, const char *const texts[3]);
+enum { OWN, PEER, PATH, PEER_PATH, ENDPOINT_TEXTS };
+typedef struct {
+    unsigned kind; /* ENDPOINT_PIPE and so on, or TRANSFER_ADDRESS */
+    uint64_t cookie;
+    uint32_t peer_pid;
+    const char *texts[ENDPOINT_TEXTS];
+} EndpointFacts;
+void transfer_define(const EndpointFacts *facts, uint32_t number);
 void transfers_forked(void); /* in any child: what comes is its own */
 
 /* endpoints.c */

@@ -21,8 +21,9 @@ typedef struct {
     uint16_t slots; /* this one, and those with the texts */
     uint32_t number;
     uint64_t cookie;
-    uint16_t own, peer, path; /* lengths of the texts */
-    uint8_t unused_too[25];
+    uint16_t lengths[ENDPOINT_TEXTS];
+    uint32_t peer_pid;
+    uint8_t unused_too[19];
     uint8_t flags; /* TRANSFER_DEFINES; in a transfer this is its highest byte */
 } Definition;
 _Static_assert(sizeof(Slot) == TRANSFER_SLOT && sizeof(Definition) == TRANSFER_SLOT, "see format.md");
@@ -80,25 +81,25 @@ slot_of(uint64_t number)
 /* ---- definitions ---- */
 
 void
-transfer_define(unsigned kind, uint32_t number, uint64_t cookie, const char *const texts[3])
+transfer_define(const EndpointFacts *facts, uint32_t number)
 {
-    size_t lengths[3], total = 0;
-    for (int i = 0; i < 3; i++)
-        total += lengths[i] = strlen(texts[i]);
+    size_t total = 0;
+    for (int i = 0; i < ENDPOINT_TEXTS; i++)
+        total += strlen(facts->texts[i]);
     size_t slots = 1 + (total + TRANSFER_SLOT - 1) / TRANSFER_SLOT;
     uint8_t *p = room(slots);
     if (p == NULL)
         return;
-    Definition d = {.kind = (uint8_t)kind, .number = number, .cookie = cookie, .flags = TRANSFER_DEFINES};
-    d.slots = (uint16_t)slots;
-    d.own = (uint16_t)lengths[0];
-    d.peer = (uint16_t)lengths[1];
-    d.path = (uint16_t)lengths[2];
+    Definition d = {.kind = (uint8_t)facts->kind, .slots = (uint16_t)slots, .number = number, .cookie = facts->cookie};
+    d.peer_pid = facts->peer_pid;
+    d.flags = TRANSFER_DEFINES;
     memset(p, 0, slots * TRANSFER_SLOT);
+    size_t at = sizeof d;
+    for (int i = 0; i < ENDPOINT_TEXTS; at += d.lengths[i++]) {
+        d.lengths[i] = (uint16_t)strlen(facts->texts[i]);
+        memcpy(p + at, facts->texts[i], d.lengths[i]);
+    }
     memcpy(p, &d, sizeof d);
-    p += sizeof d;
-    for (int i = 0; i < 3; p += lengths[i++])
-        memcpy(p, texts[i], lengths[i]);
     commit(slots);
 }
 
@@ -111,7 +112,7 @@ address_number(const char *text)
     uint32_t *number = idmap_slot(&addresses, hash_bytes(text, strlen(text), 0));
     if (*number == 0 && address_count < MOST_ADDRESSES) {
         *number = ++address_count;
-        transfer_define(TRANSFER_ADDRESS, *number, 0, (const char *const[3]){text, "", ""});
+        transfer_define(&(EndpointFacts){.kind = TRANSFER_ADDRESS, .texts = {text, "", "", ""}}, *number);
     }
     return *number;
 }
