@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 CrossState cross_state;
-bool moved_bytes_count;
+int moved_bytes_count;
 static bool has_moved;
 
 static Buf args_buf;
@@ -186,7 +186,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
-    c->transfer[0] = 0;
+    c->transfers[0].number = 0;
     if (__builtin_expect(g->moves, 0))
         crossing_hooks.transfer_begins(c);
 }
@@ -200,7 +200,7 @@ cross_digest(Crossing *c, const void *data, size_t n)
     c->digested = true;
     c->leaving = data;
     c->leaving_length = n;
-    if (__builtin_expect(c->transfer[0] != 0, 0)) {
+    if (__builtin_expect(c->transfers[0].number != 0, 0)) {
         c->given_digest = stream_digest(c->given_digest, data, n);
         c->given += n;
     }

@@ -70,6 +70,11 @@ Py_ssize_t member_offset(PyTypeObject *type, const char *name);
 void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function);
 
 /* ---- one crossing ---- */
+typedef struct {
+    uint64_t number; /* of the transfer; 0: there is none */
+    int fd;          /* -1: it has none */
+    unsigned flags;  /* TRANSFER_RECEIVES and so on */
+} Moving;
 struct Crossing {
     Gate *gate;
     uint32_t site;      /* record: site id */
@@ -90,7 +95,7 @@ struct Crossing {
     const uint8_t *fill; /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
     /* of a gate that moves something; the rest is set only if there is one */
-    uint64_t transfer[2];    /* the numbers of its transfers: it may move from one channel to another; 0: none */
+    Moving transfers[2];     /* one by one, as far as there are any: it may move from one channel to another */
     uint64_t moved_by_outer; /* of the crossing around it, as far as it has come */
     uint64_t given_digest;   /* of all bytes that it was given to send */
     size_t given;
@@ -141,8 +146,8 @@ typedef struct {
 void cross_state_swap(CrossState *leaves, const CrossState *comes);
 
 /* A function of the C library has sent or received `n` bytes for the running lane: of a call that raises in the end,
- * nobody else knows. Only if they are counted. */
-extern bool moved_bytes_count;
+ * nobody else knows. Only while somebody counts. */
+extern int moved_bytes_count;
 void cross_moved(ssize_t n);
 uint64_t cross_count_moved(uint64_t from); /* from now on; returns how many there were until now */
 bool cross_has_moved(void);                /* it was ever called */

@@ -159,7 +159,7 @@ recorded_end(Crossing *c, PyObject *result)
 {
     if (__builtin_expect(c->gate->stream_act != ACT_NONE, 0))
         crossing_hooks.stream_acted(c, result);
-    if (__builtin_expect(c->transfer[0] != 0, 0))
+    if (__builtin_expect(c->transfers[0].number != 0, 0))
         crossing_hooks.transfer_ends(c, result);
     record_end(c, result);
     shared_crossing(false, c->gate->flags);

@@ -12,6 +12,7 @@
 /* Where what is moved can be found. */
 typedef enum {
     RETURNS_BYTES, /* they are the result, or its first item */
+    READS_ALL,     /* the same, by several calls of the kernel */
     FILLS_BUFFER,
     SENDS_BUFFER, /* the result is how many of them were taken */
     SENDS_ALL,
@@ -22,6 +23,7 @@ typedef enum {
 } How;
 
 #define NOWHERE -1
+#define OF_A_MESSAGE 3
 typedef struct {
     const char *module, *name;
     How how;
@@ -37,19 +39,19 @@ static const Move moves[] = {
     {"posix", "sendfile", BY_KERNEL, NOWHERE, NOWHERE},
     {"posix", "splice", BY_KERNEL, NOWHERE, NOWHERE},
     {"_io", "FileIO.read", RETURNS_BYTES, NOWHERE, NOWHERE},
-    {"_io", "FileIO.readall", RETURNS_BYTES, NOWHERE, NOWHERE},
+    {"_io", "FileIO.readall", READS_ALL, NOWHERE, NOWHERE},
     {"_io", "FileIO.readinto", FILLS_BUFFER, NOWHERE, NOWHERE},
     {"_io", "FileIO.write", SENDS_BUFFER, NOWHERE, NOWHERE},
     {"_socket", "socket.recv", RETURNS_BYTES, 1, NOWHERE},
     {"_socket", "socket.recvfrom", RETURNS_BYTES, 1, 1},
-    {"_socket", "socket.recvmsg", RETURNS_BYTES, 2, 3},
+    {"_socket", "socket.recvmsg", RETURNS_BYTES, 2, OF_A_MESSAGE},
     {"_socket", "socket.recv_into", FILLS_BUFFER, 2, NOWHERE},
     {"_socket", "socket.recvfrom_into", FILLS_BUFFER, 2, 1},
-    {"_socket", "socket.recvmsg_into", FILLS_BUFFER, 2, 3},
+    {"_socket", "socket.recvmsg_into", FILLS_BUFFER, 2, OF_A_MESSAGE},
     {"_socket", "socket.send", SENDS_BUFFER, 1, NOWHERE},
     {"_socket", "socket.sendall", SENDS_ALL, 1, NOWHERE},
     {"_socket", "socket.sendto", SENDS_BUFFER, 1, 1}, /* (data, flags, address) or (data, address) */
-    {"_socket", "socket.sendmsg", SENDS_PIECES, 2, 3},
+    {"_socket", "socket.sendmsg", SENDS_PIECES, 2, OF_A_MESSAGE},
     {"_multiprocessing", "SemLock.acquire", ACQUIRES, NOWHERE, NOWHERE},
     {"_multiprocessing", "SemLock.__enter__", ACQUIRES, NOWHERE, NOWHERE},
     {"_multiprocessing", "SemLock.release", RELEASES, NOWHERE, NOWHERE},
@@ -61,7 +63,6 @@ channel_gate_loaded(Gate *g)
 {
     if (core.mode != RECORD || !group_is_on())
         return;
-    moved_bytes_count = true;
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (strcmp(moves[i].name, g->name) == 0 && strcmp(moves[i].module, g->module) == 0)
             g->moves = (uint8_t)(i + 1);
@@ -76,7 +77,15 @@ move_of(const Crossing *c)
 static bool
 receives(const Move *m)
 {
-    return m->how == RETURNS_BYTES || m->how == FILLS_BUFFER || m->how == ACQUIRES;
+    return m->how == RETURNS_BYTES || m->how == READS_ALL || m->how == FILLS_BUFFER || m->how == ACQUIRES;
+}
+
+/* What its outcome does not say has to be counted below the interpreter: how much was moved by a call that raises, and
+ * to which address a name has led. */
+static bool
+is_counted(const Move *m)
+{
+    return m->how == SENDS_ALL || m->how == READS_ALL || (m->address >= 0 && !receives(m));
 }
 
 /* ---- it begins ---- */
@@ -103,28 +112,9 @@ message_flags(const Crossing *c, const Move *m)
     return has_flags ? PyLong_AsLongAndOverflow(c->args[m->flags], &overflow) : 0;
 }
 
-static uint64_t
-begin(int fd, unsigned flags)
-{
-    int stream = flags & TRANSFER_RECEIVES ? 0 : fd_stream(fd);
-    uint32_t endpoint = endpoint_of(fd, stream);
-    return endpoint ? transfer_begin(endpoint, flags) : 0;
-}
-
-static uint64_t
-begin_with_semaphore(const Crossing *c, const Move *m)
-{
-    static Py_ssize_t at;
-    if (at == 0)
-        at = member_offset(PyDescr_TYPE(c->gate->original), "handle");
-    const void *handle = at ? *(void **)((char *)c->self + at) : NULL;
-    return handle ? transfer_begin(endpoint_of_semaphore(handle), receives(m) ? TRANSFER_RECEIVES : 0) : 0;
-}
-
 static unsigned
-flags_of_move(const Crossing *c, const Move *m, int fd)
+flags_of_move(const Move *m, long given, int fd)
 {
-    long given = message_flags(c, m);
     unsigned flags = receives(m) ? TRANSFER_RECEIVES : 0;
     if (given & MSG_PEEK)
         flags |= TRANSFER_PEEKS;
@@ -135,30 +125,59 @@ flags_of_move(const Crossing *c, const Move *m, int fd)
     return flags;
 }
 
+static Moving
+begin(int fd, unsigned flags)
+{
+    int stream = flags & TRANSFER_TO_OUTPUT ? 1 : flags & TRANSFER_TO_ERROR ? 2 : 0;
+    uint32_t endpoint = endpoint_of(fd, stream);
+    return (Moving){endpoint ? transfer_begin(endpoint, flags) : 0, fd, flags};
+}
+
+static Moving
+begin_with_semaphore(const Crossing *c, unsigned flags)
+{
+    static Py_ssize_t at;
+    if (at == 0)
+        at = member_offset(PyDescr_TYPE(c->gate->original), "handle");
+    const void *handle = at ? *(void **)((char *)c->self + at) : NULL;
+    return (Moving){handle ? transfer_begin(endpoint_of_semaphore(handle), flags) : 0, -1, flags};
+}
+
+static void
+begin_by_kernel(Crossing *c, const Move *m)
+{
+    int from, to;
+    kernel_moves(c, &from, &to);
+    Moving receive = begin(from, TRANSFER_RECEIVES), send = begin(to, flags_of_move(m, 0, to));
+    c->transfers[0] = receive.number ? receive : send;
+    c->transfers[1].number = receive.number ? send.number : 0;
+    c->transfers[1].fd = to;
+    c->transfers[1].flags = send.flags;
+}
+
 void
 channels_begin(Crossing *c)
 {
     const Move *m = move_of(c);
-    int fd = descriptor_of(c), from;
-    c->transfer[1] = 0;
-    if (m->how == BY_KERNEL) {
-        kernel_moves(c, &from, &fd);
-        c->transfer[1] = begin(from, TRANSFER_RECEIVES);
-        c->transfer[0] = begin(fd, flags_of_move(c, m, fd));
-        if (c->transfer[0] == 0) {
-            c->transfer[0] = c->transfer[1];
-            c->transfer[1] = 0;
-        }
-    }
+    c->transfers[1].number = 0;
+    if (m->how == BY_KERNEL)
+        begin_by_kernel(c, m);
     else if (m->how == ACQUIRES || m->how == RELEASES)
-        c->transfer[0] = begin_with_semaphore(c, m);
-    else if (!(message_flags(c, m) & MSG_ERRQUEUE))
-        c->transfer[0] = begin(fd, flags_of_move(c, m, fd));
-    if (c->transfer[0] == 0)
+        c->transfers[0] = begin_with_semaphore(c, receives(m) ? TRANSFER_RECEIVES : 0);
+    else {
+        int fd = descriptor_of(c);
+        long given = message_flags(c, m);
+        if (!(given & MSG_ERRQUEUE)) /* that is none of what was sent */
+            c->transfers[0] = begin(fd, flags_of_move(m, given, fd));
+    }
+    if (c->transfers[0].number == 0)
         return;
     c->given_digest = 0;
     c->given = 0;
-    c->moved_by_outer = cross_count_moved(0);
+    if (is_counted(m)) {
+        c->moved_by_outer = cross_count_moved(0);
+        moved_bytes_count++;
+    }
     if (m->address >= 0 && !receives(m))
         endpoint_sends();
 }
@@ -243,7 +262,7 @@ took(const Crossing *c, const Move *m, PyObject *result, TransferEnd *end)
 {
     PyObject *bytes = PyTuple_Check(result) && PyTuple_GET_SIZE(result) > 0 ? PyTuple_GET_ITEM(result, 0) : result;
     const void *data = NULL;
-    if (m->how == RETURNS_BYTES && PyBytes_Check(bytes)) {
+    if (m->how != FILLS_BUFFER && PyBytes_Check(bytes)) {
         data = PyBytes_AS_STRING(bytes);
         end->length = (uint64_t)PyBytes_GET_SIZE(bytes);
     }
@@ -301,13 +320,10 @@ gave(const Crossing *c, const Move *m, uint64_t length, TransferEnd *end)
 }
 
 static bool
-has_descriptors(const Crossing *c, PyObject *result)
+has_descriptors(const Crossing *c, const Move *m, PyObject *result)
 {
-    PyObject *ancillary = PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 4         ? PyTuple_GET_ITEM(result, 1)
-                          : strcmp(c->gate->name, "socket.sendmsg") == 0 && c->nargs > 1 ? c->args[1]
-                                                                                         : NULL;
-    return ancillary && (PyList_Check(ancillary) || PyTuple_Check(ancillary)) &&
-           PySequence_Fast_GET_SIZE(ancillary) > 0;
+    PyObject *ancillary = m->how == SENDS_PIECES ? c->args[1] : PyTuple_GET_ITEM(result, 1);
+    return (PyList_Check(ancillary) || PyTuple_Check(ancillary)) && PySequence_Fast_GET_SIZE(ancillary) > 0;
 }
 
 /* Whether it has moved anything, or reached the end of a stream. `moved`: as the C library's functions counted. */
@@ -315,8 +331,8 @@ static bool
 describe(const Crossing *c, const Move *m, PyObject *result, uint64_t moved, TransferEnd *end)
 {
     if (result == NULL) { /* only these two go on after they have moved something, and may then raise */
-        bool is_all = m->how == SENDS_ALL, is_readall = strcmp(m->name, "FileIO.readall") == 0;
-        if (!is_all && !is_readall)
+        bool is_all = m->how == SENDS_ALL;
+        if (!is_all && m->how != READS_ALL)
             return false;
         if (is_all)
             gave(c, m, moved, end);
@@ -340,25 +356,24 @@ describe(const Crossing *c, const Move *m, PyObject *result, uint64_t moved, Tra
         else
             gave(c, m, n < 0 ? 0 : (uint64_t)n, end);
     }
-    if (has_descriptors(c, result))
+    bool has_more = m->address == OF_A_MESSAGE && (receives(m) ? PyTuple_Check(result) : c->nargs > 1);
+    if (has_more && has_descriptors(c, m, result))
         end->flags |= TRANSFER_PASSES;
     return true;
 }
 
 static void
-end_one(Crossing *c, uint64_t number, int fd, const TransferEnd *what, bool has_moved)
+end_one(Moving moving, TransferEnd *end, bool has_moved)
 {
-    TransferEnd end = *what;
-    if (number == 0)
-        return;
     if (!has_moved) {
-        transfer_undo(number);
+        transfer_undo(moving.number);
         return;
     }
-    endpoint_settle(fd);
-    if (!transfer_is_own(number)) /* a signal handler that ran inside it has forked, and this is the child */
-        number = begin(fd, end.flags);
-    transfer_end(number, &end);
+    endpoint_settle(moving.fd);
+    if (!transfer_is_own(moving.number)) /* a signal handler that ran inside it has forked, and this is the child */
+        moving = begin(moving.fd, moving.flags);
+    end->flags |= moving.flags;
+    transfer_end(moving.number, end);
 }
 
 void
@@ -366,22 +381,18 @@ channels_end(Crossing *c, PyObject *result)
 {
     const Move *m = move_of(c);
     char text[ADDRESS_TEXT];
-    int fd = descriptor_of(c), from;
     TransferEnd end = {.address = ""};
-    bool has_moved = describe(c, m, result, cross_count_moved(c->moved_by_outer), &end);
-    if (has_moved && result && m->address >= 0 && endpoint_has_messages(fd))
-        end.address = address_of(c, m, result, text);
-    unsigned more = end.flags;
-    end.flags |= flags_of_move(c, m, fd);
-    if (m->how != BY_KERNEL) {
-        end_one(c, c->transfer[0], fd, &end, has_moved);
-        return;
+    uint64_t moved = 0;
+    if (is_counted(m)) {
+        moved = cross_count_moved(c->moved_by_outer);
+        moved_bytes_count--;
     }
-    kernel_moves(c, &from, &fd);
-    /* if there is one alone: of the descriptor that is a channel */
-    bool is_receive = c->transfer[1] == 0 && endpoint_of(fd, fd_stream(fd)) == 0;
-    end.flags = more | TRANSFER_RECEIVES;
-    end_one(c, is_receive ? c->transfer[0] : c->transfer[1], from, &end, has_moved);
-    end.flags = more | flags_of_move(c, m, fd);
-    end_one(c, is_receive ? 0 : c->transfer[0], fd, &end, has_moved);
+    bool has_moved = describe(c, m, result, moved, &end);
+    if (has_moved && result && m->address >= 0 && endpoint_has_messages(c->transfers[0].fd))
+        end.address = address_of(c, m, result, text);
+    if (__builtin_expect(c->transfers[1].number != 0, 0)) {
+        TransferEnd other = end;
+        end_one(c->transfers[1], &other, has_moved);
+    }
+    end_one(c->transfers[0], &end, has_moved);
 }

@@ -153,8 +153,8 @@ static void
 digest_ancillary(PyObject *items, Crossing *c)
 {
     PyObject *list = PyList_Check(items) || PyTuple_Check(items) ? items : NULL;
-    uint64_t transfer = c->transfer[0];
-    c->transfer[0] = 0;
+    uint64_t transfer = c->transfers[0].number;
+    c->transfers[0].number = 0;
     for (Py_ssize_t i = 0; list && i < PySequence_Fast_GET_SIZE(list); i++) {
         PyObject *item = PySequence_Fast_GET_ITEM(list, i);
         Py_buffer view;
@@ -166,7 +166,7 @@ digest_ancillary(PyObject *items, Crossing *c)
         }
         PyErr_Clear();
     }
-    c->transfer[0] = transfer;
+    c->transfers[0].number = transfer;
 }
 
 #define MOST_ARGUMENTS 8
