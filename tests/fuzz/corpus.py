@@ -12,6 +12,7 @@ from typing import NamedTuple
 import zstandard
 
 from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
+from replaydbg.events.transfers import Endpoint, Transfer
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, StructSequence, TypeName
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.snapshot import Snapshot, Taken
@@ -19,12 +20,13 @@ from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 from replaydbg.log import encode
 from replaydbg.log.container import seal
+from replaydbg.log.transfers import pack_transfers
 from tests.fuzz import groups
 from tests.harness.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
-GROUP = "group.json"
-KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX, GROUP)
+GROUP, TRANSFERS = "group.json", "transfers"
+KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX, GROUP, TRANSFERS)
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "fuzz"
 
 
@@ -66,12 +68,16 @@ def seeds() -> list[Input]:
         Input(NOTES, json.dumps({"format": 1, "marks": [{"name": "a", "event": 1, "step": 2, "note": "x"}]}).encode()),
         Input(INDEX, index()),
         Input(GROUP, groups.seed()),
+        Input(TRANSFERS, transfers()),
+        Input(RECORDING, _sealed(example(2), transfers=transfers())),
     ]
 
 
-def _sealed(made: Example, snapshots: list[bytes] | None = None) -> bytes:
+def _sealed(made: Example, snapshots: list[bytes] | None = None, transfers: bytes = b"") -> bytes:
     with tempfile.TemporaryDirectory() as place:
         live = made.write_live(Path(place))
+        if transfers:
+            (live / "transfers").write_bytes(transfers)
         for number, data in enumerate(snapshots or (), 1):
             (live / "heap").mkdir(exist_ok=True)
             (live / "heap" / f"{number:06}").write_bytes(data)
@@ -151,6 +157,27 @@ def index() -> bytes:
     """Return an index as the debugger stores it beside a recording; targets insert the right key."""
     value = ["", "ended", 1, True, b"", bytes((1, 5, 2)), b"", encode.encode_value([1, 0, "ValueError", "x", 5, 0])]
     return INDEX_MAGIC + zstandard.compress(encode.encode_value(value))
+
+
+def transfers() -> bytes:
+    """Return what a process of a group of six events sent and received."""
+    ends = [
+        Endpoint(1, "pipe", "13:7", "13:7", 0, ""),
+        Endpoint(2, "udp", "127.0.0.1:9", "", 4, ""),
+        Endpoint(3, "unix", "5", "6", 3, "/tmp/socket", "/tmp/peer", 4711),
+        Endpoint(4, "output", "1", "", 0, ""),
+    ]
+    plain = Transfer(1, 0, 1, 1, "send", 3, 5, "", False, False)
+    return pack_transfers(
+        ends,
+        [
+            plain,
+            plain._replace(event=3, begun=1, ticket=4, endpoint=2, way="receive", address="10.0.0.1:5", peeks=True),
+            plain._replace(event=2, begun=1, ticket=3, endpoint=3, urgent=True, is_partly_known=True),
+            plain._replace(event=6, begun=4, ticket=7, endpoint=4, stream=1),
+            plain._replace(event=0, begun=5, ticket=0, way="receive"),
+        ],
+    )
 
 
 def recorded(python: str, place: Path, env: dict[str, str]) -> list[Input]:

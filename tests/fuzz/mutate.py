@@ -12,8 +12,8 @@ from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.run_facts import GateRow
 from replaydbg.log.header_and_end import parse_header
-from tests.fuzz import chunks, documents, framing, logs, snapshots
-from tests.fuzz.corpus import GROUP, INDEX, LOG, NOTES, RECORDING, SNAPSHOT, WORLD, Input
+from tests.fuzz import chunks, documents, framing, logs, slots, snapshots
+from tests.fuzz.corpus import GROUP, INDEX, LOG, NOTES, RECORDING, SNAPSHOT, TRANSFERS, WORLD, Input
 from tests.harness.build import header_json
 
 EXAMPLE_HEADER = json.dumps(header_json()).encode()
@@ -40,10 +40,12 @@ def _in_its_structure(of: Input, rng: Random, *, for_replay: bool) -> bytes:
             return snapshots.mutated(of.data, rng)
         case "index":
             return _index(of.data, rng)
+        case "transfers":
+            return slots.mutated(of.data, rng)
     return documents.mutated(of.data, rng)
 
 
-KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES, GROUP)
+KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES, GROUP, TRANSFERS)
 
 
 @lru_cache(50)
@@ -84,6 +86,8 @@ def _section(name: str, data: bytes, sections: Mapping[str, bytes], rng: Random)
         return documents.mutated(data, rng)
     if name in ("log", "world"):
         return logs.mutated(data, rng, gates_of(sections.get("header", b"")), is_world=name == "world")
+    if name == "transfers":
+        return slots.mutated(data, rng)
     if name.startswith("heap/"):
         return snapshots.mutated(data, rng)
     return chunks.mutated(data, rng)

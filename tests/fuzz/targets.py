@@ -32,6 +32,7 @@ from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
+from replaydbg.log.transfers import read_transfers
 from replaydbg.tui.worker.mark_notes import load_notes
 from tests.fuzz import corpus, framing, groups
 from tests.fuzz.canary import looking_away
@@ -147,6 +148,25 @@ def index(data: bytes, rng: Random) -> str:
     if found is None:
         return "none"
     return f"{len(found.raised)} {len(found.output)} {found.uncaught is None}"
+
+
+def transfers(data: bytes, rng: Random) -> str:
+    """Read what a process sent and received, in a live directory."""
+    path = scratch(os.getpid()) / "run-3.rdbg-live"
+    with looking_away():
+        shutil.rmtree(path, ignore_errors=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        live = corpus.example(1).write_live(path.parent, "run-3")
+        (live / "transfers").write_bytes(data)
+    with open_recording(path) as opened:
+        try:
+            ends, columns = read_transfers(opened)
+        except ReplaydbgError as error:
+            return shape([str(error)])
+    for each in columns.transfers():
+        if not 1 <= each.endpoint <= len(ends) or each.event > 6 or each.begun > 6:
+            raise Wrong(f"{each} is impossible")
+    return f"{len(ends)} {columns.count}"
 
 
 # ---- recordings ----
@@ -295,6 +315,7 @@ TARGETS: dict[str, tuple[str, Target, float]] = {
     "snapshot": (corpus.SNAPSHOT, snapshot, 3),
     "notes": (corpus.NOTES, notes, 0.3),
     "index": (corpus.INDEX, index, 0.5),
+    "transfers": (corpus.TRANSFERS, transfers, 0.5),
     "recording": (corpus.RECORDING, recording, 3),
     "live": (corpus.RECORDING, live, 1),
     "commands": (corpus.RECORDING, commands, 3),

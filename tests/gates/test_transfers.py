@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +15,7 @@ from replaydbg.events.transfers import Endpoint, Transfer, joined_digest
 from replaydbg.log.reader import open_recording
 from replaydbg.log.transfers import has_transfers, read_transfers
 from tests.harness import tool
-from tests.harness.children import RecordedGroup, record_group
+from tests.harness.children import CHILDREN, RecordedGroup, completed, record_group
 from tests.harness.replay_cases import Case, cases
 from tests.harness.replays import run
 
@@ -191,6 +193,40 @@ def test_all_output_has_tickets() -> None:
     lines = made.recorded.stdout.encode().splitlines(keepends=True)
     assert [length for _, length in sorted(printed)] == [len(line) for line in lines]
     made.scene.remove()
+
+
+_FOR_EVER = """
+import os
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    while True:
+        os.write(back[1], os.read(there[0], 10))
+for number in range(10**9):
+    os.write(there[1], b"%010d" % number)
+    os.read(back[0], 10)
+    if number == 1000:
+        print("enough", flush=True)
+"""
+
+
+def test_a_group_that_is_killed_keeps_its_transfers(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_FOR_EVER)
+    command = tool.record(sys.executable, tmp_path / "r", ["program.py"], options=CHILDREN)
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True) as launcher:
+        assert launcher.stdout is not None
+        launcher.stdout.readline()
+        os.killpg(launcher.pid, signal.SIGKILL)
+    group = completed(tmp_path / "r.rdbgs")
+
+    members = {each.number: _channels(*_read(tmp_path / "r.rdbgs" / f"{each.number}.rdbg")) for each in group.processes}
+    _check_tickets(members)
+    for sender, receiver in ((1, 2), (2, 1)):
+        sends = [each for _, each in members[sender] if each.way == "send"]
+        receives = [each for _, each in members[receiver] if each.way == "receive" and each.event]
+        assert len(sends) >= len(receives) >= 1000
+        for send, receive in zip(sends, receives, strict=False):
+            assert (send.digest, send.length) == (receive.digest, receive.length) or not send.event
+            assert send.ticket < receive.ticket
 
 
 def test_a_recording_of_one_process_has_no_transfers(tmp_path: Path) -> None:
