@@ -130,6 +130,13 @@ def has_transfers(sections: HasSections) -> bool:
 
 def read_transfers(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     """Return the endpoints and transfers of a recording or of its sections; nothing if it has none. Raises Corrupt."""
+    try:
+        return _read(sections)
+    except Corrupt as error:
+        raise Corrupt(str(getattr(sections, "path", error.path)), error.reason) from None
+
+
+def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     data = _section(sections)
     # After the section: of a program that still runs, everything that it refers to is in the log by now.
     header = read_log_header(next(iter(sections.pieces("log")), b"")[:LOG_HEADER])
@@ -155,16 +162,33 @@ def _section(sections: HasSections) -> bytes:
     if len(data) < size:
         raise _corrupt("is damaged")
     end = transfers_end(data)
+    if not end and not any(data[:TRANSFERS_HEADER]):
+        return b""  # the process was killed when it had just been made
     if not end:
         raise _corrupt("has no header")
     number = _HEADER.unpack_from(data)[1]
     if number != TRANSFERS_FORMAT:
         raise _corrupt(f"has format {number}, which this version does not know")
+    if end > len(data) and getattr(sections, "is_live", False):
+        end = _end_of_whole(data)  # it has grown since it was opened
     if end > len(data):
         raise _corrupt(f"is cut off: {len(data):,} of {end:,} bytes are there")
     if (end - TRANSFERS_HEADER) % SLOT:
         raise _corrupt("ends in the middle of a transfer")
     return data[TRANSFERS_HEADER:end]
+
+
+def _end_of_whole(data: bytes) -> int:
+    """Return where the last slot ends that is there, with all slots of its definition."""
+    count = (len(data) - TRANSFERS_HEADER) // SLOT
+    marks = data[TRANSFERS_HEADER + SLOT - 1 :: SLOT]
+    at = 0
+    while (at := marks.find(DEFINES, at)) >= 0:
+        slots = _DEFINITION.unpack_from(data, TRANSFERS_HEADER + at * SLOT)[1]
+        if at + slots > count:
+            return TRANSFERS_HEADER + at * SLOT
+        at += max(slots, 1)
+    return TRANSFERS_HEADER + count * SLOT
 
 
 def _definitions(data: bytes) -> tuple[list[Endpoint], list[str], bytes]:

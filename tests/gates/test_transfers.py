@@ -108,7 +108,7 @@ def _members(made: RecordedGroup) -> dict[int, list[tuple[Endpoint, Transfer]]]:
     return {each.number: _channels(*_read(made.recording(each.number))) for each in made.recorded_processes()}
 
 
-_KEEPS_SOME = {"numbers_used_again", "killed_in_a_read", "queue", "pool", "tcp"}
+_KEEPS_SOME = {"closed_by_c_code", "numbers_used_again", "killed_in_a_read", "queue", "pool", "tcp"}
 """Where bytes stay in a channel, or where two connections have the same addresses in turn."""
 
 

@@ -103,6 +103,26 @@ def _sealed(live: Path, target: Path) -> Path:
     return target
 
 
+def test_a_file_without_a_header_yet_has_no_transfers(tmp_path: Path) -> None:
+    live = Example().write_live(tmp_path, "one")
+    (live / "transfers").write_bytes(b"\0" * 65536)  # the process was killed right when it had made it
+    with open_recording(live) as recording:
+        assert read_transfers(recording)[1].count == 0
+
+
+@pytest.mark.parametrize("end", range(HEADER + SLOT, HEADER + 4 * SLOT + 1, 7))
+def test_a_file_that_has_grown_since_it_was_opened_is_read_as_far_as_it_was(end: int, tmp_path: Path) -> None:
+    log = LogBuilder()
+    for _ in range(9):
+        log.crossing(0, 1.0)
+    live = Example(log=log.to_bytes()).write_live(tmp_path, "one")
+    section = pack_transfers([PIPE], [sent(), sent(2, 1, 2)])
+    (live / "transfers").write_bytes(section[:end])
+    with open_recording(live) as recording:
+        ends, columns = read_transfers(recording)
+        assert (len(ends), columns.count) == (end >= HEADER + 2 * SLOT, max((end - HEADER) // SLOT - 2, 0))
+
+
 def test_a_transfer_whose_event_was_never_committed_is_open() -> None:
     receive = sent(6, 2, 9, way="receive")
     _, columns = written([PIPE], [sent(), sent(5, 1, 2), receive], events=4)
@@ -175,7 +195,9 @@ def test_a_hostile_section_is_damage_with_a_sentence(section: bytes, reason: str
         log.crossing(0, 1.0)
     live = Example(log=log.to_bytes()).write_live(tmp_path, "one")
     (live / "transfers").write_bytes(section)
-    with open_recording(live) as recording:
+    # Without a header it is not sealed.
+    path = live if reason == "has no header" else _sealed(live, tmp_path / "one.rdbg")
+    with open_recording(path) as recording:
         recording.check()
         assert recording.damage == (f"Its section 'transfers' {reason}.",)
 
