@@ -38,6 +38,7 @@ from tests.fuzz import corpus, framing, groups
 from tests.fuzz.canary import looking_away
 from tests.fuzz.mutate import EXAMPLE_HEADER, gates_of
 from tests.fuzz.space import scratch, scratch_file
+from tests.harness.build import example
 
 Target = Callable[[bytes, Random], str]
 
@@ -156,7 +157,7 @@ def transfers(data: bytes, rng: Random) -> str:
     with looking_away():
         shutil.rmtree(path, ignore_errors=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        live = corpus.example(1).write_live(path.parent, "run-3")
+        live = example(1).write_live(path.parent, "run-3")
         (live / "transfers").write_bytes(data)
     with open_recording(path) as opened:
         try:
