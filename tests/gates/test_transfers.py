@@ -159,6 +159,15 @@ def test_a_peer_that_was_closed_before_it_was_accepted_has_a_process() -> None:
     made.scene.remove()
 
 
+def test_a_peer_that_is_gone_stays_known() -> None:
+    made = record_group(_case("peer_is_gone"))
+    ends, child_ends = ([each for each in _read(made.recording(number))[0] if each.kind == "unix"] for number in (1, 2))
+
+    assert len(ends) == len(child_ends) == 1
+    assert (ends[0].own, ends[0].peer) == (child_ends[0].peer, child_ends[0].own)
+    made.scene.remove()
+
+
 def test_copies_of_a_descriptor_are_one_endpoint() -> None:
     made = record_group(_case("copies"))
     ends, transfers = _read(made.recording(1))

@@ -259,12 +259,31 @@ text_of(const Descriptor *d, int i)
 }
 
 static bool
+is_stream(unsigned kind)
+{
+    return kind == ENDPOINT_TCP || kind == ENDPOINT_UNIX;
+}
+
+static bool
 is_the_same(const Descriptor *d, const Identity *id)
 {
-    return d->texts && d->kind == id->kind && d->inode == id->inode && d->device == id->device &&
-           d->cookie == id->cookie && d->peer_pid == id->peer_pid && strcmp(text_of(d, OWN), id->own) == 0 &&
-           strcmp(text_of(d, PEER), id->peer) == 0 && strcmp(text_of(d, PATH), id->path) == 0 &&
+    if (d->texts == NULL || d->kind != id->kind || d->inode != id->inode || d->device != id->device ||
+        d->cookie != id->cookie || strcmp(text_of(d, OWN), id->own) != 0 || strcmp(text_of(d, PATH), id->path) != 0)
+        return false;
+    if (is_stream(id->kind) && *id->peer == 0)
+        return true; /* its peer is gone: that of a connection never changes */
+    return d->peer_pid == id->peer_pid && strcmp(text_of(d, PEER), id->peer) == 0 &&
            strcmp(text_of(d, PEER_PATH), id->peer_path) == 0;
+}
+
+/* Of a connection whose peer was known, and may be gone. */
+static void
+keep_peer(Identity *id, const Descriptor *from)
+{
+    snprintf(id->peer, sizeof id->peer, "%s", text_of(from, PEER));
+    snprintf(id->peer_path, sizeof id->peer_path, "%s", text_of(from, PEER_PATH));
+    id->peer_pid = from->peer_pid;
+    id->is_settled = from->is_settled;
 }
 
 static void
@@ -316,13 +335,19 @@ look_up(int fd)
     d->state = id.kind ? CHANNEL : NO_CHANNEL;
     if (id.kind == 0 || is_the_same(d, &id))
         return d;
-    uint32_t number = 0;
+    bool is_better = d->texts && is_stream(id.kind) && id.inode == d->inode && id.cookie == d->cookie &&
+                     id.device == d->device && *text_of(d, PEER) == 0;
+    uint32_t number = is_better ? d->number : 0;
     for (int i = 0; i < known_count && number == 0; i++)
-        if (known[i].number && is_the_same(&known[i], &id))
-            number = known[i].number; /* a copy of that descriptor */
+        if (known[i].number && is_the_same(&known[i], &id)) { /* a copy of that descriptor */
+            number = known[i].number;
+            keep_peer(&id, &known[i]);
+        }
     take(d, &id);
-    d->number = number;
     d->asked = 0;
+    if (number && number == d->number)
+        define(d);
+    d->number = number;
     return d;
 }
 
