@@ -1,0 +1,1 @@
+"""Messages between processes that were recorded together: pure functions over their transfers."""
