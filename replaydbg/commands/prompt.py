@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
-from replaydbg.commands import about, heap_commands, inspecting, landmarks, motion, past, points
+from replaydbg.commands import about, heap_commands, inspecting, landmarks, messages, motion, past, points
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, Vocabulary
@@ -46,7 +46,7 @@ class Prompt:
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
             "Inspecting": inspecting.COMMANDS,
-            "The whole run": past.COMMANDS,
+            "The whole run": (*past.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,
             "More": (*about.COMMANDS, help_),
         }

@@ -266,6 +266,11 @@ def group_directory(path: Path) -> Path | None:
     return parent if parent.name.endswith(GROUP) and path.name.partition(".")[0].isdigit() else None
 
 
+def process_number(path: Path) -> int:
+    """Return the number of the process whose recording is at `path`, in the directory of a group."""
+    return int(path.name.partition(".")[0])
+
+
 def name_in_group(path: Path) -> str:
     """Return such as `run-12/3` for the recording of a process in a group; empty for any other recording."""
     directory = group_directory(path)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tokenize
+
 from replaydbg.errors import Corrupt
 from replaydbg.events.values import ContentRef
 from replaydbg.log.allowance import allowance
@@ -43,3 +46,25 @@ def sources_of(recording: Recording) -> dict[str, bytes]:
         except Corrupt:
             continue  # `verify` reports it
     return found
+
+
+def recorded_source(recording: Recording, file: str, read: dict[str, bytes]) -> bytes | None:
+    """Return the source of a file as recorded; None: the recording does not have it. `read` is `what_was_read`."""
+    if file in read:
+        return read[file]
+    if recording.header.kind == "command" and file == "<string>":
+        return recording.header.target.encode("utf-8", "surrogatepass")
+    name = recording.end.sources.get(file) if recording.end is not None else None
+    try:
+        return recording.section(f"source/{name}") if name is not None else None
+    except Corrupt:
+        return None  # `verify` reports it
+
+
+def source_text(data: bytes) -> str:
+    """Return the text of a source file."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding, "replace")
+    except (SyntaxError, LookupError):
+        return data.decode("utf-8", "replace")

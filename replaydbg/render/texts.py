@@ -7,7 +7,6 @@ import builtins
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from pathlib import PurePath
 from typing import NamedTuple
 
 from replaydbg.debugger import Session
@@ -17,6 +16,7 @@ from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
 from replaydbg.log.reader import open_recording
+from replaydbg.render.paths import short_path
 
 SILENT = ("StopIteration", "GeneratorExit", "StopAsyncIteration")
 """Exceptions that are part of how loops end."""
@@ -47,14 +47,7 @@ def percent_text(count: int, total: int) -> str:
 
 def file_text(session: Session, file: str) -> str:
     """Return a file's name as short as it stays clear."""
-    path = PurePath(file)
-    if path.is_relative_to(session.header.cwd):
-        return str(path.relative_to(session.header.cwd))
-    for mark in ("/site-packages/", "/lib/python3."):
-        _, found, rest = file.partition(mark)
-        if found:
-            return rest if mark == "/site-packages/" else rest.partition("/")[2]
-    return file
+    return short_path(file, session.header.cwd)
 
 
 def place_text(session: Session, file: str, line: int, function: str) -> str:

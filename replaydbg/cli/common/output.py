@@ -6,10 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import is_colour_forced, load_settings
+from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
+from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.store.directory import Store
 
@@ -32,6 +35,22 @@ def the_store() -> Store:
 def open_named(name: str) -> Recording:
     """Open the recording that the user named."""
     return open_recording(the_store().resolve(name))
+
+
+def named_group(name: str) -> Path:
+    """Return the directory of the group that the user named, by its name or by that of a process in it."""
+    store = the_store()
+    directory = store.find_group(name)
+    if directory is None:
+        directory = group_directory(store.resolve(name))
+    if directory is None:
+        raise one_process(name)
+    return directory
+
+
+def one_process(name: str) -> UsageError:
+    """Return the error that a recording is in no group."""
+    return UsageError(f"{name!r} is a recording of one process. `record --children=python` records several.")
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -7,10 +7,10 @@ import shlex
 import sys
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
-from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
+from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
+from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.show import printable
-from replaydbg.log.group import Group, GroupProcess, group_directory, process_facts, read_group
+from replaydbg.log.group import Group, GroupProcess, process_facts, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_status
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """List the processes of a group; 1 if a recording in it is missing or damaged."""
-    directory = _directory(args.recording)
+    directory = named_group(args.recording)
     group = read_group(directory)
     found = [(each, *_events(directory, group, each)) for each in group.processes]
     if args.json:
@@ -38,16 +38,6 @@ def run(args: argparse.Namespace) -> int:
         for line in _remarks(group, found):
             print(f"replaydbg: {printable(line)}", file=sys.stderr)
     return 1 if any(problem for *_, problem in found) else 0
-
-
-def _directory(name: str) -> Path:
-    store = the_store()
-    directory = store.find_group(name)
-    if directory is None:
-        directory = group_directory(store.resolve(name))
-    if directory is None:
-        raise UsageError(f"{name!r} is a recording of one process. `record --children=python` records several.")
-    return directory
 
 
 def _events(directory: Path, group: Group, process: GroupProcess) -> tuple[int | None, str | None]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
 from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
-from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
+from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.log.sources import what_was_read
+from replaydbg.log.sources import recorded_source, source_text, what_was_read
 
 LARGEST_SOURCE = 16 << 20
 """Bytes of a file on disk that are taken for a source."""
@@ -61,7 +59,7 @@ class SourceFiles:
         """Return the lines of `file` without their ends; none if its text is nowhere."""
         if file not in self._lines:
             data = self._content(file)
-            self._lines[file] = tuple(_decoded(data).splitlines()) if data is not None else ()
+            self._lines[file] = tuple(source_text(data).splitlines()) if data is not None else ()
         return self._lines[file]
 
     def text(self, file: str) -> str:
@@ -91,15 +89,7 @@ class SourceFiles:
         recording = self._recording = self._recording or open_recording(self._path)
         if self._read is None:
             self._read = what_was_read(recording)
-        if file in self._read:
-            return self._read[file]
-        if recording.header.kind == "command" and file == "<string>":
-            return recording.header.target.encode("utf-8", "surrogatepass")
-        name = recording.end.sources.get(file) if recording.end is not None else None
-        try:
-            return recording.section(f"source/{name}") if name is not None else None
-        except Corrupt:
-            return None  # damaged: then the file on disk has to do
+        return recorded_source(recording, file, self._read)  # damaged: then the file on disk has to do
 
     def _frozen(self, file: str) -> bytes | None:
         """Modules that are built into the interpreter lie in its library too: `<frozen runpy>` is `runpy.py`."""
@@ -124,11 +114,3 @@ def _from_disk(file: str) -> bytes | None:
             return source.read(0, LARGEST_SOURCE) if source.size <= LARGEST_SOURCE else None
     except ReplaydbgError:
         return None  # it no longer exists, or is not a file
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding, "replace")
-    except (SyntaxError, LookupError):
-        return data.decode("utf-8", "replace")

@@ -1,0 +1,50 @@
+"""`replaydbg channels`: list the channels between processes that were recorded together."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
+from replaydbg.events.show import printable
+from replaydbg.groups.messages import contradicted
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.render.channels_text import COLUMNS, RIGHT, channel_remarks, channel_row
+from replaydbg.render.json_data.channels_json import channel_facts
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a group of processes: a path, a name such as run-12, or latest")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the channels; 1 if a recording of the group is missing or damaged."""
+    opened = OpenedGroup(named_group(args.recording))
+    matched = [opened.matching.match(each) for each in opened.matching.channels]
+    apart = [contradicted(opened, each) for each in matched]
+    if args.json:
+        channels = [channel_facts(*each) for each in zip(matched, apart, strict=True)]
+        print_json({"path": str(opened.directory), "channels": channels, "problems": problems_of(opened)})
+    else:
+        print_table(COLUMNS, map(channel_row, matched), right=RIGHT)
+        for each in zip(matched, apart, strict=True):
+            for line in channel_remarks(opened, *each):
+                print(f"replaydbg: {printable(line)}", file=sys.stderr)
+    print_problems_of(opened)
+    return 1 if opened.problems else 0
+
+
+def problems_of(opened: OpenedGroup) -> list[str]:
+    """Return sentences about recordings of the group that cannot be read."""
+    found = [f"process {number}: {problem}" for number, problem in opened.problems.items()]
+    if not opened.has_transfers and not found:
+        found.append(f"The recordings of {opened.name} do not have what its processes sent and received.")
+    return found
+
+
+def print_problems_of(opened: OpenedGroup) -> None:
+    """Print the problems of a group on stderr."""
+    for line in problems_of(opened):
+        print(f"replaydbg: {printable(line)}", file=sys.stderr)

@@ -1,0 +1,17 @@
+"""`replaydbg receiver`: show which receives took the bytes that an event sent."""
+
+from __future__ import annotations
+
+import argparse
+
+from replaydbg.cli.recordings.message_ends import add_event, show_messages
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_event(parser, "the number of an event that sent something, see `replaydbg events`")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the receives; 3 if there is no single answer."""
+    return show_messages(args, is_receive=False)

@@ -1,0 +1,1 @@
+"""Questions about processes that were recorded together: reads their recordings, and replays nothing."""

@@ -1,0 +1,209 @@
+"""Who sent the bytes that an event received, and who received those that it sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from replaydbg.distributed.channels import Channel
+from replaydbg.distributed.matching import MOST_CANDIDATES, Matched
+from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment
+from replaydbg.errors import UsageError
+from replaydbg.events.records import Site
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.log.transfers import PEEKS, RECEIVES
+
+CERTAINTIES = ("certain", "ambiguous", "unsure")
+"""How certain an answer is: certain; one of several that fit; behind a contradiction."""
+
+MOST_EVENTS = 1 << 63
+"""Numbers of events are below."""
+
+
+class End(NamedTuple):
+    """A send or a receive."""
+
+    process: int
+    event: int
+    """0: it had not ended when the recording ended."""
+    begun: int
+    """Number of events before it began."""
+    site: Site | None
+    """The place in the program; None: unknown, such as for a call that had not ended."""
+    text: str
+    """The text of the line; empty: unknown."""
+
+
+class MessagePart(NamedTuple):
+    """Bytes that one receive took from one send."""
+
+    end: End
+    """The other end: the send for a receive, the receive for a send."""
+    first: int
+    """Offset of the first byte in the direction of the channel; for a datagram, in the datagram."""
+    length: int
+    certainty: str
+    """One of CERTAINTIES."""
+
+
+class Message(NamedTuple):
+    """A send or a receive of an event with what is known of the other end."""
+
+    channel: Channel
+    is_receive: bool
+    length: int
+    """Number of bytes that it moved."""
+    parts: tuple[MessagePart, ...]
+    unmatched: int
+    """Number of its bytes of which the other end is not known."""
+    peeks: bool
+    """Whether it took nothing (MSG_PEEK)."""
+
+
+class Contradicted(NamedTuple):
+    """A send and a receive that end at the same byte, with different bytes before it."""
+
+    send: End
+    receive: End
+    first: int
+    """Offset up to which both sides agree."""
+    last: int
+
+
+def messages_of(opened: OpenedGroup, process: int, event: int, *, is_receive: bool) -> list[Message]:
+    """Return what an event received, or sent, with the other ends. Raises UsageError if it did neither."""
+    if not 0 < event < MOST_EVENTS:
+        raise UsageError(f"EVENT must be at least 1 (got {event}).")
+    process, event = opened.owner(process, event)
+    index = opened.index_of(process)
+    if index is None:
+        reason = opened.problems.get(process, "It is not recorded.")
+        raise UsageError(f"Nothing is known of process {process} of {opened.name}. {reason}")
+    columns = opened.matching.members[index].transfers
+    rows = list(_positions(columns.event, event))
+    wanted = [row for row in rows if bool(columns.flags[row] & RECEIVES) == is_receive]
+    if not wanted:
+        raise UsageError(_why_not(opened, process, event, is_receive=is_receive, is_other=bool(rows)))
+    return [_message(opened, index, row, is_receive=is_receive) for row in wanted]
+
+
+def _why_not(opened: OpenedGroup, process: int, event: int, *, is_receive: bool, is_other: bool) -> str:
+    name = f"{opened.name}/{process}"
+    if is_other:
+        did, command = ("sent", "receiver") if is_receive else ("received", "sender")
+        return f"Event {event} of {name} {did} something. Use `replaydbg {command} {name} {event}`."
+    if opened.site(process, event) is None:
+        return f"{name} has no event {event}."
+    return f"Event {event} of {name} {'received' if is_receive else 'sent'} nothing through a channel."
+
+
+def _positions(column: Sequence[int], wanted: int) -> Iterator[int]:
+    at = -1
+    while True:
+        try:
+            at = column.index(wanted, at + 1)
+        except ValueError:
+            return
+        yield at
+
+
+def _message(opened: OpenedGroup, index: int, row: int, *, is_receive: bool) -> Message:
+    columns = opened.matching.members[index].transfers
+    endpoint, flags = columns.endpoint[row], columns.flags[row]
+    for channel in opened.matching.channels:
+        for part in channel.receives if is_receive else channel.sends:
+            if part.member == index and _has(part.rows, row):
+                return _matched(opened, channel, index, row, is_receive=is_receive)
+    known = opened.matching.members[index].endpoints[endpoint - 1]
+    nowhere = Channel(0, known.kind, known.own, known.peer, known.path, False, (), (), (), (), "")
+    return Message(nowhere, is_receive, columns.length[row], (), 0, bool(flags & PEEKS))
+
+
+def _has(rows: Sequence[int], row: int) -> bool:
+    try:
+        rows.index(row)
+    except ValueError:
+        return False
+    return True
+
+
+def _matched(opened: OpenedGroup, channel: Channel, index: int, row: int, *, is_receive: bool) -> Message:
+    found = opened.matching.match(channel)
+    side = found.receives if is_receive else found.sends
+    length = opened.matching.members[index].transfers.length[row]
+    move = side.find(index, row)
+    if move is None:
+        return Message(channel, is_receive, length, (), 0, False)
+    segments = found.segments
+    own = segments.of_receive(move) if is_receive else segments.of_send(move)
+    _read_sites(opened, found, own, is_receive=is_receive)
+    parts = [part for at in own for part in _parts(opened, found, at, is_receive=is_receive)]
+    if not is_receive:
+        others = [at for at in segments.in_group_of(move) if at not in own and move in found.candidates(at)]
+        parts += [_part(opened, found, segments[at], is_receive=False) for at in others[:MOST_CANDIDATES]]
+    matched = sum(segments.length[at] for at in own) if not channel.is_datagram else length if parts else 0
+    return Message(channel, is_receive, length, tuple(_merged(parts)), max(length - matched, 0), False)
+
+
+def _read_sites(opened: OpenedGroup, found: Matched, own: list[int], *, is_receive: bool) -> None:
+    """Read the sites of the other ends at once."""
+    segments = found.segments
+    moves = {segments.send[at] if is_receive else segments.receive[at] for at in own}
+    if is_receive:
+        moves.update(send for at in own if at in segments.groups for send in found.candidates(at))
+    places = map((found.sends if is_receive else found.receives).place, sorted(moves))
+    members = opened.matching.members
+    opened.read_sites((members[index].process, members[index].transfers.event[row]) for index, row in places)
+
+
+def _parts(opened: OpenedGroup, found: Matched, at: int, *, is_receive: bool) -> Iterator[MessagePart]:
+    segment = found.segments[at]
+    if segment.certainty == AMBIGUOUS and is_receive:
+        for send in found.candidates(at):
+            yield _part(opened, found, segment._replace(send=send), is_receive=True)
+    else:
+        yield _part(opened, found, segment, is_receive=is_receive)
+
+
+def _part(opened: OpenedGroup, found: Matched, segment: Segment, *, is_receive: bool) -> MessagePart:
+    certainty = segment.certainty
+    if certainty == SURE and (found.early is not None or found.channel.doubt):
+        certainty = AMBIGUOUS
+    end = end_of(opened, found, segment.send if is_receive else segment.receive, is_send=is_receive)
+    return MessagePart(end, segment.first, segment.length, CERTAINTIES[certainty])
+
+
+def _merged(parts: list[MessagePart]) -> Iterator[MessagePart]:
+    """Join bytes that are next to each other and have the same other end."""
+    for _, group in groupby(parts, key=lambda part: (part.end, part.certainty)):
+        held: MessagePart | None = None
+        for each in group:
+            if held is not None and held.first + held.length == each.first:
+                held = held._replace(length=held.length + each.length)
+                continue
+            if held is not None:
+                yield held
+            held = each
+        if held is not None:
+            yield held
+
+
+def end_of(opened: OpenedGroup, found: Matched, move: int, *, is_send: bool) -> End:
+    """Return a send or a receive of a channel."""
+    index, row = (found.sends if is_send else found.receives).place(move)
+    member = opened.matching.members[index]
+    event, begun = member.transfers.event[row], member.transfers.begun[row]
+    site = opened.site(member.process, event) if event else None
+    return End(member.process, event, begun, site, opened.line(member.process, site) if site is not None else "")
+
+
+def contradicted(opened: OpenedGroup, found: Matched) -> Contradicted | None:
+    """Return where both sides of a channel differ; None: nowhere."""
+    at = found.contradiction
+    if at is None:
+        return None
+    send, receive = (
+        end_of(opened, found, move, is_send=is_send) for move, is_send in ((at.send, True), (at.receive, False))
+    )
+    return Contradicted(send, receive, at.first, at.last)

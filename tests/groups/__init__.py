@@ -1,0 +1,1 @@
+"""Tests of replaydbg/groups, and of the commands that need it."""
