@@ -171,14 +171,14 @@ class Recording:
         log.check_entries()
         self._finish("event log", log, f"{log.crossings} events before that can be read")
         answers = sum(1 for _ in self.world())
-        self._check_fork()
+        self._check_fork(log.crossings)
         self._check_transfers()
         return Checked(sizes, log.crossings, answers)
 
-    def _check_fork(self) -> None:
+    def _check_fork(self, events: int) -> None:
         """Check that a forked child leaves its parent's recording at a fork."""
         branch = self.header.branch
-        if branch is None:
+        if branch is None or branch.event == events + 1:  # or it was killed before it recorded anything
             return
         event = next(self.events(first=branch.event, last=branch.event, controls=False), None)
         gate, outcome = (event.gate, event.outcome) if isinstance(event, Event) else ("", None)

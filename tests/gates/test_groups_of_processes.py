@@ -155,6 +155,23 @@ def test_children_beyond_the_limit_are_counted(place: Path) -> None:
     assert _replay(place, "r/1").status == 0
 
 
+def test_a_child_that_is_killed_before_it_records_anything_is_sound(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os, signal\n"
+        "for _ in range(20):\n"
+        "    child = os.fork()\n"
+        "    if child == 0:\n        signal.pause()\n"
+        "    os.kill(child, signal.SIGKILL)\n    os.waitpid(child, 0)\n"
+    )
+
+    _record(place, "program.py")
+    completed(place / "r.rdbgs")
+
+    tool_words = [sys.executable, "-m", "replaydbg", "verify"]
+    verified = [_run(place, [*tool_words, f"r/{number}"]) for number in range(2, 22)]
+    assert [(each.status, each.stderr) for each in verified] == [(0, "")] * 20
+
+
 def test_the_size_of_a_group_is_limited(place: Path) -> None:
     (place / "program.py").write_text(_FORKS.format(6))
 
