@@ -113,6 +113,8 @@ class Header:
     """Identifies the group of processes that it is in; empty: it is in none."""
     process: int
     """Its number in the group; 0: it is in none."""
+    outputs: tuple[str, ...]
+    """Of the first process of a group, the identities of its standard output and error, as endpoints have them."""
     branch: Branch | None
     """For a forked child, where it leaves its parent's recording."""
     raw: MappingProxyType[str, Any] = field(compare=False, repr=False)

@@ -21,7 +21,7 @@ class Endpoint(NamedTuple):
     own: str
     """The identity of this end. pipe, fifo: `device:inode` (both ends of a pipe have the same); tcp, udp: `host:port`
     (`[host]:port` for IPv6; `::ffff:1.2.3.4` is written `1.2.3.4`); unix, unix-datagram: the inode of the socket;
-    output: `1` or `2`; semaphore: its name, or the address of one without a name.
+    output: `device:inode`; semaphore: its name, or the address of one without a name.
     """
     peer: str
     """The identity of the other end. pipe, fifo: as `own`; empty: unknown, or there is none (udp without connect())."""

@@ -197,6 +197,15 @@ def stream_kind(fd: int) -> str:
     return "socket" if stat.S_ISSOCK(mode) else "null"
 
 
+def stream_identity(fd: int) -> str:
+    """Return what identifies a stream in all processes that have it, as the core does; empty: it is closed."""
+    try:
+        found = os.fstat(fd)
+    except OSError:
+        return ""
+    return str(found.st_ino) if stat.S_ISSOCK(found.st_mode) else f"{found.st_dev}:{found.st_ino}"
+
+
 def inherited_fds() -> list[int]:
     """Return the open descriptors above 2 that a started program inherits."""
     found: list[int] = []

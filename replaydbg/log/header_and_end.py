@@ -202,6 +202,7 @@ def parse_header(path: str, data: bytes) -> Header:
         gates_digest=fields.text("gates_digest"),
         group=fields.text("group"),
         process=fields.integer("process", 0, MOST_NUMBER),
+        outputs=fields.list("outputs", str),
         branch=_branch(fields),
         raw=MappingProxyType(fields.data),
     )

@@ -101,4 +101,5 @@ class HeaderData(TypedDict):
     ticks: NotRequired[str]
     group: NotRequired[str]
     process: NotRequired[int]
+    outputs: NotRequired[list[str]]
     stdio: list[str]

@@ -78,11 +78,12 @@ class RecordedGroup:
                 self._remove()
             raise
 
-    def describe(self, header: HeaderData) -> None:
-        """Add the group's fields to the header of the first process."""
+    def describe(self, header: HeaderData, outputs: tuple[int, int]) -> None:
+        """Add the group's fields to the header of the first process; `outputs` are its standard output and error."""
         header["name"] = f"{self.live.parent.name.removesuffix(GROUP)}/1"
         header["group"] = self._identity
         header["process"] = 1
+        header["outputs"] = [interpreter.stream_identity(fd) for fd in outputs]
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""

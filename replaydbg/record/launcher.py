@@ -69,7 +69,7 @@ def record(
         wishes = Wishes(settings.max_size, settings.real_ids, settings.chaos, settings.on_deadlock)
         header = make_header(wanted, seed, table, live, wishes, fds)
         if group is not None:
-            group.describe(header)
+            group.describe(header, (1 if stdout is None else stdout, 2 if stderr is None else stderr))
         tests = orders_of_tests()
         orders = _orders(live, wishes, trace, snapshots, group) | tests
         start = write_files(wanted, live, header, table, orders, core=core, name=sys.executable)

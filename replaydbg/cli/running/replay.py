@@ -10,7 +10,7 @@ from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.launch.endings import end_like
 from replaydbg.replay import ReplayResult, replay
-from replaydbg.store.directory import Store
+from replaydbg.store.directory import GROUP, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest; of a group, all processes")
     parser.add_argument(
         "--to",
         metavar="EVENT[:LINES]",
@@ -47,10 +47,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay; return the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
+    """Replay; return the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did.
+
+    The name of a group stands for all of its processes.
+    """
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
+    group = store.find_group(args.recording)
+    if group is not None:
+        # Imported here: most recordings are of one process.
+        from replaydbg.cli.running.replay_group import run_group
+
+        is_quiet = settings.quiet or is_notice_unwanted(args.quiet)
+        return run_group(args, group, group.name.removesuffix(GROUP), quiet=is_quiet)
     path = store.resolve(args.recording)
     event, step = _moment(args.to)
     warn_if_foreign(path, args.recording, quiet=is_notice_unwanted(args.quiet))

@@ -40,6 +40,7 @@ typedef struct {
     uint16_t kind;
     bool is_settled;
     uint32_t number; /* 0: not yet defined in this process's file */
+    uint32_t output; /* no channel, but a standard stream: its number; 0: not yet used */
     uint32_t asked;  /* how often more was hoped for */
     uint32_t peer_pid;
     uint64_t device, inode, cookie;
@@ -47,7 +48,14 @@ typedef struct {
 } Descriptor;
 static Descriptor *known; /* it never moves: other threads close descriptors, too */
 static int known_count;
-static uint32_t endpoint_count, outputs[3];
+static uint32_t endpoint_count;
+
+typedef struct {
+    uint64_t device, inode;
+    uint32_t number;
+} Output; /* a terminal or a file that a standard stream leads to */
+static Output *outputs;
+static uint32_t output_count;
 
 typedef struct {
     uint32_t number;
@@ -333,6 +341,7 @@ look_up(int fd)
     if (!is_open)
         return NULL;
     d->state = id.kind ? CHANNEL : NO_CHANNEL;
+    d->output = 0;
     if (id.kind == 0 || is_the_same(d, &id))
         return d;
     bool is_better = d->texts && is_stream(id.kind) && id.inode == d->inode && id.cookie == d->cookie &&
@@ -372,6 +381,28 @@ endpoint_settle(int fd)
     define(d);
 }
 
+/* Who prints to the same terminal or file has the same identity, in all processes. */
+static uint32_t
+output_of(int fd)
+{
+    char own[ADDRESS_TEXT];
+    struct stat st;
+    int saved = errno;
+    if (fstat(fd, &st) < 0) {
+        errno = saved;
+        return 0;
+    }
+    for (uint32_t i = 0; i < output_count; i++)
+        if (outputs[i].device == st.st_dev && outputs[i].inode == st.st_ino)
+            return outputs[i].number;
+    outputs = grown(outputs, output_count + 1, sizeof *outputs);
+    outputs[output_count++] = (Output){st.st_dev, st.st_ino, ++endpoint_count};
+    snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    EndpointFacts facts = {.kind = ENDPOINT_OUTPUT, .texts = {own, "", "", ""}};
+    transfer_define(&facts, endpoint_count);
+    return endpoint_count;
+}
+
 uint32_t
 endpoint_of(int fd, int stream)
 {
@@ -383,12 +414,11 @@ endpoint_of(int fd, int stream)
         }
         return d->number;
     }
-    if (stream && outputs[stream] == 0) {
-        outputs[stream] = ++endpoint_count;
-        EndpointFacts facts = {.kind = ENDPOINT_OUTPUT, .texts = {stream == 1 ? "1" : "2", "", "", ""}};
-        transfer_define(&facts, endpoint_count);
-    }
-    return outputs[stream];
+    if (stream == 0 || d == NULL)
+        return 0;
+    if (d->output == 0)
+        d->output = output_of(fd);
+    return d->output;
 }
 
 /* ---- semaphores, which have addresses instead of descriptors ---- */
@@ -458,8 +488,8 @@ void
 endpoints_forked(void)
 {
     for (int i = 0; i < known_count; i++)
-        known[i].number = 0;
+        known[i].number = known[i].output = 0;
     for (uint32_t i = 0; i < semaphore_count; i++)
         semaphores[i].number = 0;
-    endpoint_count = outputs[1] = outputs[2] = 0;
+    endpoint_count = output_count = 0;
 }
