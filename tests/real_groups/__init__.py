@@ -1,0 +1,1 @@
+"""Real programs of several processes, recorded as groups."""
