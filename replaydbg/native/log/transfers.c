@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#define FIRST_SIZE (64u << 10) /* not counted in the size of the group: one that is nearly full can still print */
+#define SIZE_AT_FIRST (64u << 10) /* not counted in the size of the group: one that is nearly full can still print */
 #define MOST_ADDRESSES ((1u << 24) - 1)
 
 typedef struct {
@@ -43,7 +43,7 @@ is_open(void)
     snprintf(path, sizeof path, "%s/transfers", core.live_dir);
     transfer_log.path = strdup(path);
     transfer_log.failed = true;
-    if (log_map(&transfer_log, 0, FIRST_SIZE, O_CREAT | O_TRUNC) < 0)
+    if (log_map(&transfer_log, 0, SIZE_AT_FIRST, O_CREAT | O_TRUNC) < 0)
         log_fail_by(errno);
     else {
         LogHeader *h = header_of(&transfer_log);
