@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from replaydbg.record.start import Wishes
 
 
+_CONTROL = 3
+"""The descriptor by which the process that seals hears from the launcher."""
+
+
 class RecordedGroup:
     """The group that is being recorded: a directory, and in it the live directory of its first process."""
 
@@ -200,15 +204,16 @@ def _be_the_sealer(control: int, directory: Path) -> None:
         os.nice(5)  # the program comes first
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
-        os.dup2(control, 3, inheritable=False)
+        if control != _CONTROL:  # where standard input is closed, it has this number already
+            os.dup2(control, _CONTROL, inheritable=False)
         null = os.open(os.devnull, os.O_RDWR)
         for target in (0, 1, 2):
             os.dup2(null, target)
-        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(_CONTROL + 1, os.sysconf("SC_OPEN_MAX"))
         # Imported here: it takes long, and the program starts meanwhile.
         from replaydbg.record.group_sealer import seal_group
 
         os.chdir("/")  # somebody may want to remove the directory, or to unmount it
-        seal_group(directory, 3)
+        seal_group(directory, _CONTROL)
     finally:
         os._exit(0)

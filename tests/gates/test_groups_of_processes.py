@@ -172,6 +172,17 @@ def test_a_child_that_is_killed_before_it_records_anything_is_sound(place: Path)
     assert [(each.status, each.stderr) for each in verified] == [(0, "")] * 20
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str, place: Path) -> None:
+    (place / "program.py").write_text("import os\nif os.fork() == 0:\n    os._exit(3)\nos.wait()\n")
+    command = tool.record(sys.executable, place / "r", ["program.py"], options=CHILDREN)
+
+    _run(place, ["sh", "-c", f'exec "$@" {closed}', "sh", *command])
+
+    assert [each.status for each in completed(place / "r.rdbgs").processes] == [0, 3]
+    assert [_replay(place, f"r/{number}").status for number in (1, 2)] == [0, 3]
+
+
 def test_the_size_of_a_group_is_limited(place: Path) -> None:
     (place / "program.py").write_text(_FORKS.format(6))
 
