@@ -8,6 +8,7 @@ from replaydbg.classes import NamedTuple, dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -123,8 +124,13 @@ class Header:
     @property
     def command(self) -> tuple[str, ...]:
         """The program and its arguments as they were given: `argv` lacks a module's name and a command's text."""
-        leading = {"module": ("-m", self.target), "command": ("-c", self.target)}.get(self.kind, self.argv[:1])
-        return (*leading, *self.argv[1:])
+        return tuple(command_of(self.kind, self.target, self.argv))
+
+
+def command_of(kind: str, target: str, argv: Sequence[str]) -> list[str]:
+    """Return a program and its arguments as they were given, from the fields of its header."""
+    leading = {"module": ["-m", target], "command": ["-c", target]}.get(kind, list(argv[:1]))
+    return [*leading, *argv[1:]]
 
 
 @dataclass(frozen=True, slots=True)

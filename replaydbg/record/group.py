@@ -11,6 +11,7 @@ from pathlib import Path
 
 from replaydbg.config import Settings
 from replaydbg.errors import CannotRecord, UsageError
+from replaydbg.events.run_facts import command_of
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import ENDING
 from replaydbg.log.group import (
@@ -110,9 +111,10 @@ class RecordedGroup:
         except OSError as error:
             raise CannotRecord(str(self.live.parent), reason_of(error)) from error
 
-    def start_sealer(self, argv: list[str]) -> None:
-        """Start the process that seals the recordings of children; `argv` is the program's. Raises CannotRecord."""
-        self._sealer = _Sealer(self.live.parent, self._identity, argv)
+    def start_sealer(self, header: HeaderData) -> None:
+        """Start the process that seals the recordings of children. Raises CannotRecord."""
+        command = command_of(header["kind"], header["target"], header["argv"])
+        self._sealer = _Sealer(self.live.parent, self._identity, command)
 
     def seal(self, ended: Ended, seconds: float) -> RecordResult:
         """Seal the recording of the first process, and wait until those of ended children are sealed.

@@ -75,7 +75,7 @@ def record(
         start = write_files(wanted, live, header, table, orders, core=core, name=sys.executable)
         if group is not None:
             group.invite(wishes, table[len(OWN) :], tests)
-            group.start_sealer(header["argv"])
+            group.start_sealer(header)
         began = time.monotonic()
         ended = run_process(
             start.command,

@@ -1,5 +1,6 @@
 """A group of processes is sealed by itself, whoever ends first, and survives whoever is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -170,6 +171,26 @@ def test_a_child_that_is_killed_before_it_records_anything_is_sound(place: Path)
     tool_words = [sys.executable, "-m", "replaydbg", "verify"]
     verified = [_run(place, [*tool_words, f"r/{number}"]) for number in range(2, 22)]
     assert [(each.status, each.stderr) for each in verified] == [(0, "")] * 20
+
+
+def test_the_commands_of_all_processes_are_listed(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os, subprocess\n"
+        "subprocess.run(['true', 'a b'])\n"
+        "os.system('exit 3')\n"
+        "os.waitpid(os.posix_spawn('/bin/sh', ['sh', '-c', ':'], os.environ), 0)\n"
+        "if os.fork() == 0:\n    os._exit(0)\n"
+        "os.wait()\n"
+    )
+    command = tool.record(sys.executable, place / "r", ["-m", "program", "x"], options=CHILDREN)
+
+    _run(place, command)
+    completed(place / "r.rdbgs")
+    listed = _run(place, [sys.executable, "-m", "replaydbg", "ps", "--json", "r"])
+
+    module = ["-m", "program", "x"]
+    commands = [each["argv"] for each in json.loads(listed.stdout)["processes"]]
+    assert commands == [module, ["true", "a b"], ["sh", "-c", "exit 3"], ["sh", "-c", ":"], module]
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
