@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from replaydbg.distributed.addresses import is_wildcard, known_address, plain_address
 from replaydbg.distributed.columns import NEVER, Member, Part
-from replaydbg.distributed.pairing import Pair, pair_sockets
-from replaydbg.distributed.sides import DATAGRAMS, PIPES, Datagrams, Side, by_address, find_sides
+from replaydbg.distributed.pairing import ConnectionPair, pair_sockets
+from replaydbg.distributed.sides import DATAGRAMS, PIPES, ChannelSide, Datagrams, by_address, find_sides
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class MessageChannel:
     """One direction between two ends."""
 
     number: int
@@ -52,7 +52,7 @@ class Channel:
         return (f"{ends} {self.path}" if self.path else ends) + urgent
 
 
-def find_channels(members: Sequence[Member]) -> list[Channel]:
+def find_channels(members: Sequence[Member]) -> list[MessageChannel]:
     """Return the channels of a group."""
     sides, datagrams = find_sides(members)
     found = [*_pipes(members, sides), *_connections(members, sides), *_datagrams(members, datagrams)]
@@ -60,7 +60,7 @@ def find_channels(members: Sequence[Member]) -> list[Channel]:
     return [replace(each, number=number) for number, each in enumerate(found, 1)]
 
 
-def _first_ticket(members: Sequence[Member], channel: Channel) -> int:
+def _first_ticket(members: Sequence[Member], channel: MessageChannel) -> int:
     parts = (*channel.sends, *channel.receives)
     return min((members[part.member].transfers.ticket[part.rows[0]] or NEVER for part in parts), default=NEVER)
 
@@ -69,7 +69,7 @@ def _numbers(members: Sequence[Member], indexes: Iterable[int]) -> tuple[int, ..
     return tuple(sorted({members[index].process for index in indexes}))
 
 
-def _pipes(members: Sequence[Member], sides: list[Side]) -> Iterator[Channel]:
+def _pipes(members: Sequence[Member], sides: list[ChannelSide]) -> Iterator[MessageChannel]:
     for side in sides:
         if side.kind not in PIPES:
             continue
@@ -77,7 +77,7 @@ def _pipes(members: Sequence[Member], sides: list[Side]) -> Iterator[Channel]:
             sends = side.parts(is_receive=False, is_urgent=is_urgent)
             receives = side.parts(is_receive=True, is_urgent=is_urgent)
             writers, readers = (_numbers(members, (part.member for part in each)) for each in (sends, receives))
-            yield Channel(
+            yield MessageChannel(
                 0,
                 side.kind,
                 side.own,
@@ -92,7 +92,7 @@ def _pipes(members: Sequence[Member], sides: list[Side]) -> Iterator[Channel]:
             )
 
 
-def _connections(members: Sequence[Member], sides: list[Side]) -> Iterator[Channel]:
+def _connections(members: Sequence[Member], sides: list[ChannelSide]) -> Iterator[MessageChannel]:
     sockets = [side for side in sides if side.kind not in PIPES]
     for pair in pair_sockets(members, sockets):
         one, other = pair.one, pair.other
@@ -101,7 +101,9 @@ def _connections(members: Sequence[Member], sides: list[Side]) -> Iterator[Chann
             yield from _direction(members, other, one, pair)
 
 
-def _direction(members: Sequence[Member], source: Side | None, target: Side | None, pair: Pair) -> Iterator[Channel]:
+def _direction(
+    members: Sequence[Member], source: ChannelSide | None, target: ChannelSide | None, pair: ConnectionPair
+) -> Iterator[MessageChannel]:
     known = source or target
     assert known is not None, pair
     own, peer = (source.own, source.peer) if source is not None else (known.peer, known.own)
@@ -111,7 +113,7 @@ def _direction(members: Sequence[Member], source: Side | None, target: Side | No
         receives = target.parts(is_receive=True, is_urgent=is_urgent) if target is not None else []
         if not sends and not receives:
             continue
-        yield Channel(
+        yield MessageChannel(
             0,
             known.kind,
             own,
@@ -140,7 +142,7 @@ class _Flow:
         side[member] = array("I", sorted({*side[member], *rows})) if member in side else rows
 
 
-def _datagrams(members: Sequence[Member], datagrams: list[Datagrams]) -> Iterator[Channel]:
+def _datagrams(members: Sequence[Member], datagrams: list[Datagrams]) -> Iterator[MessageChannel]:
     resolver = _Resolver(members, datagrams)
     flows: dict[tuple[str, str, str, bool], _Flow] = {}
     for each in datagrams:
@@ -155,7 +157,7 @@ def _datagrams(members: Sequence[Member], datagrams: list[Datagrams]) -> Iterato
             tuple(Part(member, side[member]) for member in sorted(side)) for side in (flow.sends, flow.receives)
         )
         writers = resolver.holders(kind, source) if source else set()
-        yield Channel(
+        yield MessageChannel(
             0,
             kind,
             source,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from replaydbg.distributed.matching import Group, Matched
+from replaydbg.distributed.matching import GroupMatching, Matched
 from replaydbg.distributed.segments import SURE
 
 
-class Edge(NamedTuple):
+class HappensBefore(NamedTuple):
     """An event of one process that happened before an event of another one."""
 
     process: int
@@ -22,17 +22,17 @@ class Edge(NamedTuple):
     """Whether the message is not one of several that fit."""
 
 
-def edges_between(group: Group) -> Iterator[Edge]:
+def edges_between(group: GroupMatching) -> Iterator[HappensBefore]:
     """Yield the edges between different processes: forks, then messages by channel, each pair of events once."""
     known = {member.process for member in group.members}
     for member in group.members:
         if member.parent in known:
-            yield Edge(member.parent, member.branch, member.process, member.branch, True)
+            yield HappensBefore(member.parent, member.branch, member.process, member.branch, True)
     for channel in group.channels:
         yield from _messages(group.match(channel))
 
 
-def _messages(found: Matched) -> Iterator[Edge]:
+def _messages(found: Matched) -> Iterator[HappensBefore]:
     before = None
     segments = found.segments
     for send, receive, certainty in zip(segments.send, segments.receive, segments.certainty, strict=True):
@@ -41,7 +41,7 @@ def _messages(found: Matched) -> Iterator[Edge]:
         member, target = found.sends.members[index], found.sends.members[to_index]
         if member.process == target.process:
             continue
-        edge = Edge(
+        edge = HappensBefore(
             member.process,
             member.transfers.begun[row] + 1,
             target.process,

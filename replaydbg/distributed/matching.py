@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import ge
 
 from replaydbg.distributed.bounds import GroupBounds
-from replaydbg.distributed.channels import Channel, find_channels
+from replaydbg.distributed.channels import MessageChannel, find_channels
 from replaydbg.distributed.columns import NEVER, Member, Moves
 from replaydbg.distributed.content_order import Contents, no_contents
 from replaydbg.distributed.crowded import match_crowded
@@ -25,7 +25,7 @@ MOST_CANDIDATES = 16
 class Matched:
     """A channel with what is known of each byte."""
 
-    channel: Channel
+    channel: MessageChannel
     sends: Moves
     receives: Moves
     segments: Segments
@@ -86,7 +86,7 @@ class Matched:
         return len({receive for receive, certainty in columns if certainty == AMBIGUOUS})
 
 
-class Group:
+class GroupMatching:
     """The members of a group, their channels, and what is matched so far: a channel is matched when it is asked for."""
 
     def __init__(self, members: Sequence[Member], contents: Contents = no_contents) -> None:
@@ -98,14 +98,14 @@ class Group:
         self._contents = contents
         self._bounds = GroupBounds(members)
 
-    def match(self, channel: Channel) -> Matched:
+    def match(self, channel: MessageChannel) -> Matched:
         """Return a channel matched."""
         found = self._matched.get(channel.number)
         if found is None:
             found = self._matched[channel.number] = self._match(channel)
         return found
 
-    def _match(self, channel: Channel) -> Matched:
+    def _match(self, channel: MessageChannel) -> Matched:
         keep_empty = channel.is_datagram
         sends = Moves(self.members, channel.sends, keep_empty=keep_empty)
         receives = Moves(self.members, channel.receives, keep_empty=keep_empty)

@@ -12,7 +12,7 @@ from replaydbg.distributed.content_order import no_contents
 from replaydbg.distributed.crowded import SHORT, match_crowded
 from replaydbg.distributed.digests import PRIME, Powers
 from replaydbg.distributed.order_search import Effort
-from replaydbg.distributed.sides import Side
+from replaydbg.distributed.sides import ChannelSide
 from replaydbg.distributed.streams import match_ordered
 
 MOST_COMPARED = 8
@@ -24,26 +24,26 @@ MOST_UNKNOWN = 1000
 DOUBT = "its addresses were used again, and several uses fit"
 
 
-class Pair(NamedTuple):
+class ConnectionPair(NamedTuple):
     """The two ends of a connection; `other` is None if it is not recorded, and `one` itself if it talks to itself."""
 
-    one: Side
-    other: Side | None
+    one: ChannelSide
+    other: ChannelSide | None
     doubt: str = ""
     """Why it is not certain that they belong together."""
 
 
-def pair_sockets(members: Sequence[Member], sides: Sequence[Side]) -> list[Pair]:
+def pair_sockets(members: Sequence[Member], sides: Sequence[ChannelSide]) -> list[ConnectionPair]:
     """Return each socket with its other end."""
-    by_ends: dict[tuple[str, str, str], list[Side]] = {}
+    by_ends: dict[tuple[str, str, str], list[ChannelSide]] = {}
     for side in sides:
         low, high = sorted((side.own, side.peer))
         by_ends.setdefault((side.kind, low, high), []).append(side)
-    found: list[Pair] = []
-    alone: list[Side] = []
+    found: list[ConnectionPair] = []
+    alone: list[ChannelSide] = []
     for (_, low, high), uses in by_ends.items():
         if low == high:
-            found += [Pair(side, side) for side in uses]
+            found += [ConnectionPair(side, side) for side in uses]
             continue
         ones = [side for side in uses if side.own == low]
         others = [side for side in uses if side.own == high]
@@ -55,17 +55,17 @@ def pair_sockets(members: Sequence[Member], sides: Sequence[Side]) -> list[Pair]
     return found + pairs + _pair_by_bytes(members, alone)
 
 
-def _pair_by_bytes(members: Sequence[Member], alone: Sequence[Side]) -> list[Pair]:
+def _pair_by_bytes(members: Sequence[Member], alone: Sequence[ChannelSide]) -> list[ConnectionPair]:
     """Pair unix sockets that do not know each other, because one had gone when the other was first used.
 
     Their bytes must be the same, both ways. If they fit several, the path and the process id tell them apart.
     """
     unknown = [side for side in alone if side.kind == "unix" and not side.peer][:MOST_UNKNOWN]
     content = {id(side): _content(members, side) for side in unknown}
-    by_content: dict[tuple[tuple[int, int], tuple[int, int]], list[Side]] = {}
+    by_content: dict[tuple[tuple[int, int], tuple[int, int]], list[ChannelSide]] = {}
     for side in unknown:
         by_content.setdefault(content[id(side)], []).append(side)
-    found: list[Pair] = []
+    found: list[ConnectionPair] = []
     paired: set[int] = set()
     for side in unknown:
         sent, received = content[id(side)]
@@ -75,19 +75,21 @@ def _pair_by_bytes(members: Sequence[Member], alone: Sequence[Side]) -> list[Pai
         if fitting is None or _best(members, fitting, by_content[sent, received]) is not side:
             continue
         is_known = sent[0] + received[0] >= SHORT or _is_named(members, side, fitting)
-        found.append(Pair(side, fitting, "" if is_known else "neither knows the other, and few bytes were moved"))
+        found.append(
+            ConnectionPair(side, fitting, "" if is_known else "neither knows the other, and few bytes were moved")
+        )
         paired |= {id(side), id(fitting)}
-    return found + [Pair(side, None) for side in alone if id(side) not in paired]
+    return found + [ConnectionPair(side, None) for side in alone if id(side) not in paired]
 
 
-def _best(members: Sequence[Member], side: Side, fitting: list[Side]) -> Side | None:
+def _best(members: Sequence[Member], side: ChannelSide, fitting: list[ChannelSide]) -> ChannelSide | None:
     """Return the only one that fits, or the only one of these that the kernel names; None: there is no such one."""
     named = [each for each in fitting if _is_named(members, side, each)]
     wanted = named or fitting
     return wanted[0] if len(wanted) == 1 else None
 
 
-def _is_named(members: Sequence[Member], one: Side, other: Side) -> bool:
+def _is_named(members: Sequence[Member], one: ChannelSide, other: ChannelSide) -> bool:
     """Whether one connected to the path of the other, by a process whose id the other knows."""
     for client, server in ((one, other), (other, one)):
         if client.peer_path and client.peer_path == server.path and server.peer_pid:
@@ -95,7 +97,7 @@ def _is_named(members: Sequence[Member], one: Side, other: Side) -> bool:
     return False
 
 
-def _content(members: Sequence[Member], side: Side) -> tuple[tuple[int, int], tuple[int, int]]:
+def _content(members: Sequence[Member], side: ChannelSide) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return length and digest of what was sent, and of what was received, through a socket."""
     found = []
     powers = Powers()
@@ -108,29 +110,29 @@ def _content(members: Sequence[Member], side: Side) -> tuple[tuple[int, int], tu
     return found[0], found[1]
 
 
-def _pair_unknown(alone: Sequence[Side]) -> tuple[list[Pair], list[Side]]:
+def _pair_unknown(alone: Sequence[ChannelSide]) -> tuple[list[ConnectionPair], list[ChannelSide]]:
     """Pair sockets of which only one knows the other; return those that are left, too."""
-    by_own: dict[tuple[str, str], list[Side]] = {}
+    by_own: dict[tuple[str, str], list[ChannelSide]] = {}
     for side in alone:
         if not side.peer:
             by_own.setdefault((side.kind, side.own), []).append(side)
-    found: list[Pair] = []
+    found: list[ConnectionPair] = []
     paired: set[int] = set()
     for side in alone:
         fitting = by_own.get((side.kind, side.peer), []) if side.peer else []
         if len(fitting) == 1 and id(fitting[0]) not in paired:
-            found.append(Pair(side, fitting[0]))
+            found.append(ConnectionPair(side, fitting[0]))
             paired |= {id(side), id(fitting[0])}
     return found, [side for side in alone if id(side) not in paired]
 
 
-def _pair_uses(members: Sequence[Member], ones: list[Side], others: list[Side]) -> list[Pair]:
+def _pair_uses(members: Sequence[Member], ones: list[ChannelSide], others: list[ChannelSide]) -> list[ConnectionPair]:
     """Pair the uses of two addresses. Most are used once; otherwise time, lengths and digests tell uses apart."""
     if len(ones) == 1 and len(others) == 1:
-        return [Pair(ones[0], others[0])]
+        return [ConnectionPair(ones[0], others[0])]
     spans = {id(side): side.span(members) for side in (*ones, *others)}
     unused, others = (sorted(each, key=lambda side: spans[id(side)]) for each in (ones, others))
-    found: list[Pair] = []
+    found: list[ConnectionPair] = []
     doubtful: set[int] = set()
     for place, other in enumerate(others):
         count = bisect_right(unused, spans[id(other)][1], key=lambda side: spans[id(side)][0])
@@ -146,11 +148,11 @@ def _pair_uses(members: Sequence[Member], ones: list[Side], others: list[Side]) 
         # Uses follow each other on both ends. Those that were never read are rather the older ones.
         one = fitting[max(len(fitting) - (len(others) - place), 0)]
         unused.remove(one)
-        found.append(Pair(one, other, DOUBT if id(one) in doubtful else ""))
+        found.append(ConnectionPair(one, other, DOUBT if id(one) in doubtful else ""))
     return found
 
 
-def _explained(members: Sequence[Member], one: Side, other: Side) -> int:
+def _explained(members: Sequence[Member], one: ChannelSide, other: ChannelSide) -> int:
     """Return how many bytes each of two uses can have received from the other; -1: they do not belong together."""
     total = 0
     for source, target in ((one, other), (other, one)):

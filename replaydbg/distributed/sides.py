@@ -24,7 +24,7 @@ class Way(NamedTuple):
     is_urgent: bool
 
 
-class Side:
+class ChannelSide:
     """A pipe, or one use of a socket, with the transfers of all processes that had it."""
 
     def __init__(self, endpoint: Endpoint, own: str, peer: str) -> None:
@@ -75,9 +75,9 @@ class Datagrams(NamedTuple):
     rows: array[int]
 
 
-def find_sides(members: Sequence[Member]) -> tuple[list[Side], list[Datagrams]]:
+def find_sides(members: Sequence[Member]) -> tuple[list[ChannelSide], list[Datagrams]]:
     """Return the sides of streams, and the datagrams of each endpoint."""
-    sides: dict[tuple[str, str, str, int], Side] = {}
+    sides: dict[tuple[str, str, str, int], ChannelSide] = {}
     datagrams: list[Datagrams] = []
     for index, member in enumerate(members):
         rows = _rows_by_endpoint(member.transfers)
@@ -98,11 +98,11 @@ def find_sides(members: Sequence[Member]) -> tuple[list[Side], list[Datagrams]]:
     return list(sides.values()), datagrams
 
 
-def _side(sides: dict[tuple[str, str, str, int], Side], endpoint: Endpoint) -> Side:
+def _side(sides: dict[tuple[str, str, str, int], ChannelSide], endpoint: Endpoint) -> ChannelSide:
     if endpoint.kind in PIPES:
-        return sides.setdefault((endpoint.kind, endpoint.own, "", 0), Side(endpoint, endpoint.own, endpoint.own))
+        return sides.setdefault((endpoint.kind, endpoint.own, "", 0), ChannelSide(endpoint, endpoint.own, endpoint.own))
     own, peer = plain_address(endpoint.own), plain_address(endpoint.peer)
-    return sides.setdefault((endpoint.kind, own, peer, endpoint.cookie), Side(endpoint, own, peer))
+    return sides.setdefault((endpoint.kind, own, peer, endpoint.cookie), ChannelSide(endpoint, own, peer))
 
 
 _WAYS = [Way(is_receive, is_urgent) for is_urgent in (False, True) for is_receive in (False, True)]

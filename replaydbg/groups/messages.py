@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from replaydbg.distributed.channels import Channel
+from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.matching import MOST_CANDIDATES, Matched
 from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment
 from replaydbg.errors import UsageError
@@ -21,7 +21,7 @@ MOST_EVENTS = 1 << 63
 """Numbers of events are below."""
 
 
-class End(NamedTuple):
+class MessageEnd(NamedTuple):
     """A send or a receive."""
 
     process: int
@@ -38,7 +38,7 @@ class End(NamedTuple):
 class MessagePart(NamedTuple):
     """Bytes that one receive took from one send."""
 
-    end: End
+    end: MessageEnd
     """The other end: the send for a receive, the receive for a send."""
     first: int
     """Offset of the first byte in the direction of the channel; for a datagram, in the datagram."""
@@ -50,7 +50,7 @@ class MessagePart(NamedTuple):
 class Message(NamedTuple):
     """A send or a receive of an event with what is known of the other end."""
 
-    channel: Channel
+    channel: MessageChannel
     is_receive: bool
     length: int
     """Number of bytes that it moved."""
@@ -64,8 +64,8 @@ class Message(NamedTuple):
 class Contradicted(NamedTuple):
     """A send and a receive that end at the same byte, with different bytes before it."""
 
-    send: End
-    receive: End
+    send: MessageEnd
+    receive: MessageEnd
     first: int
     """Offset up to which both sides agree."""
     last: int
@@ -116,7 +116,7 @@ def _message(opened: OpenedGroup, index: int, row: int, *, is_receive: bool) -> 
             if part.member == index and _has(part.rows, row):
                 return _matched(opened, channel, index, row, is_receive=is_receive)
     known = opened.matching.members[index].endpoints[endpoint - 1]
-    nowhere = Channel(0, known.kind, known.own, known.peer, known.path, False, (), (), (), (), "")
+    nowhere = MessageChannel(0, known.kind, known.own, known.peer, known.path, False, (), (), (), (), "")
     return Message(nowhere, is_receive, columns.length[row], (), 0, bool(flags & PEEKS))
 
 
@@ -128,7 +128,7 @@ def _has(rows: Sequence[int], row: int) -> bool:
     return True
 
 
-def _matched(opened: OpenedGroup, channel: Channel, index: int, row: int, *, is_receive: bool) -> Message:
+def _matched(opened: OpenedGroup, channel: MessageChannel, index: int, row: int, *, is_receive: bool) -> Message:
     found = opened.matching.match(channel)
     side = found.receives if is_receive else found.sends
     length = opened.matching.members[index].transfers.length[row]
@@ -189,13 +189,13 @@ def _merged(parts: list[MessagePart]) -> Iterator[MessagePart]:
             yield held
 
 
-def end_of(opened: OpenedGroup, found: Matched, move: int, *, is_send: bool) -> End:
+def end_of(opened: OpenedGroup, found: Matched, move: int, *, is_send: bool) -> MessageEnd:
     """Return a send or a receive of a channel."""
     index, row = (found.sends if is_send else found.receives).place(move)
     member = opened.matching.members[index]
     event, begun = member.transfers.event[row], member.transfers.begun[row]
     site = opened.site(member.process, event) if event else None
-    return End(member.process, event, begun, site, opened.line(member.process, site) if site is not None else "")
+    return MessageEnd(member.process, event, begun, site, opened.line(member.process, site) if site is not None else "")
 
 
 def contradicted(opened: OpenedGroup, found: Matched) -> Contradicted | None:

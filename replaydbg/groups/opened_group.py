@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from replaydbg.distributed.columns import Member, Moves
-from replaydbg.distributed.matching import Group as Matching
+from replaydbg.distributed.matching import GroupMatching
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.records import Event, Site
 from replaydbg.events.values import ContentRef
@@ -72,7 +72,7 @@ class OpenedGroup:
                 members.append(self._member(process))
             except ReplaydbgError as error:
                 self.problems[process.number] = str(error)
-        self.matching = Matching(members, self._contents)
+        self.matching = GroupMatching(members, self._contents)
 
     def _member(self, process: GroupProcess) -> Member:
         with open_member(self.directory, self.group, process) as recording:

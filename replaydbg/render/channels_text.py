@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from replaydbg.distributed.channels import Channel
+from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
 from replaydbg.distributed.matching import Matched
 from replaydbg.events.show import printable
-from replaydbg.groups.messages import Contradicted, End, Message, MessagePart
+from replaydbg.groups.messages import Contradicted, Message, MessageEnd, MessagePart
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.paths import short_path
 
@@ -87,7 +87,7 @@ def message_lines(opened: OpenedGroup, messages: Sequence[Message]) -> Iterator[
             yield "  ".join(cells)
 
 
-def end_text(opened: OpenedGroup, end: End) -> str:
+def end_text(opened: OpenedGroup, end: MessageEnd) -> str:
     """Return a send or a receive, such as `2@898  bank.py:33`."""
     if not end.event:
         return f"{end.process}@{end.begun + 1}  (had not ended)"
@@ -96,7 +96,7 @@ def end_text(opened: OpenedGroup, end: End) -> str:
     return f"{end.process}@{end.event}  {printable(short_path(end.site.file, opened.cwd[end.process]))}:{end.site.line}"
 
 
-def _bytes_text(channel: Channel, part: MessagePart) -> str:
+def _bytes_text(channel: MessageChannel, part: MessagePart) -> str:
     name = f"{channel.kind} {printable(channel.name)}"
     if channel.is_datagram:
         return f"{_counted(part.length, 'byte', 'bytes')} of {name}"

@@ -27,7 +27,7 @@ _IN_MEMORY = 1 << 20
 """Bytes of a stream that are kept in memory until it is their turn; more are in a file."""
 
 
-class Written(NamedTuple):
+class StreamWrite(NamedTuple):
     """A write to a standard stream of the whole group."""
 
     ticket: int
@@ -42,7 +42,7 @@ class Written(NamedTuple):
     """Whether it went to a stream of the first process; another process may have read it instead, or a file has it."""
 
 
-def written(recording: Recording, process: int, outer: Sequence[str]) -> list[Written]:
+def stream_writes(recording: Recording, process: int, outer: Sequence[str]) -> list[StreamWrite]:
     """Return what a process wrote to its standard streams, in order.
 
     `outer` are the identities of the streams of the first process (`Header.outputs`). Raises Corrupt.
@@ -54,7 +54,7 @@ def written(recording: Recording, process: int, outer: Sequence[str]) -> list[Wr
         stream = 1 if flags & TO_OUTPUT else 2 if flags & TO_ERROR else 0
         if stream and not flags & RECEIVES and columns.event[index]:
             is_shown = shown[columns.endpoint[index] - 1]
-            found.append(Written(columns.ticket[index], process, stream, columns.length[index], is_shown))
+            found.append(StreamWrite(columns.ticket[index], process, stream, columns.length[index], is_shown))
     return found
 
 
@@ -94,7 +94,7 @@ class _Stream:
 class OutputMerger:
     """Puts the output of several replays into the recorded order; as a context manager, it closes its files."""
 
-    def __init__(self, writes: Sequence[Sequence[Written]], show: Callable[[int, bytes], None]) -> None:
+    def __init__(self, writes: Sequence[Sequence[StreamWrite]], show: Callable[[int, bytes], None]) -> None:
         """`writes` has for each process what it wrote; `show` is called with 1 or 2, and bytes."""
         self._order = list(heapq.merge(*writes))
         self._at = 0

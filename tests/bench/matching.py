@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from replaydbg.distributed.columns import Member
-from replaydbg.distributed.matching import Group
+from replaydbg.distributed.matching import GroupMatching
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, joined_digest
 from replaydbg.log.transfers import RECEIVES, Columns
 from tests.bench.report import verdict
@@ -152,7 +152,7 @@ def main(kind: str, count: int) -> None:
     """Match one group and print the cost."""
     members = [each.member(number) for number, each in enumerate(KINDS[kind](count, random.Random(1)), 1)]
     began = time.process_time()
-    group = Group(members)
+    group = GroupMatching(members)
     matched = [group.match(each) for each in group.channels]
     seconds = time.process_time() - began
     assert all(each.contradiction is None and each.early is None and len(each.segments) for each in matched)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.distributed.channels import Channel, find_channels
+from replaydbg.distributed.channels import MessageChannel, find_channels
 from replaydbg.distributed.happens_before import edges_between
-from replaydbg.distributed.matching import Group, Matched
+from replaydbg.distributed.matching import GroupMatching, Matched
 from replaydbg.distributed.segments import AMBIGUOUS
 from tests.distributed.model import Wire, World
 
@@ -18,7 +18,7 @@ def channels(world: World) -> list[tuple[str, str, tuple[int, ...], tuple[int, .
 
 
 def matched(world: World) -> list[Matched]:
-    group = Group(world.members())
+    group = GroupMatching(world.members())
     return [group.match(each) for each in group.channels]
 
 
@@ -40,7 +40,7 @@ def test_both_directions_of_a_connection(peer: str) -> None:
         ("tcp", "127.0.0.1:80 -> 127.0.0.1:5", (2,), (1,)),
     ]
     assert all(len(each.segments) == 1 and not each.lost for each in matched(world))
-    assert [edge[:4] for edge in edges_between(Group(world.members()))] == [(1, 1, 2, 1), (2, 2, 1, 2)]
+    assert [edge[:4] for edge in edges_between(GroupMatching(world.members()))] == [(1, 1, 2, 1), (2, 2, 1, 2)]
 
 
 def test_a_socket_without_its_other_end_goes_outside() -> None:
@@ -236,7 +236,7 @@ def test_datagrams_that_come_twice_or_overtake_others() -> None:
     assert (found.lost, found.from_nowhere) == (0, 0)
 
 
-def name_of(world: World, number: int) -> Channel:
+def name_of(world: World, number: int) -> MessageChannel:
     return find_channels(world.members())[number - 1]
 
 

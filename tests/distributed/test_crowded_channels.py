@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replaydbg.distributed.bounds import GroupBounds
 from replaydbg.distributed.chains import chains_of_receives, chains_of_sends
-from replaydbg.distributed.matching import Group
+from replaydbg.distributed.matching import GroupMatching
 from replaydbg.distributed.segments import AMBIGUOUS, SURE, UNSURE
 from tests.distributed.model import Process, Wire, World
 from tests.distributed.test_matching import check, matched
@@ -80,8 +80,8 @@ def test_a_send_that_had_ended_before_another_began_is_known_to_be_first() -> No
     one.send(wire, end, b"x")
     other.send(wire, far, b"x")
     members = world.members()
-    (channel,) = Group(members).channels
-    found = Group(members).match(channel).sends
+    (channel,) = GroupMatching(members).channels
+    found = GroupMatching(members).match(channel).sends
 
     chains = chains_of_sends(found, GroupBounds(members))
 
@@ -100,7 +100,7 @@ def test_a_receive_that_began_after_another_had_ended_is_known_to_be_second() ->
     other.send(Wire(), other.open("pipe", "9:9", "9:9"), b"anything")
     other.receive(wire, third, 1)
     members = world.members()
-    group = Group(members)
+    group = GroupMatching(members)
     found = group.match(next(each for each in group.channels if each.own == "1:2")).receives
 
     chains = chains_of_receives(found, GroupBounds(members))
@@ -210,7 +210,7 @@ def test_what_a_parent_did_before_a_fork_is_before_all_of_the_child() -> None:
     members = world.members()
     for branch in (0, 1):
         members[1] = members[1]._replace(branch=branch, parent=1 if branch else 0)
-        group = Group(members)
+        group = GroupMatching(members)
         found = group.match(group.channels[0])
 
         # Without the fork it is not known when the first send had ended.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replaydbg.distributed.columns import Member
 from replaydbg.distributed.happens_before import edges_between
-from replaydbg.distributed.matching import Group
+from replaydbg.distributed.matching import GroupMatching
 from replaydbg.events.transfers import Endpoint, Transfer
 from tests.distributed.model import columns_of
 
@@ -61,7 +61,7 @@ def members(draw: st.DrawFn) -> list[Member]:
 
 @given(members())
 def test_nothing_is_taken_twice(forged: list[Member]) -> None:
-    group = Group(forged)
+    group = GroupMatching(forged)
     for channel in group.channels:
         found = group.match(channel)
         given_away: Counter[int] = Counter()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.distributed.content_order import Contents, no_contents
-from replaydbg.distributed.matching import Group, Matched
+from replaydbg.distributed.matching import GroupMatching, Matched
 from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from tests.distributed.model import Process, Wire, World
 
@@ -20,7 +20,7 @@ DATA = st.binary(min_size=1, max_size=5).map(lambda data: bytes(each % 2 for eac
 
 
 def matched(world: World, contents: Contents = no_contents) -> list[Matched]:
-    group = Group(world.members(), contents)
+    group = GroupMatching(world.members(), contents)
     return [group.match(each) for each in group.channels]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.replay.group_replay import OutputMerger, Written, replay_all
+from replaydbg.replay.group_replay import OutputMerger, StreamWrite, replay_all
 from tests.harness import tool
 from tests.harness.children import PROGRAMS, completed
 from tests.harness.replays import Outcome, run
@@ -200,10 +200,10 @@ def _members_of(session: int) -> list[int]:
 def test_any_arrival_gives_the_recorded_order(writes: list[tuple[int, int, bytes, bool]], random: Random) -> None:
     """Whatever each process wrote, and in whatever pieces it arrives."""
     shown: list[tuple[int, bytes]] = []
-    order: dict[int, list[Written]] = {}
+    order: dict[int, list[StreamWrite]] = {}
     streams: dict[tuple[int, int], bytes] = {}
     for ticket, (process, stream, data, is_shown) in enumerate(writes, 1):
-        order.setdefault(process, []).append(Written(ticket, process, stream, len(data), is_shown))
+        order.setdefault(process, []).append(StreamWrite(ticket, process, stream, len(data), is_shown))
         streams[process, stream] = streams.get((process, stream), b"") + data
     with OutputMerger(list(order.values()), lambda stream, data: shown.append((stream, data))) as merger:
         left = {key: data for key, data in streams.items() if data}
@@ -224,7 +224,7 @@ def test_any_arrival_gives_the_recorded_order(writes: list[tuple[int, int, bytes
 
 def test_what_no_gate_saw_comes_last() -> None:
     shown: list[tuple[int, bytes]] = []
-    with OutputMerger([[Written(1, 1, 1, 2, True)]], lambda stream, data: shown.append((stream, data))) as merger:
+    with OutputMerger([[StreamWrite(1, 1, 1, 2, True)]], lambda stream, data: shown.append((stream, data))) as merger:
         merger.put(1, 1, b"ab of C code")
         merger.ends(1)
         merger.finish()

@@ -18,7 +18,7 @@ from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.runs_json import replay_facts
 from replaydbg.render.replay_text import note_lines
 from replaydbg.replay import replay
-from replaydbg.replay.group_replay import OutputMerger, Written, replay_all, written
+from replaydbg.replay.group_replay import OutputMerger, StreamWrite, replay_all, stream_writes
 from replaydbg.replay.result import DIVERGED
 from replaydbg.store.directory import member_path
 
@@ -73,15 +73,15 @@ def _members(directory: Path, group: Group, name: str) -> list[_Member]:
     return found
 
 
-def _writes(members: list[_Member]) -> dict[int, list[Written]]:
+def _writes(members: list[_Member]) -> dict[int, list[StreamWrite]]:
     """Return what each process wrote; nothing of one whose recording cannot be read, which its replay reports."""
     outer: tuple[str, ...] = ()
-    found: dict[int, list[Written]] = {}
+    found: dict[int, list[StreamWrite]] = {}
     for each in members:
         found[each.number] = []
         with suppress(ReplaydbgError), open_recording(each.path) as recording:
             outer = recording.header.outputs or outer  # the first process has them
-            found[each.number] = written(recording, each.number, outer)
+            found[each.number] = stream_writes(recording, each.number, outer)
     return found
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.distributed.channels import Channel
+from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
 from replaydbg.distributed.matching import Matched
-from replaydbg.groups.messages import Contradicted, End, Message
+from replaydbg.groups.messages import Contradicted, Message, MessageEnd
 from replaydbg.render.json_data.json_object import JsonObject
 
 
@@ -32,7 +32,7 @@ def channel_facts(found: Matched, apart: Contradicted | None) -> JsonObject:
     }
 
 
-def _channel(channel: Channel) -> JsonObject:
+def _channel(channel: MessageChannel) -> JsonObject:
     return {
         "number": channel.number,
         "kind": channel.kind,
@@ -56,7 +56,7 @@ def _contradiction(apart: Contradicted) -> JsonObject:
     return {"first": apart.first, "last": apart.last, "send": _end(apart.send), "receive": _end(apart.receive)}
 
 
-def _end(end: End) -> JsonObject:
+def _end(end: MessageEnd) -> JsonObject:
     site = end.site
     return {
         "process": end.process,
