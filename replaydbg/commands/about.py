@@ -125,6 +125,6 @@ REFUSED = {
     "alias": "No aliases; commands can be abbreviated to any unique prefix.",
     "debug": "No nested debugger: use `step` to enter calls.",
     "retval": "Use `finish`, then `why NAME`, to see what a function returned.",
-    "proc": "Child processes are not recorded; `events` shows what the program received from them.",
+    "proc": "`debug` opens one process. `record --children=python` records children, too; `replaydbg ps` lists them.",
 }
 """Commands of other debuggers that this one lacks, each with a reply."""

@@ -27,7 +27,7 @@ def _show(view: View, rest: str, *, is_receive: bool) -> None:
         raise UsageError("This is a recording of one process. `record --children=python` records several.")
     event = number_of(rest, default=view.here.moment.event)
     opened = OpenedGroup(directory)
-    messages = messages_of(opened, process_number(path), event, is_receive=is_receive)
+    messages = messages_of(opened, process_number(path), event, is_receive=is_receive, is_at_prompt=True)
     for line in message_lines(opened, messages):
         view.screen.line(line)
     for remark in message_remarks(messages):
@@ -38,12 +38,12 @@ def _show(view: View, rest: str, *, is_receive: bool) -> None:
 
 COMMANDS = (
     PromptCommand(
-        ("sender",), "[EVENT]", "show which sends of other processes made what an event received", _sender, completes=""
+        ("sender",), "[EVENT]", "show who sent what an event received (default: this event)", _sender, completes=""
     ),
     PromptCommand(
         ("receiver",),
         "[EVENT]",
-        "show which receives of other processes took what an event sent",
+        "show who received what an event sent (default: this event)",
         _receiver,
         completes="",
     ),

@@ -19,7 +19,7 @@ class MessageChannel:
     number: int
     """From 1, in the order of the first transfers."""
     kind: str
-    """As that of its endpoints."""
+    """The kind of its endpoints."""
     own: str
     """The identity of the end that sends; empty: unknown."""
     peer: str

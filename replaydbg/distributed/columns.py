@@ -106,7 +106,7 @@ class Moves:
 
     @property
     def sources(self) -> list[int]:
-        """Sends that may have made more bytes than is known of them; open ones count on from those that ended."""
+        """Sends that may have made more bytes than recorded; indexes of open sends follow those of ended ones."""
         partly = [at for at, is_partly in enumerate(self.is_partly_known) if is_partly]
         return partly + list(range(len(self), len(self) + len(self.open)))
 

@@ -21,7 +21,7 @@ Contents = Callable[[Moves], dict[int, bytes]]
 """Returns the bytes that receives took, by their index, as far as they are recorded."""
 
 MOST_BYTES = 8 << 20
-"""Bytes from one place at which both sides agree to the next that are looked at."""
+"""Limit on the bytes searched between two places at which both sides agree."""
 
 MOST_STEPS = 200_000
 """Steps from one such place to the next."""

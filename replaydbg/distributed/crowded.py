@@ -21,7 +21,7 @@ from replaydbg.distributed.segments import AMBIGUOUS, UNSURE, Contradiction, Seg
 from replaydbg.distributed.streams import add_counted, add_open
 
 BACK = (0, 1, 2, 4, 8, 16)
-"""How many blocks are given up before another order is searched from there."""
+"""Numbers of blocks to drop before searching for another order."""
 
 SHORT = 16
 """Bytes that can be equal by chance."""

@@ -17,7 +17,7 @@ MOST_COMPARED = 16
 """Equal messages before a message that it is compared with."""
 
 MOST_PASSED = 64
-"""How many sends, or receives, one is moved past to find another order."""
+"""How many sends or receives to move one past when searching for another order."""
 
 
 class Blocks(NamedTuple):

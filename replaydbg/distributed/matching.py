@@ -32,7 +32,10 @@ class Matched:
     contradiction: Contradiction | None
     """Where the bytes of both sides differ; from there on nothing is certain."""
     early: int | None
-    """A segment whose receive has a lower ticket than its send: a mistake of ours, or forged; None: there is none."""
+    """A segment received before it was sent, by the tickets: a matching error, or a forged recording.
+
+    None if there is none.
+    """
 
     @property
     def sent(self) -> int:

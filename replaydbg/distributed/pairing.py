@@ -21,7 +21,7 @@ MOST_COMPARED = 8
 MOST_UNKNOWN = 1000
 """Sockets without a peer that are compared."""
 
-DOUBT = "its addresses were used again, and several uses fit"
+DOUBT = "this pair of addresses was used several times, and several of these uses match"
 
 
 class ConnectionPair(NamedTuple):
@@ -56,7 +56,7 @@ def pair_sockets(members: Sequence[Member], sides: Sequence[ChannelSide]) -> lis
 
 
 def _pair_by_bytes(members: Sequence[Member], alone: Sequence[ChannelSide]) -> list[ConnectionPair]:
-    """Pair unix sockets that do not know each other, because one had gone when the other was first used.
+    """Pair unix sockets that do not know each other because one was closed before the other was first used.
 
     Their bytes must be the same, both ways. If they fit several, the path and the process id tell them apart.
     """
@@ -83,7 +83,7 @@ def _pair_by_bytes(members: Sequence[Member], alone: Sequence[ChannelSide]) -> l
 
 
 def _best(members: Sequence[Member], side: ChannelSide, fitting: list[ChannelSide]) -> ChannelSide | None:
-    """Return the only one that fits, or the only one of these that the kernel names; None: there is no such one."""
+    """Return the only socket that fits, or the only one that the kernel names; None if there is none."""
     named = [each for each in fitting if _is_named(members, side, each)]
     wanted = named or fitting
     return wanted[0] if len(wanted) == 1 else None

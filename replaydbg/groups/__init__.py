@@ -1,1 +1,1 @@
-"""Questions about processes that were recorded together: reads their recordings, and replays nothing."""
+"""Answer questions about processes recorded together, from their recordings, without a replay."""

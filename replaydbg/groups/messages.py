@@ -71,30 +71,43 @@ class Contradicted(NamedTuple):
     last: int
 
 
-def messages_of(opened: OpenedGroup, process: int, event: int, *, is_receive: bool) -> list[Message]:
+def messages_of(
+    opened: OpenedGroup, process: int, event: int, *, is_receive: bool, is_at_prompt: bool = False
+) -> list[Message]:
     """Return what an event received, or sent, with the other ends. Raises UsageError if it did neither."""
-    if not 0 < event < MOST_EVENTS:
+    if event < 1:
         raise UsageError(f"EVENT must be at least 1 (got {event}).")
+    if event >= MOST_EVENTS:
+        raise UsageError(_no_event(f"{opened.name}/{process}", event))
     process, event = opened.owner(process, event)
     index = opened.index_of(process)
     if index is None:
-        reason = opened.problems.get(process, "It is not recorded.")
-        raise UsageError(f"Nothing is known of process {process} of {opened.name}. {reason}")
+        problem = opened.problems.get(process, "")
+        raise UsageError(f"{opened.name} has no readable recording of process {process}. {problem}".rstrip())
     columns = opened.matching.members[index].transfers
     rows = list(_positions(columns.event, event))
     wanted = [row for row in rows if bool(columns.flags[row] & RECEIVES) == is_receive]
     if not wanted:
-        raise UsageError(_why_not(opened, process, event, is_receive=is_receive, is_other=bool(rows)))
+        if rows:
+            raise UsageError(_other_way(f"{opened.name}/{process}", event, is_receive, is_at_prompt))
+        raise UsageError(_why_not(opened, process, event, is_receive=is_receive))
     return [_message(opened, index, row, is_receive=is_receive) for row in wanted]
 
 
-def _why_not(opened: OpenedGroup, process: int, event: int, *, is_receive: bool, is_other: bool) -> str:
+def _no_event(name: str, event: int) -> str:
+    return f"{name} has no event {event}."
+
+
+def _other_way(name: str, event: int, is_receive: bool, is_at_prompt: bool) -> str:
+    did, command = ("sent", "receiver") if is_receive else ("received", "sender")
+    line = f"{command} {event}" if is_at_prompt else f"replaydbg {command} {name} {event}"
+    return f"Event {event} of {name} {did} something. Use `{line}`."
+
+
+def _why_not(opened: OpenedGroup, process: int, event: int, *, is_receive: bool) -> str:
     name = f"{opened.name}/{process}"
-    if is_other:
-        did, command = ("sent", "receiver") if is_receive else ("received", "sender")
-        return f"Event {event} of {name} {did} something. Use `replaydbg {command} {name} {event}`."
     if opened.site(process, event) is None:
-        return f"{name} has no event {event}."
+        return _no_event(name, event)
     return f"Event {event} of {name} {'received' if is_receive else 'sent'} nothing through a channel."
 
 

@@ -1,4 +1,4 @@
-"""A group of processes with its channels: what each of its recordings says of sends and receives."""
+"""A group of recorded processes and the channels between them."""
 
 from __future__ import annotations
 

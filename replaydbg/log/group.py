@@ -41,11 +41,11 @@ WHY_NOT = (
     "its recording could not be created",
     "forked more than 50 levels deep",
     "another program",
-    "its recording had not begun",
-    "its program is typed, or read from standard input",
-    "its Python finds no program to run",
-    "its Python is not one that replaydbg was built for",
-    "it records or replays by itself",
+    "it ended before its recording began",
+    "its program comes from a terminal or from standard input",
+    "it is a Python without a program to run",
+    "replaydbg was not built for its Python",
+    "it is a replaydbg command",
 )
 """Why a process is not recorded, by its number in the page (log/page.h)."""
 TOO_LARGE, NO_ROOM, HAS_NOT_BEGUN, IS_TYPED, FINDS_NOTHING, IS_NOT_BUILT_FOR, IS_OURS = 1, 2, 5, 6, 7, 8, 9

@@ -151,8 +151,8 @@ def _library() -> str:
     path = join_library(interpreter.soabi())
     if " " in path or ":" in path:
         raise UsageError(
-            f"--children=python does not work from a directory with a space or a colon in its name ({path!r}): "
-            "LD_PRELOAD cannot name the library there. Install replaydbg elsewhere, or use --children=fork."
+            "--children=python cannot be used: the path of replaydbg's library contains a space or a colon "
+            f"({path!r}), and LD_PRELOAD cannot name it. Install replaydbg elsewhere, or use --children=fork."
         )
     return path
 

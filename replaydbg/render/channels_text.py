@@ -48,7 +48,7 @@ def _states(found: Matched) -> Iterator[str]:
     if found.early is not None:
         yield "received before it was sent"
     if channel.doubt:
-        yield "unsure which use of the address"
+        yield "ambiguous use of the address"
     if found.ambiguous:
         yield f"{_counted(found.ambiguous, 'receive', 'receives')} ambiguous"
     is_outside = not channel.senders or not channel.receivers
@@ -68,7 +68,7 @@ def _states(found: Matched) -> Iterator[str]:
 
 def _waiting(moves: Moves, what: str) -> Iterator[str]:
     for number in sorted({moves.members[index].process for index, _ in moves.open}):
-        yield f"{number} waits {what}"
+        yield f"process {number} was waiting {what}"
 
 
 def _counted(count: int, one: str, many: str) -> str:
@@ -87,13 +87,14 @@ def message_lines(opened: OpenedGroup, messages: Sequence[Message]) -> Iterator[
             yield "  ".join(cells)
 
 
-def end_text(opened: OpenedGroup, end: MessageEnd) -> str:
+def end_text(opened: OpenedGroup, end: MessageEnd, separator: str = "  ") -> str:
     """Return a send or a receive, such as `2@898  bank.py:33`."""
     if not end.event:
-        return f"{end.process}@{end.begun + 1}  (had not ended)"
+        return f"{end.process}@{end.begun + 1}  (unfinished call)"
     if end.site is None or end.site.file is None:
         return f"{end.process}@{end.event}"
-    return f"{end.process}@{end.event}  {printable(short_path(end.site.file, opened.cwd[end.process]))}:{end.site.line}"
+    file = printable(short_path(end.site.file, opened.cwd[end.process]))
+    return f"{end.process}@{end.event}{separator}{file}:{end.site.line}"
 
 
 def _bytes_text(channel: MessageChannel, part: MessagePart) -> str:
@@ -116,9 +117,10 @@ def message_remarks(messages: Sequence[Message]) -> Iterator[str]:
             yield f"{name}: {_unmatched(message)}"
         certainties = {part.certainty for part in message.parts}
         if "ambiguous" in certainties:
-            yield f"{name}: ambiguous: {channel.doubt or 'several sends fit as well, see messages#ambiguous-message'}."
+            fits = "several sends match" if message.is_receive else "several receives may have taken"
+            yield f"{name}: ambiguous: {channel.doubt or f'{fits} these bytes (see messages#ambiguous-message)'}."
         if "unsure" in certainties:
-            yield f"{name}: unsure: the bytes of both sides differ before, see messages#unsure-channel."
+            yield f"{name}: unsure: the two sides already differ at an earlier byte (see messages#unsure-channel)."
 
 
 def _unmatched(message: Message) -> str:
@@ -136,12 +138,15 @@ def channel_remarks(opened: OpenedGroup, found: Matched, apart: Contradicted | N
     """Yield sentences about what is wrong with a channel."""
     name = f"{found.channel.kind} {found.channel.name}"
     if apart is not None:
+        send, receive = (end_text(opened, end, ", ") for end in (apart.send, apart.receive))
         yield (
-            f"{name}: bytes {apart.first:,}..{apart.last:,} differ: those sent up to {end_text(opened, apart.send)} "
-            f"are not those received up to {end_text(opened, apart.receive)}. "
-            f"From byte {apart.first:,} on, matching is unsure."
+            f"{name}: bytes {apart.first:,}..{apart.last:,}: what was sent (up to {send}) differs from what was "
+            f"received (up to {receive}). Matches from byte {apart.first:,} on are unsure."
         )
     if found.early is not None:
-        yield f"{name}: a message has a lower ticket where it was received than where it was sent. Please report this."
+        yield (
+            f"{name}: a message appears to be received before it was sent: replaydbg matched it wrongly, or a "
+            "recording was changed. If you made the recordings, please report this."
+        )
     if found.channel.doubt:
         yield f"{name}: {found.channel.doubt}."

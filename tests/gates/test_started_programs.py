@@ -168,7 +168,8 @@ def test_programs_that_are_not_recorded_have_a_reason(place: Path) -> None:
     recorded = _record(place, "program.py", quiet=False)
     group = completed(place / "r.rdbgs")
 
-    typed, nothing = "its program is typed, or read from standard input", "its Python finds no program to run"
+    typed = "its program comes from a terminal or from standard input"
+    nothing = "it is a Python without a program to run"
     assert [(each.how, each.why_not) for each in group.processes[1:]] == [
         ("python", typed),
         ("python", typed),
@@ -241,7 +242,7 @@ def test_programs_of_other_versions(version: str, place: Path) -> None:
         assert group.processes[1].recording
     elif not group.processes[1].recording:
         # Python 2 has nothing by which it could be known.
-        expected = "another program" if version == "2.7" else "its Python is not one that replaydbg was built for"
+        expected = "another program" if version == "2.7" else "replaydbg was not built for its Python"
         assert group.processes[1].why_not == expected
 
 
@@ -318,7 +319,10 @@ def test_a_path_that_the_loader_cannot_take(place: Path) -> None:
     recorded = run(command, cwd=place / "with space", env=_env(place) | {"PYTHONPATH": str(place / "with space")})
 
     assert recorded.status == 2
-    assert "--children=python does not work from a directory with a space or a colon" in recorded.stderr
+    assert (
+        "--children=python cannot be used: the path of replaydbg's library contains a space or a colon"
+        in recorded.stderr
+    )
     assert not (place / "r.rdbgs").exists()
 
 

@@ -64,7 +64,7 @@ def test_channels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
     assert (code, errors) == (0, "")
     assert lines == [
-        "1\tpipe\t13:77\t1\t2\t2\t14\t6 bytes never received, 2 waits to receive",
+        "1\tpipe\t13:77\t1\t2\t2\t14\t6 bytes never received, process 2 was waiting to receive",
         "2\ttcp\t127.0.0.1:5000 -> 127.0.0.1:80\t2\t1\t1\t6\tall received",
     ]
 
@@ -129,6 +129,7 @@ def test_sender_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["sender", "run-1/2", "0"], "EVENT must be at least 1 (got 0)."),
         (["sender", "run-1/2", "99"], "run-1/2 has no event 99."),
+        (["sender", "run-1/2", str(1 << 63)], "run-1/2 has no event 9223372036854775808."),
         (["sender", "run-1/2", "5"], "Event 5 of run-1/2 received nothing through a channel."),
         (["sender", "run-1/2", "8"], "Event 8 of run-1/2 sent something. Use `replaydbg receiver run-1/2 8`."),
         (["receiver", "run-1/2", "6"], "Event 6 of run-1/2 received something. Use `replaydbg sender run-1/2 6`."),
@@ -203,8 +204,8 @@ def test_a_contradiction_names_both_places(tmp_path: Path, capsys: pytest.Captur
     code, lines, errors = run(capsys, "channels", "run-1")
     assert code == 0
     assert lines[0].endswith("\tunsure from byte 3")
-    assert "1@2  prog.py:3" in errors
-    assert "2@3  prog.py:4" in errors
+    assert "1@2, prog.py:3" in errors
+    assert "2@3, prog.py:4" in errors
     assert run_json(capsys, "channels", "run-1")[1]["channels"][0]["contradiction"]["receive"]["event"] == 3
     assert run(capsys, "sender", "run-1/2", "2")[0] == 0
     code, lines, errors = run(capsys, "sender", "run-1/2", "4")

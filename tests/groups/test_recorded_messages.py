@@ -364,5 +364,5 @@ def test_the_prompt_shows_the_sender_of_what_was_just_received(tmp_path: Path) -
 
     answers = done.stdout.decode() + done.stderr.decode()
     assert "os.write(pipes[me, to][1], b" in answers
-    assert f"Event {event} of made/2 received something" in answers
+    assert f"Event {event} of made/2 received something. Use `sender {event}`." in answers
     assert "Event 1 of made/1 received nothing through a channel." in answers

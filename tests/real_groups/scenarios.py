@@ -21,7 +21,7 @@ class Scenario:
     client: tuple[str, ...] = ()
     """A program that is run beside it, unrecorded; when it has ended the first one gets SIGTERM."""
     processes: int = 2
-    """At least so many are recorded."""
+    """Minimum number of recorded processes."""
     exit_code: int = 0
 
     @property

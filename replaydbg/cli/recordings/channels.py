@@ -40,7 +40,7 @@ def problems_of(opened: OpenedGroup) -> list[str]:
     """Return sentences about recordings of the group that cannot be read."""
     found = [f"process {number}: {problem}" for number, problem in opened.problems.items()]
     if not opened.has_transfers and not found:
-        found.append(f"The recordings of {opened.name} do not have what its processes sent and received.")
+        found.append(f"The recordings of {opened.name} contain no sends or receives.")
     return found
 
 

@@ -23,7 +23,7 @@ def add_event(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def show_messages(args: argparse.Namespace, *, is_receive: bool) -> int:
-    """Show the other ends of an event; 3 if there is no single answer."""
+    """Show the other ends of an event; 3 if an answer is ambiguous or unsure."""
     path = the_store().resolve(args.recording)
     directory = group_directory(path)
     if directory is None:

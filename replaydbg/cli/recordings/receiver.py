@@ -1,4 +1,4 @@
-"""`replaydbg receiver`: show which receives took the bytes that an event sent."""
+"""`replaydbg receiver`: show who received the bytes that an event sent."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the receives; 3 if there is no single answer."""
+    """Show the receives; 3 if an answer is ambiguous or unsure."""
     return show_messages(args, is_receive=False)

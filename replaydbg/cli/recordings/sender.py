@@ -1,4 +1,4 @@
-"""`replaydbg sender`: show which sends made the bytes that an event received."""
+"""`replaydbg sender`: show who sent the bytes that an event received."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the sends; 3 if there is no single answer."""
+    """Show the sends; 3 if an answer is ambiguous or unsure."""
     return show_messages(args, is_receive=True)

@@ -70,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--children",
         choices=("none", "fork", "python"),
         default="none",
-        help="record children, too, each as a recording of its own: those that are forked (fork), or also Python "
-        "programs that are started (python); default: none",
+        help="also record child processes, each in its own recording: fork = forked children, python = also started "
+        "Python programs (default: none)",
     )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")

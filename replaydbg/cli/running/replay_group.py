@@ -1,4 +1,4 @@
-"""`replaydbg replay` of a group: all of its processes, with their output in the order in which it came."""
+"""`replaydbg replay` of a group: all of its processes, with their output in the recorded order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WIDTH = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 """Number of processes that are replayed at once."""
-_KILLED = {"exit_code": 1, "notes": [], "error": "its replay was ended from outside", "facts": None}
+_KILLED = {"exit_code": 1, "notes": [], "error": "its replay was killed", "facts": None}
 
 
 class _Member(NamedTuple):
@@ -39,7 +39,7 @@ class _Member(NamedTuple):
 
 
 def run_group(args: argparse.Namespace, directory: Path, name: str, *, quiet: bool) -> int:
-    """Replay all processes of a group; return as `replay` does, for the first one that differs, or the first one."""
+    """Replay all processes of a group and return the exit code (see `_exit_code`)."""
     if args.to is not None or args.current_source or args.until_outcome:
         raise UsageError(f"--to, --current-source and --until-outcome need one process of the group, such as {name}/1.")
     group = read_group(directory)
