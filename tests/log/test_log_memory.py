@@ -11,6 +11,7 @@ import pytest
 from replaydbg.replay import launcher
 from tests.harness import tool
 from tests.harness.process import Finished, run
+from tests.harness.sanitizer import IS_SANITIZED
 from tests.harness.surroundings import without_steering
 
 MEGABYTES = 300
@@ -43,6 +44,7 @@ def _run(command: list[str], cwd: Path) -> Finished:
     return run(command, cwd=cwd, env=without_steering(os.environ), timeout=120.0)
 
 
+@pytest.mark.skipif(IS_SANITIZED, reason="the sanitizer holds most of this memory")
 @pytest.mark.slow
 def test_a_program_holds_little_of_its_log(tmp_path: Path) -> None:
     (tmp_path / "reads.py").write_text(PROGRAM)
