@@ -1,4 +1,4 @@
-"""What happened before what between processes: messages and forks. Tickets alone would order more than that."""
+"""Order the events of different processes by messages and forks. Tickets alone would order more than happened so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the bytes of a channel: which receive took which bytes of which send."""
+"""The segments of a channel: which receive took which bytes of which send."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Segments:
 
     def of_receive(self, receive: int) -> list[int]:
         """Return the indexes of the segments that a receive took."""
-        return list(_positions(self.receive, receive))
+        return list(positions(self.receive, receive))
 
     def of_send(self, send: int) -> list[int]:
         """Return the indexes of the segments of a send's bytes."""
-        return list(_positions(self.send, send))
+        return list(positions(self.send, send))
 
     def in_group_of(self, send: int) -> list[int]:
         """Return the indexes of the ambiguous segments that a send could fit as well."""
@@ -63,7 +63,8 @@ class Segments:
         return [at for at, group in self.groups.items() if id(group) in wanted]
 
 
-def _positions(column: Sequence[int], wanted: int) -> Iterator[int]:
+def positions(column: Sequence[int], wanted: int) -> Iterator[int]:
+    """Yield the indexes at which a column has a number."""
     at = -1
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What a recorded process sent and received, and through which ends of channels. Groups of processes have it."""
+"""Sends and receives of a recorded process, and the ends of channels that they used. Only groups record them."""
 
 from __future__ import annotations
 

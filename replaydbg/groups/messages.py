@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.matching import MOST_CANDIDATES, Matched
-from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment
+from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment, positions
 from replaydbg.errors import UsageError
 from replaydbg.events.records import Site
 from replaydbg.groups.opened_group import OpenedGroup
@@ -85,7 +85,7 @@ def messages_of(
         problem = opened.problems.get(process, "")
         raise UsageError(f"{opened.name} has no readable recording of process {process}. {problem}".rstrip())
     columns = opened.matching.members[index].transfers
-    rows = list(_positions(columns.event, event))
+    rows = list(positions(columns.event, event))
     wanted = [row for row in rows if bool(columns.flags[row] & RECEIVES) == is_receive]
     if not wanted:
         if rows:
@@ -109,16 +109,6 @@ def _why_not(opened: OpenedGroup, process: int, event: int, *, is_receive: bool)
     if opened.site(process, event) is None:
         return _no_event(name, event)
     return f"Event {event} of {name} {'received' if is_receive else 'sent'} nothing through a channel."
-
-
-def _positions(column: Sequence[int], wanted: int) -> Iterator[int]:
-    at = -1
-    while True:
-        try:
-            at = column.index(wanted, at + 1)
-        except ValueError:
-            return
-        yield at
 
 
 def _message(opened: OpenedGroup, index: int, row: int, *, is_receive: bool) -> Message:

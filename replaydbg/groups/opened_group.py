@@ -55,7 +55,7 @@ class OpenedGroup:
         self.directory = directory
         self.group = read_group(directory)
         self.problems: dict[int, str] = {}
-        """What is wrong with the recording of a process, by its number: its channels are as if it were not recorded."""
+        """Problems of recordings, by the number of the process: such a process counts as not recorded."""
         self.cwd: dict[int, str] = {}
         """The working directory of each process at its start."""
         self._read: dict[int, dict[str, bytes]] = {}

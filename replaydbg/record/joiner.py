@@ -1,4 +1,4 @@
-"""What a Python that is started in a group of processes runs first: it becomes its program, recorded.
+"""Run first in a Python that is started in a group of processes, and become its program, recorded.
 
 The preloaded library (`native/join/join.c`) runs this file in place of the program, with the program's interpreter,
 isolated and without `site`: ARGV0 -I -S joiner.py DIRECTORY NUMBER LIBRARY ARGUMENT ... Interpreters of any version get

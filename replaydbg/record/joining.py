@@ -46,7 +46,7 @@ _OWN_COMMAND = interpreter.BOOTSTRAP.partition("{")[0]
 
 
 class Invitation(NamedTuple):
-    """What the program was started with, and where its recording goes; as bytes, in whatever encoding they are."""
+    """The command line of a started program, and the place of its recording. Texts are bytes, in any encoding."""
 
     directory: bytes
     """That of the group."""

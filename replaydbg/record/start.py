@@ -1,4 +1,4 @@
-"""What a recording begins with: the header, and how the program's interpreter is started with the core in it.
+"""Write the first files of a recording, and return how its program's interpreter is started with the core in it.
 
 The launcher starts it as a child; a Python that joins a group becomes it.
 """
@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """What the user's settings say of a recording."""
+    """The user's settings for a recording."""
 
     max_size: int
     """The size in bytes at which it ends; 0: none."""

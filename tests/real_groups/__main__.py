@@ -102,7 +102,6 @@ def _compared(scenario: Scenario, base: Path) -> Result:
         raise Failed(f"only {len(recorded)} processes are recorded: {group.processes}")
     shutil.rmtree(base / "work")
     equal = Counter[int]()
-    events = 0
     for _ in range(_REPLAYS):
         replays = _replay(base, printed)
         equal.update(each["process"] for each in replays if _is_equal(each))

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.replay.group_replay import OutputMerger, StreamWrite, replay_all
+from tests.fuzz import framing
 from tests.harness import tool
 from tests.harness.children import PROGRAMS, completed
 from tests.harness.replays import Outcome, run
@@ -126,6 +127,18 @@ def test_a_recording_that_is_gone(tmp_path: Path) -> None:
     assert (replayed.status, replayed.stdout) == (2, "1\n")
     assert replayed.stderr.startswith("replaydbg: r/2: ")
     assert replayed.stderr.count("\n") == 1
+
+
+def test_what_a_process_wrote_is_damaged(tmp_path: Path) -> None:
+    _record(tmp_path, "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nprint(1)\n")
+    path = tmp_path / "r.rdbgs" / "1.rdbg"
+    sections = dict(framing.sections_of(path.read_bytes()))
+    path.write_bytes(framing.sealed(sections | {"transfers": b"x" * 112}))
+
+    replayed = _replay(tmp_path, "r", quiet=False)
+
+    assert (replayed.status, replayed.stdout) == (0, "1\n")
+    assert "r/1: its output is not in its place, or missing: its section 'transfers' has no header." in replayed.stderr
 
 
 def test_a_process_whose_end_is_unknown(tmp_path: Path) -> None:

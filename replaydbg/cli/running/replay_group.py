@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.classes import NamedTuple
 from replaydbg.cli.common.origin import warn_if_foreign
-from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
 from replaydbg.log.group import Group, read_group
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WIDTH = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 """Number of processes that are replayed at once."""
-_KILLED = {"exit_code": 1, "notes": [], "error": "its replay was killed", "facts": None}
+_KILLED: dict[str, Any] = {"exit_code": 1, "notes": [], "error": "its replay was killed", "facts": None}
 
 
 class _Member(NamedTuple):
@@ -46,7 +46,7 @@ def run_group(args: argparse.Namespace, directory: Path, name: str, *, quiet: bo
     members = _members(directory, group, name)
     for each in members:
         warn_if_foreign(each.path, each.name, quiet=quiet)
-    writes = _writes(members)
+    writes, problems = _writes(members)
     named = {each.number: each for each in members}
 
     def one(number: int, out: int, err: int) -> bytes:
@@ -54,7 +54,9 @@ def run_group(args: argparse.Namespace, directory: Path, name: str, *, quiet: bo
 
     with OutputMerger(list(writes.values()), _show_on_stderr if args.json else _show) as merger:
         reports = replay_all(list(writes), one, merger, width=_WIDTH)
-    results = {number: json.loads(data) if data else _KILLED for number, data in sorted(reports.items())}
+    results = {number: json.loads(data) if data else dict(_KILLED) for number, data in sorted(reports.items())}
+    for number, problem in problems.items():
+        results[number]["notes"] = [*results[number]["notes"], problem]
     if args.json:
         _print_json(members, results)
     else:
@@ -73,16 +75,23 @@ def _members(directory: Path, group: Group, name: str) -> list[_Member]:
     return found
 
 
-def _writes(members: list[_Member]) -> dict[int, list[StreamWrite]]:
-    """Return what each process wrote; nothing of one whose recording cannot be read, which its replay reports."""
+def _writes(members: list[_Member]) -> tuple[dict[int, list[StreamWrite]], dict[int, str]]:
+    """Return what each process wrote, and why that is not known of some.
+
+    A recording that cannot be read has written nothing: its replay reports why.
+    """
     outer: tuple[str, ...] = ()
     found: dict[int, list[StreamWrite]] = {}
+    problems: dict[int, str] = {}
     for each in members:
         found[each.number] = []
         with suppress(ReplaydbgError), open_recording(each.path) as recording:
             outer = recording.header.outputs or outer  # the first process has them
-            found[each.number] = stream_writes(recording, each.number, outer)
-    return found
+            try:
+                found[each.number] = stream_writes(recording, each.number, outer)
+            except Corrupt as error:
+                problems[each.number] = f"its output is not in its place, or missing: {error.reason}."
+    return found, problems
 
 
 def _replayed(member: _Member, out: int, err: int) -> bytes:

@@ -9,7 +9,6 @@
  * `wake`, tells the process that seals recordings of a new row. No descriptor is kept open. */
 #include "base/core.h"
 #include "log/inside.h"
-#include "log/page.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
