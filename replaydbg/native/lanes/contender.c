@@ -55,7 +55,8 @@ static struct {
     sem_t awake;
     /* shared with the thread */
     bool sleeps, awaits_turn, ends;
-    uint64_t turn; /* changes when another lane runs: its time begins anew */
+    uint64_t turn;       /* changes when another lane runs: its time begins anew */
+    uint64_t comes_back; /* the number of crossings while the running lane comes back into one in which it has waited */
     uint64_t pause;
     int processor;            /* that the lanes are on */
     cpu_set_t allowed;        /* where it may run; nothing: it has not been started elsewhere */
@@ -114,12 +115,20 @@ may_spin(void)
     return sched_getcpu() != SHARED(processor);
 }
 
+/* A lane that comes back into a crossing, in which it has waited, gives the lock up again for a moment: the program's C
+ * code takes it there. A thread would have taken it once. */
+static bool
+lock_is_free(Gil *gil)
+{
+    return compat_gil_is_free(gil) && __atomic_load_n(&core.crossings, __ATOMIC_RELAXED) != SHARED(comes_back);
+}
+
 /* Until the lock is free, another lane runs, or the time is over. */
 static void
 look_for(uint64_t ns, Gil *gil)
 {
     uint64_t turn = SHARED(turn), until = monotonic_ns() + ns;
-    while (may_spin() && !SHARED(ends) && SHARED(turn) == turn && !compat_gil_is_free(gil) && monotonic_ns() < until)
+    while (may_spin() && !SHARED(ends) && SHARED(turn) == turn && !lock_is_free(gil) && monotonic_ns() < until)
         ;
 }
 
@@ -132,7 +141,7 @@ wins(Gil *gil)
     for (;;) {
         look_for(ADDED_TIME, gil);
         pthread_mutex_lock(&gil->mutex);
-        if (SHARED(turn) == turn && is_needed() && !compat_gil_is_free(gil)) {
+        if (SHARED(turn) == turn && is_needed() && !lock_is_free(gil)) {
             struct timespec until = time_in((gil->interval ? gil->interval : 1) * 1000u);
             int rc = pthread_cond_clockwait(&gil->cond, &gil->mutex, CLOCK_MONOTONIC, &until);
             has_won = rc == ETIMEDOUT && SHARED(turn) == turn;
@@ -142,7 +151,7 @@ wins(Gil *gil)
                 pthread_mutex_lock(&gil->mutex);
             }
         }
-        has_won = is_needed() && (has_won || (SHARED(turn) == turn && compat_gil_is_free(gil)));
+        has_won = is_needed() && (has_won || (SHARED(turn) == turn && lock_is_free(gil)));
         if (has_won)
             __atomic_store_n(&ticks_slice_is_over, true, __ATOMIC_SEQ_CST);
         pthread_mutex_unlock(&gil->mutex);
@@ -340,7 +349,14 @@ contender_turn(void)
     if (!contender.runs && (!contender.is_allowed || lanes.alive < 2 || !contender_begin()))
         return;
     __atomic_store_n(&ticks_slice_is_over, false, __ATOMIC_SEQ_CST);
+    SHARE(comes_back, UINT64_MAX);
     __atomic_fetch_add(&contender.turn, 1, __ATOMIC_SEQ_CST);
     if (lanes.ready_count > 0 || SHARED(awaits_turn) || (SHARED(pause) > LONG_PAUSE && !hub_is_idle()))
         wake();
+}
+
+void
+contender_comes_back(void)
+{
+    SHARE(comes_back, core.crossings);
 }

@@ -69,6 +69,7 @@ bool contender_begin(void);            /* there are several lanes; again is harm
 void contender_end(void);
 void contender_lane_can_run(void); /* one, and none could before */
 void contender_turn(void);         /* another lane runs, or this one again */
+void contender_comes_back(void);   /* it gives the lock up for a moment, and takes it in the program's C code */
 
 /* transfers.c */
 extern const Relink transfer_functions[];

@@ -431,8 +431,10 @@ leave_and_return(Lane *next)
     if (in_crossing) {
         collector_pause(false);
         collector_take_back(aside);
-        if (!attached)
+        if (!attached) {
+            contender_comes_back();
             PyEval_SaveThread();
+        }
     }
 }
 
