@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from replaydbg.classes import NamedTuple
 
-KINDS = ("pipe", "fifo", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore")
-"""The kinds of an endpoint. `output`: a standard stream that is not one of the others, such as a terminal or a file."""
+KINDS = (
+    "pipe",
+    "fifo",
+    "tcp",
+    "udp",
+    "unix",
+    "unix-datagram",
+    "output",
+    "semaphore",
+    "process",
+    "signal",
+    "file",
+)
+"""The kinds of an endpoint. `output`: a standard stream that is not one of the others, such as a terminal or a file.
+`process`: a receive is a wait for its end; `signal`: a send is a call that sends it, a receive that its handler begins;
+`file`: a send is the close of one that could be written, a receive is an open to read it.
+"""
 
 DIGEST_MODULUS = (1 << 61) - 1
 DIGEST_BASE = 0x9E3779B97F4A7C5
@@ -21,10 +36,14 @@ class Endpoint(NamedTuple):
     own: str
     """The identity of this end. pipe, fifo: `device:inode` (both ends of a pipe have the same); tcp, udp: `host:port`
     (`[host]:port` for IPv6; `::ffff:1.2.3.4` is written `1.2.3.4`); unix, unix-datagram: the inode of the socket;
-    output: `device:inode`; semaphore: its name, or the address of one without a name.
+    output: `device:inode`; semaphore: its name, or the address of one without a name; process: its number in the
+    group, empty for any child (of a wait that had not ended); file: `device:inode`; signal: `process:signal` by the
+    number of the process that gets it, or `-id:signal` for all processes of a process group (-1: all).
     """
     peer: str
-    """The identity of the other end. pipe, fifo: as `own`; empty: unknown, or there is none (udp without connect())."""
+    """The identity of the other end. pipe, fifo: as `own`; semaphore: the value with which it was made; signal that was
+    received: the number of the process that sent it. Empty: unknown, or there is none (udp without connect()).
+    """
     cookie: int
     """SO_COOKIE of a socket: it tells apart uses of the same port; 0: there is none."""
     path: str
@@ -64,6 +83,8 @@ class Transfer(NamedTuple):
     """The call raised after it had moved bytes: `length` is a lower bound."""
     stream: int = 0
     """1: the program's standard output, 2: standard error; 0: neither."""
+    passes: bool = False
+    """Descriptors came or went with it."""
 
 
 def digest_of(data: bytes) -> int:

@@ -49,6 +49,8 @@ DEFINES = 128
 
 ADDRESS = 0
 """The kind of a definition that is the address of a datagram; those of endpoints are 1 + the index in KINDS."""
+PASSED = 255
+"""The kind of one that is no definition: a descriptor of this endpoint came or went with the transfer of an event."""
 
 _LIMIT = 1 << 30
 """The longest section that is read: 20 million transfers."""
@@ -94,6 +96,8 @@ class Columns:
     """Bits of the constants above."""
     addresses: list[str]
     """The first is empty."""
+    passed: tuple[tuple[int, int], ...] = ()
+    """Descriptors that came or went with a transfer: the number of its event, and the number of their endpoint."""
 
     @property
     def count(self) -> int:
@@ -116,6 +120,7 @@ class Columns:
             bool(flags & URGENT),
             bool(flags & PARTLY_KNOWN),
             1 if flags & TO_OUTPUT else 2 if flags & TO_ERROR else 0,
+            bool(flags & PASSES),
         )
 
     def transfers(self) -> Iterator[Transfer]:
@@ -140,11 +145,12 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     data = _section(sections)
     # After the section: of a program that still runs, everything that it refers to is in the log by now.
     header = read_log_header(next(iter(sections.pieces("log")), b"")[:LOG_HEADER])
-    endpoints, addresses, slots = _definitions(data)
-    columns = _columns(slots, addresses)
+    crossings = header.crossings if header is not None else 0
+    endpoints, addresses, passed, slots = _definitions(data)
+    columns = _columns(slots, addresses, tuple(each for each in passed if 1 <= each[0] <= crossings))
     columns = _without_void(columns)
     _check(columns, len(endpoints))
-    _settle_open(columns, header.crossings if header is not None else 0)
+    _settle_open(columns, crossings)
     return endpoints, columns
 
 
@@ -191,21 +197,24 @@ def _end_of_whole(data: bytes) -> int:
     return TRANSFERS_HEADER + count * SLOT
 
 
-def _definitions(data: bytes) -> tuple[list[Endpoint], list[str], bytes]:
-    """Return the endpoints, the addresses, and the transfers alone."""
+def _definitions(data: bytes) -> tuple[list[Endpoint], list[str], list[tuple[int, int]], bytes]:
+    """Return the endpoints, the addresses, the descriptors that were passed, and the transfers alone."""
     marks = data[SLOT - 1 :: SLOT]
     endpoints: list[Endpoint] = []
     addresses = [""]
+    passed: list[tuple[int, int]] = []
     runs = []
     begin = 0
     while (at := marks.find(DEFINES, begin)) >= 0:
         runs.append(data[begin * SLOT : at * SLOT])
-        begin = at + _define(data, at, endpoints, addresses)
+        begin = at + _define(data, at, endpoints, addresses, passed)
     runs.append(data[begin * SLOT :])
-    return endpoints, addresses, b"".join(runs)
+    return endpoints, addresses, passed, b"".join(runs)
 
 
-def _define(data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str]) -> int:
+def _define(
+    data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str], passed: list[tuple[int, int]]
+) -> int:
     """Read the definition in slot `at`; return how many slots it takes."""
     kind, slots, number, cookie, *lengths, peer_pid, _ = _DEFINITION.unpack_from(data, at * SLOT)
     text = data[(at + 1) * SLOT : (at + slots) * SLOT]
@@ -219,6 +228,10 @@ def _define(data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str
         raise _corrupt("has a definition with an invalid text")
     if kind == ADDRESS:
         _define_address(addresses, number, texts[0])
+    elif kind == PASSED:
+        if not 1 <= number <= len(endpoints):
+            raise _corrupt(f"has a descriptor of endpoint {number:,}, which it does not define")
+        passed.append((cookie, number))
     else:
         own, peer, path, peer_path = texts
         _define_endpoint(endpoints, kind, Endpoint(number, "", own, peer, cookie, path, peer_path, peer_pid))
@@ -254,16 +267,15 @@ def _array(kind: str, data: bytes | bytearray) -> array[int]:
     return made
 
 
-def _columns(slots: bytes, addresses: list[str]) -> Columns:
+def _columns(slots: bytes, addresses: list[str], passed: tuple[tuple[int, int], ...]) -> Columns:
     words = _array("Q", slots)
     event, begun, ticket, digest, length = (words[place::_WORDS] for place in range(5))
     address = bytearray(4 * len(event))
     for place in range(3):
         address[place::4] = slots[44 + place :: SLOT]
     endpoint = _array("I", slots)[10::12]
-    return Columns(
-        event, begun, ticket, digest, length, endpoint, _array("I", address), slots[SLOT - 1 :: SLOT], addresses
-    )
+    flags = slots[SLOT - 1 :: SLOT]
+    return Columns(event, begun, ticket, digest, length, endpoint, _array("I", address), flags, addresses, passed)
 
 
 def _without_void(columns: Columns) -> Columns:
@@ -285,6 +297,7 @@ def _without_void(columns: Columns) -> Columns:
         kept(columns.address),
         bytes(compress(columns.flags, wanted)),
         columns.addresses,
+        columns.passed,
     )
 
 
@@ -334,8 +347,10 @@ def _open_ones(event: array[int], crossings: int) -> list[int]:
 # ---- writing: the core does it in C; this is for tools and tests ----
 
 
-def pack_transfers(endpoints: list[Endpoint], transfers: list[Transfer]) -> bytes:
-    """Return the section of these endpoints and transfers."""
+def pack_transfers(
+    endpoints: list[Endpoint], transfers: list[Transfer], passed: tuple[tuple[int, int], ...] = ()
+) -> bytes:
+    """Return the section of these endpoints and transfers; `passed` is as in `Columns`."""
     addresses: dict[str, int] = {"": 0}
     body = [
         _packed_definition(
@@ -357,10 +372,12 @@ def pack_transfers(endpoints: list[Endpoint], transfers: list[Transfer]) -> byte
             | URGENT * each.urgent
             | PARTLY_KNOWN * each.is_partly_known
             | (0, TO_OUTPUT, TO_ERROR)[each.stream]
+            | PASSES * each.passes
         )
         last = addresses[each.address] | flags << 24
         numbers = (each.event, each.begun, each.ticket, each.digest, each.length, each.endpoint)
         body.append(_TRANSFER.pack(*numbers, last))
+    body += [_packed_definition(PASSED, endpoint, ("", "", "", ""), event) for event, endpoint in passed]
     slots = b"".join(body)
     return _HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, TRANSFERS_HEADER + len(slots)) + slots
 

@@ -31,9 +31,13 @@ def _read(path: Path) -> tuple[list[Endpoint], list[Transfer]]:
 
 
 def _channels(ends: list[Endpoint], transfers: list[Transfer]) -> list[tuple[Endpoint, Transfer]]:
-    """Return the transfers of channels, without what the program has printed, in the order of their events."""
+    """Return the transfers of channels, in the order of their events.
+
+    Without what the program has printed, and without waits for processes, signals and files, which it does not count.
+    """
     ordered = sorted(transfers, key=lambda each: each.event or 1 << 62)
     found = [(ends[each.endpoint - 1], each) for each in ordered if not each.stream]
+    found = [each for each in found if each[0].kind not in ("process", "signal", "file")]
     assert not [end for end, _ in found if end.kind == "output"]
     return found
 

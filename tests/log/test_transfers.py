@@ -59,14 +59,27 @@ def test_everything_comes_back() -> None:
         sent(9, 2, 5, endpoint=3, length=1 << 47, urgent=True, is_partly_known=True),
         sent(4, 3, 6, endpoint=2, address="10.0.0.2:53", stream=2),
         sent(6, 4, 7, endpoint=2, address="10.0.0.1:53", stream=1, length=0, digest=0),
+        sent(7, 5, 8, passes=True),
     ]
 
     found, columns = written(ends, transfers)
 
     assert found == ends
     assert list(columns.transfers()) == transfers
-    assert columns.count == 5
+    assert columns.count == 6
     assert columns.addresses == ["", "10.0.0.1:53", "10.0.0.2:53"]
+
+
+def test_descriptors_that_were_passed_come_back() -> None:
+    ends = [PIPE, UDP]
+    section = pack_transfers(ends, [sent(passes=True)], ((1, 2), (1, 1), (99, 1), (0, 1)))
+
+    found, columns = read_transfers(Made(section))
+
+    assert found == ends
+    assert columns.passed == ((1, 2), (1, 1))  # event 99 is not in the log
+    with pytest.raises(Corrupt, match="a descriptor of endpoint 3, which it does not define"):
+        read_transfers(Made(pack_transfers(ends, [sent()], ((1, 3),))))
 
 
 def test_nothing_is_read_of_a_recording_without_transfers(tmp_path: Path) -> None:

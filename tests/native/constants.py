@@ -106,6 +106,7 @@ def header() -> str:
 #define TRANSFERS_FORMAT {transfers.TRANSFERS_FORMAT}
 #define TRANSFER_SLOT {transfers.SLOT}
 #define TRANSFER_ADDRESS {transfers.ADDRESS}
+#define TRANSFER_PASSED {transfers.PASSED}
 {_enum("TRANSFER_", {name: getattr(transfers, name) for name in TRANSFER_FLAGS}, meanings(transfers))}
 {_enum("ENDPOINT_", endpoint_kinds())}/* clang-format on */
 

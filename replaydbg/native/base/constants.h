@@ -100,6 +100,7 @@ enum {
 #define TRANSFERS_FORMAT 1
 #define TRANSFER_SLOT 48
 #define TRANSFER_ADDRESS 0
+#define TRANSFER_PASSED 255
 enum {
     TRANSFER_RECEIVES = 1, /* A receive; otherwise a send */
     TRANSFER_PEEKS = 2, /* MSG_PEEK */
@@ -120,6 +121,9 @@ enum {
     ENDPOINT_UNIX_DATAGRAM = 6,
     ENDPOINT_OUTPUT = 7,
     ENDPOINT_SEMAPHORE = 8,
+    ENDPOINT_PROCESS = 9,
+    ENDPOINT_SIGNAL = 10,
+    ENDPOINT_FILE = 11,
 };
 /* clang-format on */
 

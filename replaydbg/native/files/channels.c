@@ -66,6 +66,10 @@ channel_gate_loaded(Gate *g)
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (strcmp(moves[i].name, g->name) == 0 && strcmp(moves[i].module, g->module) == 0)
             g->moves = (uint8_t)(i + 1);
+    if (g->moves == 0)
+        g->moves = member_call_of(g);
+    if (g->moves == 0)
+        g->moves = file_call_of(g);
 }
 
 static const Move *
@@ -158,8 +162,12 @@ begin_by_kernel(Crossing *c, const Move *m)
 void
 channels_begin(Crossing *c)
 {
-    const Move *m = move_of(c);
     c->transfers[1].number = 0;
+    if (c->gate->moves >= MEMBER_CALLS) {
+        c->transfers[0] = c->gate->moves >= FILE_CALLS ? file_call_begins(c) : member_call_begins(c);
+        return;
+    }
+    const Move *m = move_of(c);
     if (m->how == BY_KERNEL)
         begin_by_kernel(c, m);
     else if (m->how == ACQUIRES || m->how == RELEASES)
@@ -279,7 +287,8 @@ static bool
 is_plain(PyObject *buffer)
 {
     return PyBytes_Check(buffer) || PyByteArray_Check(buffer) || PyMemoryView_Check(buffer) ||
-           !PyType_HasFeature(Py_TYPE(buffer), Py_TPFLAGS_HEAPTYPE);
+           !PyType_HasFeature(Py_TYPE(buffer), Py_TPFLAGS_HEAPTYPE) ||
+           PyType_HasFeature(Py_TYPE(buffer), Py_TPFLAGS_IMMUTABLETYPE); /* such as array.array */
 }
 
 /* The digest goes on with the first bytes of one buffer; returns how many are left to be found in others. */
@@ -319,11 +328,59 @@ gave(const Crossing *c, const Move *m, uint64_t length, TransferEnd *end)
     end->digest = length == c->given ? c->given_digest : length == 0 ? 0 : digest_of_part(c, m, length);
 }
 
-static bool
-has_descriptors(const Crossing *c, const Move *m, PyObject *result)
+/* ---- descriptors that go with a message ---- */
+
+static unsigned passed_count;
+
+static void
+passed(int fd)
 {
-    PyObject *ancillary = m->how == SENDS_PIECES ? c->args[1] : PyTuple_GET_ITEM(result, 1);
-    return (PyList_Check(ancillary) || PyTuple_Check(ancillary)) && PySequence_Fast_GET_SIZE(ancillary) > 0;
+    uint32_t endpoint = endpoint_of(fd, 0);
+    passed_count++;
+    if (endpoint) /* it leads to a channel */
+        transfer_passes(endpoint);
+}
+
+static void
+passed_to_us(int fd)
+{
+    endpoint_forget(fd); /* the number is new, and may have led elsewhere */
+    passed(fd);
+}
+
+/* What sendmsg() was given: pieces of (level, type, data). */
+static void
+each_sent(PyObject *ancillary, void (*take)(int))
+{
+    bool is_list = PyList_Check(ancillary) || PyTuple_Check(ancillary);
+    for (Py_ssize_t i = 0; is_list && i < PySequence_Fast_GET_SIZE(ancillary); i++) {
+        PyObject *piece = PySequence_Fast_GET_ITEM(ancillary, i), *const *items = NULL;
+        Py_buffer view;
+        if (PyTuple_Check(piece) && PyTuple_GET_SIZE(piece) == 3)
+            items = ((PyTupleObject *)piece)->ob_item;
+        if (items == NULL || !PyLong_Check(items[0]) || !PyLong_Check(items[1]) || !is_plain(items[2]) ||
+            PyLong_AsLong(items[0]) != SOL_SOCKET || PyLong_AsLong(items[1]) != SCM_RIGHTS ||
+            PyObject_GetBuffer(items[2], &view, PyBUF_SIMPLE) < 0)
+            continue;
+        for (Py_ssize_t at = 0; at + (Py_ssize_t)sizeof(int) <= view.len; at += sizeof(int)) {
+            int fd;
+            memcpy(&fd, (const char *)view.buf + at, sizeof fd);
+            take(fd);
+        }
+        PyBuffer_Release(&view);
+    }
+    PyErr_Clear();
+}
+
+static bool
+has_passed(const Crossing *c, const Move *m, PyObject *result)
+{
+    passed_count = 0;
+    if (m->how == SENDS_PIECES)
+        each_sent(c->args[1], passed);
+    else
+        each_received(PyTuple_GET_ITEM(result, 1), passed_to_us);
+    return passed_count > 0;
 }
 
 /* Whether it has moved anything, or reached the end of a stream. `moved`: as the C library's functions counted. */
@@ -357,7 +414,7 @@ describe(const Crossing *c, const Move *m, PyObject *result, uint64_t moved, Tra
             gave(c, m, n < 0 ? 0 : (uint64_t)n, end);
     }
     bool has_more = m->address == OF_A_MESSAGE && (receives(m) ? PyTuple_Check(result) : c->nargs > 1);
-    if (has_more && has_descriptors(c, m, result))
+    if (has_more && has_passed(c, m, result))
         end->flags |= TRANSFER_PASSES;
     return true;
 }
@@ -379,6 +436,10 @@ end_one(Moving moving, TransferEnd *end, bool has_moved)
 void
 channels_end(Crossing *c, PyObject *result)
 {
+    if (c->gate->moves >= MEMBER_CALLS) {
+        (c->gate->moves >= FILE_CALLS ? file_call_ends : member_call_ends)(c, result);
+        return;
+    }
     const Move *m = move_of(c);
     char text[ADDRESS_TEXT];
     TransferEnd end = {.address = ""};

@@ -10,6 +10,8 @@
  *   stream_children.c   what child processes write there
  *   stream_branch.c     what was printed before a fork
  *   channels.c          what goes to other processes of a group, and comes from them
+ *   waits_and_kills.c   waits for other processes of a group, and signals to them
+ *   file_order.c        files that it opens, or has written, in a group
  */
 #ifndef REPLAYDBG_FILES_H
 #define REPLAYDBG_FILES_H
@@ -81,6 +83,11 @@ extern const HandlerEntry stream_handlers[];
 void channel_gate_loaded(Gate *g); /* whether it sends or receives */
 void channels_begin(Crossing *c);  /* record: such a gate is about to do it */
 void channels_end(Crossing *c, PyObject *result);
+
+/* waits_and_kills.c */
+int wait_exit_code(int status); /* minus the number of the signal that ended it */
+/* the process that has ended, and how, by the result of a function that waits; 0: none. `by_id`: of waitid() */
+int wait_result(PyObject *result, bool by_id, int *exit_code);
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {

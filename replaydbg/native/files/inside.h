@@ -21,6 +21,18 @@ void stream_closed(int fd);
 /* of a descriptor that came with a message: fd_place() and fd_opened() make it that stream's */
 bool stream_is_received(int fd);
 
+/* waits_and_kills.c: `moves` of a gate that it has is at least this */
+#define MEMBER_CALLS 100
+uint8_t member_call_of(const Gate *g); /* 0: it waits for no process, and sends no signal */
+Moving member_call_begins(const Crossing *c);
+void member_call_ends(const Crossing *c, PyObject *result);
+
+/* file_order.c: the same; above all of those */
+#define FILE_CALLS 120
+uint8_t file_call_of(const Gate *g); /* 0: it neither opens nor closes a file */
+Moving file_call_begins(const Crossing *c);
+void file_call_ends(const Crossing *c, PyObject *result);
+
 /* scatter.c */
 /* scatter.c: the descriptors in what recvmsg() returned second */
 void each_received(PyObject *ancillary, void (*take)(int));

@@ -5,8 +5,7 @@
 #include "gates/gates.h"
 
 /* waits.c */
-int waits_exit_code(int status); /* minus the number of the signal that ended it */
-void waits_hear(void);           /* posix is loaded: in a group of processes, its functions report how children ended */
+void waits_hear(void); /* posix is loaded: in a group of processes, its functions report how children ended */
 
 /* programs.c: in a group `row` is the row of the program that is started, see log.h; 0: there is none */
 /* gate_regular() */

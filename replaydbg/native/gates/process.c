@@ -217,11 +217,13 @@ semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, 
 
 /* In a group: other processes know it by its name, which may be gone from the file system already. */
 static void
-semlock_made(PyObject *semlock, PyObject *name)
+semlock_made(PyObject *semlock, PyObject *name, PyObject *value)
 {
+    int overflow;
+    long made_with = value && PyLong_Check(value) ? PyLong_AsLongAndOverflow(value, &overflow) : -1;
     Py_ssize_t at = semlock && group_is_on() ? member_offset(Py_TYPE(semlock), "handle") : 0;
     if (at && PyUnicode_Check(name) && PyUnicode_IS_ASCII(name))
-        endpoint_semaphore(*(void **)((char *)semlock + at), PyUnicode_DATA(name));
+        endpoint_semaphore(*(void **)((char *)semlock + at), PyUnicode_DATA(name), made_with);
 }
 
 /* SemLock(kind, value, maxvalue, name, unlink) */
@@ -243,7 +245,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
     semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3]);
-    semlock_made(semlock, f[3]);
+    semlock_made(semlock, f[3], f[1]);
     Py_DECREF(fields);
     cross_settle();
     return semlock;
@@ -259,7 +261,7 @@ semlock_rebuild(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     cross_begin(&c, g, self, args, nargs, NULL);
     PyObject *semlock = c.perform ? gate_call_original(g, self, args, nargs, NULL) : NULL;
     semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3]);
-    semlock_made(semlock, args[3]);
+    semlock_made(semlock, args[3], NULL);
     return semlock;
 }
 
@@ -468,7 +470,7 @@ os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     unsigned row = group_start_begins(false);
     PyObject *status = program_start(g, self, args, nargs, kwnames, row);
     if (status && PyLong_Check(status))
-        group_start_ended(row, 0, waits_exit_code((int)PyLong_AsLong(status)));
+        group_start_ended(row, 0, wait_exit_code((int)PyLong_AsLong(status)));
     else
         group_start_ended(row, -1, 0);
     if (status)

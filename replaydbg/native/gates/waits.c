@@ -1,9 +1,9 @@
 /* Waiting for children. In a group of processes who has waited for a child knows how it ended, and says so in its row. */
 #include "base/core.h"
 #include "crossing/crossing.h"
+#include "files/files.h"
 #include "gates/inside.h"
 #include "log/log.h"
-#include <sys/wait.h>
 
 /* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
 static PyObject *
@@ -16,52 +16,31 @@ waits_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return gate_regular(g, self, args, nargs, kwnames);
 }
 
-int
-waits_exit_code(int status)
-{
-    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static int
-number_at(PyObject *tuple, Py_ssize_t i)
-{
-    long n = PyLong_Check(PyTuple_GET_ITEM(tuple, i)) ? PyLong_AsLong(PyTuple_GET_ITEM(tuple, i)) : -1;
-    PyErr_Clear();
-    return (int)n;
-}
-
 static PyObject *
-noted(PyObject *result)
+noted(PyObject *result, bool by_id)
 {
-    int status = result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) >= 2 ? number_at(result, 1) : -1;
-    if (status >= 0 && (WIFEXITED(status) || WIFSIGNALED(status)) && number_at(result, 0) > 0)
-        group_waited(number_at(result, 0), waits_exit_code(status));
+    int status, pid = wait_result(result, by_id, &status);
+    if (pid)
+        group_waited(pid, status);
     return result;
 }
 
 static PyObject *
 heard(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return noted(gate_regular(g, self, args, nargs, kwnames));
+    return noted(gate_regular(g, self, args, nargs, kwnames), false);
 }
 
 static PyObject *
 heard_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return noted(waits_usage(g, self, args, nargs, kwnames));
+    return noted(waits_usage(g, self, args, nargs, kwnames), false);
 }
 
-/* Its result is (pid, uid, signal, status, code). */
 static PyObject *
 heard_id(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    PyObject *result = gate_regular(g, self, args, nargs, kwnames);
-    if (result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) >= 5) {
-        int status = number_at(result, 3), code = number_at(result, 4);
-        if (code == CLD_EXITED || code == CLD_KILLED || code == CLD_DUMPED)
-            group_waited(number_at(result, 0), code == CLD_EXITED ? status : -status);
-    }
-    return result;
+    return noted(gate_regular(g, self, args, nargs, kwnames), true);
 }
 
 /* Only in a group: other recordings pay nothing for it. */

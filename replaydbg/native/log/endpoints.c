@@ -60,6 +60,7 @@ static uint32_t output_count;
 typedef struct {
     uint32_t number;
     char *name;
+    long value; /* with which it was made; -1: unknown */
 } Semaphore;
 static Semaphore *semaphores;
 static uint32_t semaphore_count;
@@ -381,6 +382,14 @@ endpoint_settle(int fd)
     define(d);
 }
 
+uint32_t
+endpoint_new(unsigned kind, const char *own, const char *peer)
+{
+    EndpointFacts facts = {.kind = kind, .texts = {own, peer, "", ""}};
+    transfer_define(&facts, ++endpoint_count);
+    return endpoint_count;
+}
+
 /* Who prints to the same terminal or file has the same identity, in all processes. */
 static uint32_t
 output_of(int fd)
@@ -396,10 +405,8 @@ output_of(int fd)
         if (outputs[i].device == st.st_dev && outputs[i].inode == st.st_ino)
             return outputs[i].number;
     outputs = grown(outputs, output_count + 1, sizeof *outputs);
-    outputs[output_count++] = (Output){st.st_dev, st.st_ino, ++endpoint_count};
     snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
-    EndpointFacts facts = {.kind = ENDPOINT_OUTPUT, .texts = {own, "", "", ""}};
-    transfer_define(&facts, endpoint_count);
+    outputs[output_count++] = (Output){st.st_dev, st.st_ino, endpoint_new(ENDPOINT_OUTPUT, own, "")};
     return endpoint_count;
 }
 
@@ -429,7 +436,7 @@ semaphore_at(const void *handle)
     uint32_t *id = idmap_slot(&semaphore_ids, hash_bytes(&handle, sizeof handle, 0));
     if (*id == 0) {
         semaphores = grown(semaphores, semaphore_count + 1, sizeof *semaphores);
-        semaphores[semaphore_count] = (Semaphore){0};
+        semaphores[semaphore_count] = (Semaphore){.value = -1};
         *id = ++semaphore_count;
     }
     return &semaphores[*id - 1];
@@ -437,25 +444,25 @@ semaphore_at(const void *handle)
 
 /* A new one, perhaps where an earlier one was. Its name may be gone from the file system already. */
 void
-endpoint_semaphore(const void *handle, const char *name)
+endpoint_semaphore(const void *handle, const char *name, long value)
 {
     if (!group_is_on() || core.mode != RECORD)
         return;
     Semaphore *s = semaphore_at(handle);
     free(s->name);
-    *s = (Semaphore){.name = strdup(name)};
+    *s = (Semaphore){.name = strdup(name), .value = value};
 }
 
 uint32_t
 endpoint_of_semaphore(const void *handle)
 {
-    char address[24];
+    char address[24], value[24] = "";
     Semaphore *s = semaphore_at(handle);
     if (s->number == 0) {
-        s->number = ++endpoint_count;
         snprintf(address, sizeof address, "%p", handle);
-        EndpointFacts facts = {.kind = ENDPOINT_SEMAPHORE, .texts = {s->name ? s->name : address, "", "", ""}};
-        transfer_define(&facts, s->number);
+        if (s->value >= 0)
+            snprintf(value, sizeof value, "%ld", s->value);
+        s->number = endpoint_new(ENDPOINT_SEMAPHORE, s->name ? s->name : address, value);
     }
     return s->number;
 }

@@ -59,5 +59,9 @@ void transfers_forked(void); /* in any child: what comes is its own */
 
 /* endpoints.c */
 void endpoints_forked(void);
+uint32_t endpoint_new(unsigned kind, const char *own, const char *peer); /* its number */
+
+/* members.c */
+void members_forked(void);
 
 #endif

@@ -5,6 +5,7 @@
  *   group.c      children that the program forks, each with a log of its own
  *   started.c    programs that it starts, and how processes end
  *   transfers.c  what a process of a group sends and receives; endpoints.c: through which ends; digest.c: of the bytes
+ *   members.c    what processes of a group do to each other without bytes: waits and signals
  */
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
@@ -78,12 +79,14 @@ typedef struct {
     uint64_t length, digest;
     unsigned flags;
     const char *address; /* the other end of a datagram; empty: none */
+    uint32_t endpoint;   /* known only now; 0: as it began */
 } TransferEnd;
 /* A number for the other two; 0: it could not be written. A send takes its ticket here. */
 uint64_t transfer_begin(uint32_t endpoint, unsigned flags);
 void transfer_end(uint64_t number, const TransferEnd *end); /* right before its event is committed */
 void transfer_undo(uint64_t number);
-bool transfer_is_own(uint64_t number); /* this process began it; not: while it was its parent */
+bool transfer_is_own(uint64_t number);   /* this process began it; not: while it was its parent */
+void transfer_passes(uint32_t endpoint); /* a descriptor of it comes or goes with what ends now */
 
 /* digest.c: of bytes that follow those with the digest `before`; of none it is 0 */
 uint64_t stream_digest(uint64_t before, const void *data, size_t n);
@@ -93,15 +96,24 @@ uint64_t stream_digest(uint64_t before, const void *data, size_t n);
 void address_text(char text[ADDRESS_TEXT], const void *address, size_t size); /* of a struct sockaddr */
 /* Its number; 0: no channel. `stream`: 1 or 2 if it is a standard stream, which has a number anyway. */
 uint32_t endpoint_of(int fd, int stream);
-bool endpoint_has_messages(int fd);                            /* each call moves one, which may have an address */
-void endpoint_settle(int fd);                                  /* after a transfer: more may be known */
-void endpoint_meet(int fd);                                    /* a new one, whose peer is there now */
-void endpoint_forget(int fd);                                  /* the number is free, or leads elsewhere */
-void endpoint_semaphore(const void *handle, const char *name); /* is new */
+bool endpoint_has_messages(int fd); /* each call moves one, which may have an address */
+void endpoint_settle(int fd);       /* after a transfer: more may be known */
+void endpoint_meet(int fd);         /* a new one, whose peer is there now */
+void endpoint_forget(int fd);       /* the number is free, or leads elsewhere */
+/* is new; `value`: with which it was made, -1 if that is not known */
+void endpoint_semaphore(const void *handle, const char *name, long value);
 uint32_t endpoint_of_semaphore(const void *handle);
 void endpoint_sends(void);
 void endpoint_sent_to(const void *address, size_t size); /* since the running lane called the one before */
 const char *endpoint_was_sent_to(void);                  /* empty: unknown */
+
+/* members.c: without a group these do nothing */
+unsigned member_with(int pid);                    /* the number of a process; 0: it is none of the group */
+uint32_t endpoint_of_process(unsigned number);    /* that is waited for; 0: any child */
+uint32_t endpoint_of_signal(int pid, int signum); /* for a process, or a group of processes; 0: for no other of ours */
+uint32_t endpoint_of_file(uint64_t device, uint64_t inode); /* two zeros: of one that is about to be opened */
+/* record: a handler runs, because that process has sent its signal, or has ended */
+void member_signalled(int signum, int pid, bool has_ended);
 
 /* content.c */
 void content_forget(int fd); /* the number is free, or is another file's */

@@ -149,6 +149,8 @@ transfer_end(uint64_t number, const TransferEnd *end)
     s->digest = end->digest;
     s->length = end->length;
     s->rest = address | end->flags << 24;
+    if (end->endpoint)
+        s->endpoint = end->endpoint;
     if (end->flags & TRANSFER_RECEIVES)
         s->ticket = group_ticket();
     __atomic_store_n(&s->event, core.crossings + 1, __ATOMIC_RELEASE);
@@ -169,6 +171,14 @@ transfer_undo(uint64_t number)
         s->endpoint = 0;
 }
 
+/* Its event is the next one, as that of the transfer is. */
+void
+transfer_passes(uint32_t endpoint)
+{
+    EndpointFacts facts = {.kind = TRANSFER_PASSED, .cookie = core.crossings + 1, .texts = {"", "", "", ""}};
+    transfer_define(&facts, endpoint);
+}
+
 void
 transfers_forked(void)
 {
@@ -178,4 +188,5 @@ transfers_forked(void)
     addresses = (IdMap){0};
     address_count = 0;
     endpoints_forked();
+    members_forked();
 }

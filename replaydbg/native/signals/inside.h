@@ -4,6 +4,12 @@
 #include "base/core.h"
 #include "signals/signals.h"
 
+#define MOST_SIGNALS 65
+
+/* senders.c: record, in a group of processes */
+void sender_asked_for(int signum);
+void sender_known(int signum); /* its handler is about to run */
+
 enum { MOST_CHUNKS = 128 };
 typedef struct {
     uint64_t size; /* of each chunk */

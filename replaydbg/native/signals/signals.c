@@ -12,8 +12,6 @@
 #include "signals/inside.h"
 #include <signal.h>
 
-#define MOST_SIGNALS 65
-
 static PyObject *handlers[MOST_SIGNALS]; /* what the program set; NULL: not known to it */
 static Gate *signal_gate;
 static struct {
@@ -102,6 +100,7 @@ stub(PyObject *self, PyObject *args)
     log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
+    sender_known(signum);
     if (core.depth > 0) {
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
         uint64_t number = (uint64_t)signum;
@@ -405,6 +404,8 @@ signal_signal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         Py_XDECREF(installed);
         if (done)
             Py_SETREF(done, Py_NewRef(Py_None));
+        if (done && callable)
+            sender_asked_for((int)signum);
     }
     done = cross_end(&c, done);
     if (done == NULL || signum < 1 || signum >= MOST_SIGNALS)
@@ -456,6 +457,7 @@ signals_prepare(void)
     if (handlers[SIGINT] && PyCallable_Check(handlers[SIGINT]) && replacement) {
         done = set_really(sigint, replacement);
         Py_XDECREF(done);
+        sender_asked_for(SIGINT);
     }
     Py_XDECREF(replacement);
     Py_DECREF(sigint);

@@ -5,6 +5,7 @@
  *   contents.c the contents of large objects there
  *   doubt.c    whether a replay has found it for certain
  *   raised.c   signals that the program's C code sends to the process itself
+ *   senders.c  which process of a group has sent one
  *   limit.c    how long a replay may compute without asking for anything
  */
 #ifndef REPLAYDBG_SIGNALS_H
