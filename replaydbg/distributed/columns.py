@@ -29,6 +29,8 @@ class Member(NamedTuple):
     """The number of that parent."""
     pid: int = 0
     """Its process id; 0: unknown."""
+    events: int = 0
+    """Number of its events, those before its fork included."""
 
 
 _PARTLY_KNOWN = bytes(bool(flags & PARTLY_KNOWN) for flags in range(256))

@@ -1,12 +1,23 @@
-"""Order the events of different processes by messages and forks. Tickets alone would order more than happened so."""
+"""Order the events of different processes by messages, births, ends, signals and semaphores.
+
+Tickets alone would order more than happened so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from replaydbg.distributed.columns import Member
 from replaydbg.distributed.matching import GroupMatching, Matched
 from replaydbg.distributed.segments import SURE
+from replaydbg.events.transfers import Endpoint
+from replaydbg.log.transfers import RECEIVES
+
+EDGE_KINDS = ("message", "start", "end", "signal", "semaphore", "file")
+"""What orders two processes: bytes; a process starts another one; it waits for its end; it sends it a signal, whose
+handler runs there; it releases a semaphore that the other one acquires; it opens a file that the other one has written.
+"""
 
 
 class HappensBefore(NamedTuple):
@@ -14,22 +25,57 @@ class HappensBefore(NamedTuple):
 
     process: int
     event: int
-    """For a send, the first event after it began: its bytes can be received before it ends."""
+    """What was going on in `process`. For a send, the first event after it began: its bytes can be received before it
+    ends. For an end, the last event.
+    """
     to_process: int
     to_event: int
-    """For a receive, its own event."""
+    """The first event that ended after it. For a receive, its own event."""
     is_certain: bool
-    """Whether the message is not one of several that fit."""
+    """Whether no other send, or release, could have been the one."""
+    kind: str
+    """One of EDGE_KINDS."""
+    after: int
+    """Number of events of `process` that had ended by then."""
+    signal: int = 0
+    """The number of a signal."""
 
 
-def edges_between(group: GroupMatching) -> Iterator[HappensBefore]:
-    """Yield the edges between different processes: forks, then messages by channel, each pair of events once."""
-    known = {member.process for member in group.members}
-    for member in group.members:
-        if member.parent in known:
-            yield HappensBefore(member.parent, member.branch, member.process, member.branch, True)
+class ProgramStart(NamedTuple):
+    """A process that did not come from a fork: an event of a recorded one started it, or was replaced by it."""
+
+    process: int
+    event: int
+    """The event that started it; if `replaces`, the last one before it was replaced."""
+    child: int
+    replaces: bool = False
+
+
+def edges_between(group: GroupMatching, starts: Sequence[ProgramStart] = ()) -> Iterator[HappensBefore]:
+    """Yield the edges between different processes: those without bytes, then messages by channel.
+
+    Each pair of events comes once in a channel.
+    """
+    yield from edges_without_bytes(group.members, starts)
     for channel in group.channels:
         yield from _messages(group.match(channel))
+
+
+def edges_without_bytes(members: Sequence[Member], starts: Sequence[ProgramStart] = ()) -> Iterator[HappensBefore]:
+    """Yield the edges between different processes that are no messages."""
+    known = {member.process: member for member in members}
+    for member in members:
+        if member.parent in known and member.branch:
+            number = member.branch
+            yield HappensBefore(member.parent, number, member.process, number, True, "start", number - 1)
+    for start in starts:
+        if start.process in known and start.child in known and start.event > 0:
+            after = start.event if start.replaces else start.event - 1
+            yield HappensBefore(start.process, start.event, start.child, 1, True, "start", after)
+    yield from _ends(known)
+    yield from _signals(members)
+    yield from _semaphores(members)
+    yield from _files(members)
 
 
 def _messages(found: Matched) -> Iterator[HappensBefore]:
@@ -41,13 +87,155 @@ def _messages(found: Matched) -> Iterator[HappensBefore]:
         member, target = found.sends.members[index], found.sends.members[to_index]
         if member.process == target.process:
             continue
+        begun = member.transfers.begun[row]
         edge = HappensBefore(
             member.process,
-            member.transfers.begun[row] + 1,
+            begun + 1,
             target.process,
             target.transfers.event[to_row],
             certainty == SURE and not found.channel.doubt,
+            "message",
+            begun,
         )
         if edge != before:
             yield edge
         before = edge
+
+
+# ---- without bytes ----
+
+
+class _Row(NamedTuple):
+    """A transfer without bytes."""
+
+    process: int
+    end: Endpoint
+    is_receive: bool
+    event: int
+    begun: int
+    ticket: int
+
+
+def _rows(members: Iterable[Member], kind: str) -> Iterator[_Row]:
+    """Yield the transfers of endpoints of a kind, by process, in the order in which they began."""
+    for member in members:
+        ends = {end.number: end for end in member.endpoints if end.kind == kind}
+        if not ends:
+            continue
+        columns = member.transfers
+        for row, number in enumerate(columns.endpoint):
+            if number in ends:
+                is_receive = bool(columns.flags[row] & RECEIVES)
+                place = (columns.event[row], columns.begun[row], columns.ticket[row])
+                yield _Row(member.process, ends[number], is_receive, *place)
+
+
+def _number(text: str) -> int:
+    """Return the number that a text has; 0: none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _ends(known: dict[int, Member]) -> Iterator[HappensBefore]:
+    """Yield for each process that has ended who was the first to notice in each other process."""
+    seen: set[tuple[int, int]] = set()
+    for row in _rows(known.values(), "process"):
+        number = _number(row.end.own)
+        ended = known.get(number)
+        if (
+            ended is None
+            or number == row.process
+            or not row.event
+            or not row.is_receive
+            or (number, row.process) in seen
+        ):
+            continue
+        if ended.events < max(ended.branch, 1):  # killed before it had an event of its own
+            continue
+        seen.add((number, row.process))
+        yield HappensBefore(number, ended.events, row.process, row.event, True, "end", ended.events)
+
+
+def _signals(members: Sequence[Member]) -> Iterator[HappensBefore]:
+    """Yield for each handler that ran a signal that was certainly sent before.
+
+    Signals that come before a handler could run are one. So the n-th handler needed at least n of them, and the n-th
+    one is the last of which that is certain: later ones come after it anyway, in the same process.
+    """
+    sends: dict[tuple[int, int], list[tuple[str, _Row]]] = {}
+    handlers = []
+    for row in _rows(members, "signal"):
+        target, _, text = row.end.own.partition(":")
+        signum = _number(text)
+        if signum and row.is_receive:
+            handlers.append((signum, row))
+        elif signum:
+            sends.setdefault((row.process, signum), []).append((target, row))
+    expected: dict[tuple[int, int, int], Iterator[_Row]] = {}
+    for signum, row in handlers:
+        sender = _number(row.end.peer)
+        if not row.event or sender in (0, row.process):
+            continue
+        key = (sender, row.process, signum)
+        if key not in expected:
+            expected[key] = _sent_to(sends.get((sender, signum), []), row.process)
+        sent = next(expected[key], None)
+        if sent is not None and sent.ticket < row.ticket:
+            yield HappensBefore(sender, sent.begun + 1, row.process, row.event, True, "signal", sent.begun, signum)
+
+
+def _sent_to(sent: Iterable[tuple[str, _Row]], process: int) -> Iterator[_Row]:
+    """Yield the signals that may have been for a process: those to a group of processes, too."""
+    for target, row in sent:
+        if target == str(process) or target.startswith("-"):
+            yield row
+
+
+def _semaphores(members: Sequence[Member]) -> Iterator[HappensBefore]:
+    """Yield for each acquisition of a semaphore the last release before it by its ticket, if that is another process's.
+
+    It is certain that it had to wait for that one only if at most one process can have the semaphore at a time.
+    """
+    uses: dict[str, list[_Row]] = {}
+    made_with: dict[str, str] = {}
+    for row in _rows(members, "semaphore"):
+        if row.event:
+            uses.setdefault(row.end.own, []).append(row)
+            made_with.setdefault(row.end.own, row.end.peer)
+            made_with[row.end.own] = made_with[row.end.own] or row.end.peer
+    for name, rows in uses.items():
+        if not name.startswith("/"):
+            continue  # an address, which is another semaphore's in another process
+        rows.sort(key=lambda row: row.ticket)
+        is_certain = _is_exclusive(rows, made_with[name])
+        last = None
+        for row in rows:
+            if not row.is_receive:
+                last = row
+            elif last is not None and last.process != row.process:
+                place = (last.process, last.begun + 1, row.process, row.event)
+                yield HappensBefore(*place, is_certain, "semaphore", last.begun)
+
+
+def _files(members: Sequence[Member]) -> Iterator[HappensBefore]:
+    """Yield for each file that is opened to be read who had closed it last before, after it could have written to it.
+
+    Never certain: it need not have written what is read, and the inode can be another file's by now.
+    """
+    uses: dict[str, list[_Row]] = {}
+    for row in _rows(members, "file"):
+        if row.event and row.end.own:
+            uses.setdefault(row.end.own, []).append(row)
+    for rows in uses.values():
+        rows.sort(key=lambda row: row.ticket)
+        last = None
+        for row in rows:
+            if not row.is_receive:
+                last = row
+            elif last is not None and last.process != row.process:
+                yield HappensBefore(last.process, last.begun + 1, row.process, row.event, False, "file", last.begun)
+
+
+def _is_exclusive(rows: list[_Row], made_with: str) -> bool:
+    """Whether acquisitions and releases came in turn, as they can with a lock, or with one that begins released."""
+    first = {"0": False, "1": True}.get(made_with)
+    return first is not None and all(row.is_receive == (first ^ bool(at % 2)) for at, row in enumerate(rows))

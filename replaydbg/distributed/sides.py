@@ -79,6 +79,7 @@ def find_sides(members: Sequence[Member]) -> tuple[list[ChannelSide], list[Datag
     """Return the sides of streams, and the datagrams of each endpoint."""
     sides: dict[tuple[str, str, str, int], ChannelSide] = {}
     datagrams: list[Datagrams] = []
+    peers = _known_peers(members)
     for index, member in enumerate(members):
         rows = _rows_by_endpoint(member.transfers)
         for endpoint in member.endpoints:
@@ -90,12 +91,34 @@ def find_sides(members: Sequence[Member]) -> tuple[list[ChannelSide], list[Datag
                 continue
             if endpoint.kind not in PIPES and endpoint.kind not in STREAM_SOCKETS:
                 continue
-            side = _side(sides, endpoint)
+            side = _side(sides, _with_peer(endpoint, peers))
             if index not in side.members:
                 side.members.append(index)
             for way, found in ways:
                 side.add(index, way, found)
     return list(sides.values()), datagrams
+
+
+def _known_peers(members: Sequence[Member]) -> dict[tuple[str, str, int], Endpoint]:
+    """Return sockets by what identifies them, each with its peer as the first process that knows it does.
+
+    A process that got a socket after its peer had gone cannot ask for it any more.
+    """
+    known: dict[tuple[str, str, int], Endpoint] = {}
+    for member in members:
+        for each in member.endpoints:
+            if each.peer and each.cookie and each.kind in STREAM_SOCKETS:
+                known.setdefault((each.kind, plain_address(each.own), each.cookie), each)
+    return known
+
+
+def _with_peer(endpoint: Endpoint, peers: dict[tuple[str, str, int], Endpoint]) -> Endpoint:
+    if endpoint.peer or endpoint.kind not in STREAM_SOCKETS:
+        return endpoint
+    known = peers.get((endpoint.kind, plain_address(endpoint.own), endpoint.cookie))
+    if known is None:
+        return endpoint
+    return endpoint._replace(peer=known.peer, peer_path=known.peer_path, peer_pid=known.peer_pid)
 
 
 def _side(sides: dict[tuple[str, str, str, int], ChannelSide], endpoint: Endpoint) -> ChannelSide:

@@ -11,11 +11,15 @@ from replaydbg.distributed.matching import MOST_CANDIDATES, Matched
 from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment, positions
 from replaydbg.errors import UsageError
 from replaydbg.events.records import Site
+from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.transfers import PEEKS, RECEIVES
+from replaydbg.log.transfers import PASSES, PEEKS, RECEIVES
 
 CERTAINTIES = ("certain", "ambiguous", "unsure")
 """How certain an answer is: certain; one of several that fit; behind a contradiction."""
+
+WITHOUT_BYTES = ("process", "signal", "semaphore", "file")
+"""Kinds of endpoints through which no messages go."""
 
 MOST_EVENTS = 1 << 63
 """Numbers of events are below."""
@@ -59,6 +63,8 @@ class Message(NamedTuple):
     """Number of its bytes of which the other end is not known."""
     peeks: bool
     """Whether it took nothing (MSG_PEEK)."""
+    passed: tuple[Endpoint, ...] = ()
+    """The ends of channels whose descriptors came or went with it."""
 
 
 class Contradicted(NamedTuple):
@@ -84,14 +90,26 @@ def messages_of(
     if index is None:
         problem = opened.problems.get(process, "")
         raise UsageError(f"{opened.name} has no readable recording of process {process}. {problem}".rstrip())
-    columns = opened.matching.members[index].transfers
-    rows = list(positions(columns.event, event))
+    member = opened.matching.members[index]
+    columns = member.transfers
+    rows = [
+        row
+        for row in positions(columns.event, event)
+        if member.endpoints[columns.endpoint[row] - 1].kind not in WITHOUT_BYTES
+    ]
     wanted = [row for row in rows if bool(columns.flags[row] & RECEIVES) == is_receive]
     if not wanted:
         if rows:
             raise UsageError(_other_way(f"{opened.name}/{process}", event, is_receive, is_at_prompt))
         raise UsageError(_why_not(opened, process, event, is_receive=is_receive))
-    return [_message(opened, index, row, is_receive=is_receive) for row in wanted]
+    found = []
+    for row in wanted:
+        message = _message(opened, index, row, is_receive=is_receive)
+        if columns.flags[row] & PASSES:
+            passed = tuple(member.endpoints[end - 1] for number, end in columns.passed if number == event)
+            message = message._replace(passed=passed)
+        found.append(message)
+    return found
 
 
 def _no_event(name: str, event: int) -> str:

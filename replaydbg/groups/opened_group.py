@@ -81,10 +81,10 @@ class OpenedGroup:
             if sum(columns.length) >= MOST_BYTES:
                 raise Corrupt(str(recording.path), "it claims to have sent and received more bytes than a machine can")
             self.has_transfers |= has_transfers(recording)
-            branch = recording.header.branch
-            if branch is None:
-                return Member(process.number, endpoints, columns, pid=process.pid)
-            return Member(process.number, endpoints, columns, branch.event, branch.process, process.pid)
+            branch, log = recording.header.branch, recording.log_header
+            place = (branch.event, branch.process) if branch is not None else (0, 0)
+            events = log.crossings if log is not None else 0
+            return Member(process.number, endpoints, columns, *place, process.pid, events)
 
     def _contents(self, receives: Moves) -> dict[int, bytes]:
         """Return the bytes that receives took, by their index: a pass over the log of each process."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
+from replaydbg.distributed.happens_before import HappensBefore
 from replaydbg.distributed.matching import Matched
 from replaydbg.events.show import printable
 from replaydbg.groups.messages import Contradicted, Message, MessageEnd, MessagePart
@@ -15,6 +16,9 @@ from replaydbg.render.paths import short_path
 COLUMNS = ("#", "kind", "channel", "from", "to", "messages", "bytes", "state")
 RIGHT = ("#", "messages", "bytes")
 """The columns that hold numbers."""
+
+EDGE_COLUMNS = ("kind", "from", "to", "certainty")
+"""Of what orders processes without bytes."""
 
 OUTSIDE = "outside"
 """A process that is not recorded."""
@@ -34,6 +38,16 @@ def channel_row(found: Matched) -> tuple[str, ...]:
         f"{len(moves) + (len(moves.open) if channel.senders else 0):,}",
         f"{count:,}",
         ", ".join(_states(found)),
+    )
+
+
+def edge_row(edge: HappensBefore) -> tuple[str, ...]:
+    """Return the cells of what orders two processes."""
+    return (
+        f"{edge.kind} {edge.signal}" if edge.signal else edge.kind,
+        f"{edge.process}@{edge.event}",
+        f"{edge.to_process}@{edge.to_event}",
+        "certain" if edge.is_certain else "ambiguous",
     )
 
 
@@ -115,6 +129,9 @@ def message_remarks(messages: Sequence[Message]) -> Iterator[str]:
             yield f"{name}: no bytes" + (", the end of the stream." if message.is_receive else ".")
         elif message.unmatched:
             yield f"{name}: {_unmatched(message)}"
+        if message.passed:
+            ends = ", ".join(f"{end.kind} {end.path or end.own}" for end in message.passed)
+            yield f"{name}: with it {'came' if message.is_receive else 'went'} descriptors of {ends}."
         certainties = {part.certainty for part in message.parts}
         if "ambiguous" in certainties:
             fits = "several sends match" if message.is_receive else "several receives may have taken"

@@ -8,16 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replaydbg.distributed.causal_order import CausalOrder
 from replaydbg.distributed.columns import Member
-from replaydbg.distributed.happens_before import edges_between
+from replaydbg.distributed.happens_before import ProgramStart, edges_between
 from replaydbg.distributed.matching import GroupMatching
 from replaydbg.events.transfers import Endpoint, Transfer
 from tests.distributed.model import columns_of
 
 pytestmark = pytest.mark.slow
 
-KINDS = ["pipe", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore"]
-NAMES = ["1:2", "127.0.0.1:5", "0.0.0.0:5", "[::]:5", "", "7"]
+KINDS = ["pipe", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore", "process", "signal", "file"]
+NAMES = ["1:2", "127.0.0.1:5", "0.0.0.0:5", "[::]:5", "", "7", "2", "-5:2", "/mp-1"]
 
 
 @st.composite
@@ -55,7 +56,9 @@ def members(draw: st.DrawFn) -> list[Member]:
                 )
             )
         branch = draw(st.integers(0, 3))
-        found.append(Member(process, ends, columns_of(transfers), branch, draw(st.integers(0, 4))))
+        found.append(
+            Member(process, ends, columns_of(transfers), branch, draw(st.integers(0, 4)), 0, draw(st.integers(0, 9)))
+        )
     return found
 
 
@@ -81,4 +84,4 @@ def test_nothing_is_taken_twice(forged: list[Member]) -> None:
             assert all(count <= found.sends.length[send] for send, count in given_away.items() if send not in sources)
         assert found.lost >= 0
         assert found.from_nowhere >= 0
-    list(edges_between(group))
+    CausalOrder(edges_between(group, [ProgramStart(1, 1 << 62, 2), ProgramStart(3, -1, 2)]))

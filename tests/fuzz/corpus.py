@@ -166,6 +166,8 @@ def transfers() -> bytes:
         Endpoint(2, "udp", "127.0.0.1:9", "", 4, ""),
         Endpoint(3, "unix", "5", "6", 3, "/tmp/socket", "/tmp/peer", 4711),
         Endpoint(4, "output", "1", "", 0, ""),
+        Endpoint(5, "process", "2", "", 0, ""),
+        Endpoint(6, "signal", "1:10", "2", 0, ""),
     ]
     plain = Transfer(1, 0, 1, 1, "send", 3, 5, "", False, False)
     return pack_transfers(
@@ -175,8 +177,11 @@ def transfers() -> bytes:
             plain._replace(event=3, begun=1, ticket=4, endpoint=2, way="receive", address="10.0.0.1:5", peeks=True),
             plain._replace(event=2, begun=1, ticket=3, endpoint=3, urgent=True, is_partly_known=True),
             plain._replace(event=6, begun=4, ticket=7, endpoint=4, stream=1),
+            plain._replace(event=5, begun=4, ticket=8, endpoint=5, way="receive", length=0, digest=0),
+            plain._replace(event=6, begun=5, ticket=9, endpoint=6, way="receive", length=0, digest=0, passes=True),
             plain._replace(event=0, begun=5, ticket=0, way="receive"),
         ],
+        ((6, 1),),
     )
 
 

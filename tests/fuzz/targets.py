@@ -15,6 +15,9 @@ import zstandard
 
 from replaydbg.cli import main as command_line
 from replaydbg.debugger.first_pass import run_index
+from replaydbg.distributed.causal_order import CausalOrder
+from replaydbg.distributed.columns import Member
+from replaydbg.distributed.happens_before import edges_without_bytes
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json
@@ -167,7 +170,11 @@ def transfers(data: bytes, rng: Random) -> str:
     for each in columns.transfers():
         if not 1 <= each.endpoint <= len(ends) or each.event > 6 or each.begun > 6:
             raise Wrong(f"{each} is impossible")
-    return f"{len(ends)} {columns.count}"
+    for event, end in columns.passed:
+        if not 1 <= event <= 6 or not 1 <= end <= len(ends):
+            raise Wrong(f"a descriptor of endpoint {end} in event {event} is impossible")
+    CausalOrder(edges_without_bytes([Member(number, ends, columns, events=6) for number in (1, 2)]))
+    return f"{len(ends)} {columns.count} {len(columns.passed)}"
 
 
 # ---- recordings ----

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
+from replaydbg.distributed.happens_before import HappensBefore
 from replaydbg.distributed.matching import Matched
 from replaydbg.groups.messages import Contradicted, Message, MessageEnd
 from replaydbg.render.json_data.json_object import JsonObject
@@ -29,6 +30,20 @@ def channel_facts(found: Matched, apart: Contradicted | None) -> JsonObject:
         "doubt": found.channel.doubt,
         "waiting_to_send": _open(found.sends),
         "waiting_to_receive": _open(found.receives),
+    }
+
+
+def edge_facts(edge: HappensBefore) -> JsonObject:
+    """Return what orders two processes as data."""
+    return {
+        "kind": edge.kind,
+        "signal": edge.signal or None,
+        "process": edge.process,
+        "event": edge.event,
+        "begun": edge.after,
+        "to_process": edge.to_process,
+        "to_event": edge.to_event,
+        "is_certain": edge.is_certain,
     }
 
 
@@ -83,6 +98,7 @@ def message_facts(messages: Sequence[Message]) -> list[JsonObject]:
                 for part in message.parts
             ],
             "unmatched": message.unmatched,
+            "passed": [{"kind": end.kind, "own": end.own, "path": end.path} for end in message.passed],
         }
         for message in messages
     ]

@@ -1,0 +1,39 @@
+"""What orders the events of the processes of a group, and their vector clocks."""
+
+from __future__ import annotations
+
+from replaydbg.distributed.causal_order import CausalOrder
+from replaydbg.distributed.happens_before import HappensBefore, ProgramStart, edges_between, edges_without_bytes
+from replaydbg.groups.opened_group import OpenedGroup
+
+
+def program_starts(opened: OpenedGroup) -> list[ProgramStart]:
+    """Return how recorded processes were started otherwise than by a fork.
+
+    The starter is the nearest ancestor that is recorded: a shell between the two has no events.
+    """
+    rows = {each.number: each for each in opened.group.processes}
+    recorded = {member.process: member for member in opened.matching.members}
+    found = []
+    for number, member in recorded.items():
+        row = rows[number]
+        if member.branch:
+            continue
+        while row.parent in rows and row.parent not in recorded and row.parent < row.number:
+            row = rows[row.parent]
+        if row.parent in recorded and row.event > 0:
+            found.append(ProgramStart(row.parent, row.event, number, row.how == "exec"))
+    return found
+
+
+def bare_edges(opened: OpenedGroup) -> list[HappensBefore]:
+    """Return what orders processes without bytes: starts, ends, signals, semaphores, files; by what comes after."""
+    found = edges_without_bytes(opened.matching.members, program_starts(opened))
+    return sorted(found, key=lambda edge: (edge.to_process, edge.to_event, edge.process, edge.event, edge.kind))
+
+
+def causal_order(opened: OpenedGroup) -> CausalOrder:
+    """Return the order of all events, from what is certain: matches all channels."""
+    edges = edges_between(opened.matching, program_starts(opened))
+    branches = {each.process: (each.parent, each.branch) for each in opened.matching.members if each.branch}
+    return CausalOrder((edge for edge in edges if edge.is_certain), branches)
