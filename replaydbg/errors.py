@@ -3,6 +3,7 @@
 ReplaydbgError
 |-- UsageError          the command line or a setting is invalid
 |-- CannotRecord        a recording cannot be created at the given place
+|-- CannotJoin          a group of processes is not being recorded any more
 |-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
@@ -94,6 +95,19 @@ class CannotRecord(ReplaydbgError):
         self.path = path
         self.reason = reason
         super().__init__(f"Cannot record to {path!r}: {clause(reason)}. The program was not started.")
+
+
+class CannotJoin(ReplaydbgError):
+    """A program cannot join a group of processes."""
+
+    slug = "cannot-join"
+    exit_code = 2
+    fields = ("group", "reason")
+
+    def __init__(self, group: str, reason: str) -> None:
+        self.group = group
+        self.reason = reason
+        super().__init__(f"Cannot join {group!r}: {clause(reason)}. The program was not started.")
 
 
 class NoSuchRecording(ReplaydbgError):

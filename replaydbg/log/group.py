@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
@@ -30,10 +31,10 @@ Python that joins has to know.
 MOST_PROCESSES = 1000
 """Number of processes that get a row, and may be recorded. More are counted."""
 
-HOW = ("unknown", "program", "fork", "other", "python", "exec")
+HOW = ("unknown", "program", "fork", "other", "python", "exec", "joined")
 """How a process was started, by its number in the page (log/page.h).
 
-By `record`, by a fork, as another program, as a Python, or by a process that replaced itself.
+By `record`, by a fork, as another program, as a Python, by a process that replaced itself, or by `record --join`.
 """
 WHY_NOT = (
     "",
@@ -55,6 +56,8 @@ STATUS_FROM = ("", "parent", "itself")
 _MAGIC = b"RDBGGRP\0"
 _HEAD = struct.Struct("<8sIIQQ32x")
 _ROW = struct.Struct("<QIIIiiII28x")
+_AT_STATUS = 24
+"""Where in a row the status is; who knows it follows."""
 _FORMAT = 1
 _LIMIT = 4 << 20
 """The longest `group.json` that is read."""
@@ -153,6 +156,27 @@ def may_grow(directory: str) -> bool:
     finally:
         os.close(fd)
     return not limit or int(size) < int(limit)
+
+
+def tell_status(directory: Path, number: int, status: int) -> None:
+    """Write how a process ended into its row, as its parent does: exit code, or minus a signal. Raises OSError."""
+    row = _HEAD.size + (number - 1) * _ROW.size
+    with (directory / PAGE).open("r+b", buffering=0) as page:
+        page.seek(row + _AT_STATUS)
+        page.write(struct.pack("<i", status))
+        page.write(struct.pack("<I", STATUS_FROM.index("parent")))
+
+
+def wake_sealer(directory: Path) -> bool:
+    """Wake the process that seals the recordings of a group; return whether there is one."""
+    try:
+        fd = os.open(directory / WAKE, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False  # nobody reads it
+    with suppress(BlockingIOError):  # it has many reasons to look
+        os.write(fd, b"\0")
+    os.close(fd)
+    return True
 
 
 def write_group(directory: Path, group: Group) -> None:

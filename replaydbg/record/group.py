@@ -53,7 +53,7 @@ class RecordedGroup:
 
         Raises CannotRecord, NotBuilt, or UsageError if they cannot be asked to.
         """
-        self._library = _library() if joins else None
+        self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex()
         self._sealer: _Sealer | None = None
         try:
@@ -96,11 +96,14 @@ class RecordedGroup:
         return {"group": os.fsencode(self.live.parent / PAGE), "process": 1, **joins}
 
     def invite(self, wishes: Wishes, rows: list[Row], tests: dict[str, int]) -> None:
-        """Write what a Python that joins has to know; `rows` are gates of other packages. Raises CannotRecord."""
-        if self._library is None:
-            return
+        """Write what a Python that joins has to know; `rows` are gates of other packages. Raises CannotRecord.
+
+        Also if the programs that are started do not: one may by `record --join`.
+        """
         orders = {
             "group": self._identity,
+            "boot": boot_id(),
+            "joins": self._library is not None,
             "name": self.live.parent.name.removesuffix(GROUP),
             "wishes": list(wishes),
             "rows": [list(row) for row in rows],
@@ -147,14 +150,23 @@ class RecordedGroup:
                 each.rmdir()
 
 
-def _library() -> str:
+def library_for(option: str, instead: str = "") -> str:
+    """Return the path of the library by which programs join, for an option. Raises NotBuilt, or UsageError."""
     path = join_library(interpreter.soabi())
     if " " in path or ":" in path:
         raise UsageError(
-            "--children=python cannot be used: the path of replaydbg's library contains a space or a colon "
-            f"({path!r}), and LD_PRELOAD cannot name it. Install replaydbg elsewhere, or use --children=fork."
+            f"{option} cannot be used: the path of replaydbg's library contains a space or a colon ({path!r}), and "
+            f"LD_PRELOAD cannot name it. Install replaydbg elsewhere{f', or {instead}' if instead else ''}."
         )
     return path
+
+
+def boot_id() -> str:
+    """Return what identifies this start of the system; empty: unknown."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def _named(output: Path) -> Path:

@@ -6,6 +6,7 @@ kernel makes readable when that process has ended.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import time
@@ -115,6 +116,8 @@ class GroupSealer:
         self._done: dict[int, GroupProcess] = {}
         self._argv: dict[int, list[str]] = {1: first.argv or []}
         self._first = first
+        self.is_complete = False
+        """Whether `group.json` says that nothing is left to be done."""
         self.is_over = False
         """Whether the first program has ended, and its recording is sealed or never will be."""
 
@@ -197,7 +200,7 @@ class GroupSealer:
             return []  # somebody removes the group
 
     @property
-    def is_complete(self) -> bool:
+    def has_finished(self) -> bool:
         """Whether nothing is left to be sealed."""
         return self.is_over and not self._watched
 
@@ -213,16 +216,27 @@ class GroupSealer:
 
     def write(self) -> None:
         """Write `group.json`; the page is no longer needed when all is done."""
+        is_alone = False
         try:
-            rows, more = page_rows(self._directory)
-            rows = [self._row(each) for each in rows]
-            write_group(self._directory, Group(self._identity, rows, more, self.is_complete))
-            if self.is_complete:
-                self._remove_unused(rows)
-                for name in (PAGE, WAKE, ORDERS):
-                    (self._directory / name).unlink(missing_ok=True)
+            with (self._directory / PAGE).open("rb") as page:
+                is_alone = self.has_finished and _lock(page.fileno())
+                if is_alone:
+                    self.meet()
+                self._write(is_complete=is_alone and self.has_finished)
+        except FileNotFoundError:
+            self.is_complete = self.has_finished  # somebody has removed the group
         except (OSError, ReplaydbgError):
-            return  # the disk is full: the page has the rows
+            self.is_complete = is_alone and self.has_finished  # the disk is full: the page has the rows
+
+    def _write(self, *, is_complete: bool) -> None:
+        rows, more = page_rows(self._directory)
+        rows = [self._row(each) for each in rows]
+        write_group(self._directory, Group(self._identity, rows, more, is_complete))
+        self.is_complete = is_complete
+        if is_complete:
+            self._remove_unused(rows)
+            for name in (PAGE, WAKE, ORDERS):
+                (self._directory / name).unlink(missing_ok=True)
 
     def _row(self, row: GroupProcess) -> GroupProcess:
         done = self._done.get(row.number)
@@ -237,6 +251,18 @@ def _log_header(live: Path) -> LogHeader | None:
             return read_log_header(file.read(LOG_HEADER))
     except OSError:
         return None
+
+
+def _lock(page: int) -> bool:
+    """Keep others from joining while the page is open; False if somebody is about to join, or has just done so.
+
+    Who joins by `record --join` holds it from before it looks at the group until its program has ended.
+    """
+    try:
+        fcntl.flock(page, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def seal_group(directory: Path, control: int) -> None:
@@ -261,7 +287,8 @@ def seal_group(directory: Path, control: int) -> None:
             with suppress(OSError):
                 os.write(control, b"x")
             os.close(control)
-    sealer.write()
+        elif sealer.has_finished:
+            sealer.write()
 
 
 def _wait(sealer: GroupSealer, fds: list[int]) -> set[int]:

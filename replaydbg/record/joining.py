@@ -146,8 +146,9 @@ def _prepared(invitation: Invitation, directory: Path, words: list[str], core: s
             "snapshots": NO_SNAPSHOTS.as_boot(),
             "group": os.fsencode(directory / PAGE),
             "process": invitation.number,
-            "joins": invitation.library,
             "plainly": invitation.plainly,
         }
+        if orders["joins"]:
+            boot["joins"] = invitation.library
         # The process that seals marks the directory: with the environment of `record`, and not of this program.
         return write_files(wanted, live, header, table, boot, core=core, name=sys.orig_argv[0], marks=False)

@@ -42,9 +42,10 @@ def _about_group(group: Group, name: str) -> list[str]:
     recorded = [each for each in others if each.recording]
     running = sum(not each.has_ended for each in recorded)
     still = f", {running} of them still running" if running else ""
-    lines = [
-        f"{_counted(len(recorded), 'child process', 'child processes')} recorded{still}: replaydbg ps {quoted(name)}"
-    ]
+    joined = sum(each.how == "joined" for each in recorded)
+    more = f", {_counted(joined, 'process', 'processes')} joined" if joined else ""
+    children = _counted(len(recorded) - joined, "child process", "child processes")
+    lines = [f"{children} recorded{more}{still}: replaydbg ps {quoted(name)}"]
     reasons: dict[str, int] = {}
     for each in others:
         if not each.recording:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.cli.common.schema import SCHEMA_VERSION
-from replaydbg.config import load_settings
+from replaydbg.config import Settings, load_settings
 from replaydbg.errors import UsageError
 from replaydbg.launch.endings import end_like
-from replaydbg.record import record
+from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.render.record_summary import summary_lines
-from replaydbg.store.directory import Store
+from replaydbg.store.directory import GROUP, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 
 CHECKED_EVERY = 100_000_000
 """Nanoseconds between snapshots that are taken only to check invariants."""
+
+
+_GROUPS_OWN = (
+    "output",
+    "max_size",
+    "real_ids",
+    "chaos",
+    "chaos_runs",
+    "on_deadlock",
+    "keep_checkpoints",
+    "snapshot_every",
+    "snapshot_at_exceptions",
+    "check",
+    "snapshot_objects",
+    "snapshot_at_signal",
+)
+"""Options that a program cannot have which joins a group: it has those of the group."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +90,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also record child processes, each in its own recording: fork = forked children, python = also started "
         "Python programs (default: none)",
     )
+    parser.add_argument(
+        "--join",
+        metavar="GROUP",
+        help="record the program as a process of a group that is being recorded: a path, a name such as run-12, or "
+        "latest",
+    )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
     parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
@@ -112,7 +135,10 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings(given)
     if args.children != "none" and (args.chaos_runs is not None or args.keep_checkpoints):
         raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
-    if args.chaos_runs is not None:
+    result: RecordResult | None
+    if args.join is not None:
+        result = _joined(args)
+    elif args.chaos_runs is not None:
         result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
         if result is None:
             print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
@@ -127,12 +153,34 @@ def run(args: argparse.Namespace) -> int:
             snapshots=_snapshot_orders(args),
             children=args.children,
         )
+    _report(args, settings, result)
+    return end_like(result.status)
+
+
+def _joined(args: argparse.Namespace) -> RecordResult:
+    # Imported here: only this option needs them.
+    from replaydbg.cli.common.output import named_group
+    from replaydbg.record.join_group import record_joined
+
+    given = [name for name in _GROUPS_OWN if getattr(args, name)]
+    if args.children != "none":
+        given.append("children")
+    if given:
+        option = given[0].replace("_", "-")
+        raise UsageError(f"--join cannot be combined with --{option}: the settings of the group apply.")
+    return record_joined(args.program, named_group(args.join))
+
+
+def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) -> None:
+    """Print the summary."""
     try:
         if args.json:
             # Imported here: only this option needs it.
             from replaydbg.render.json_data.runs_json import record_facts
 
             print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
+        elif result.problem and result.path.name.endswith(GROUP):  # it did not join
+            print(f"replaydbg: {result.problem}.", file=sys.stderr)
         elif not settings.quiet:
             name = Store(settings.store).name_of(result.path)
             if result.group is not None:
@@ -145,7 +193,6 @@ def run(args: argparse.Namespace) -> int:
         # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
         # with our text left in the stream, the flush at exit would change it.
         sys.stderr = None
-    return end_like(result.status)
 
 
 def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:

@@ -107,7 +107,7 @@ take_row(GroupHead *page, unsigned parent, unsigned prepared, bool python)
     if ((row = row_of(page, number)) == NULL)
         return 0;
     row->parent = row_of(page, prepared) ? prepared : parent;
-    row->how = had ? HOW_REPLACED : HOW_STARTED;
+    row->how = had ? HOW_REPLACED : parent == 0 ? HOW_JOINED : HOW_STARTED;
     row->why_not = IS_A_PROGRAM;
     __atomic_store_n(&row->pid, own, __ATOMIC_SEQ_CST);
     return number;
@@ -215,7 +215,7 @@ begin(int argc, char **argv)
     }
     if (number && python) {
         ProcessRow *row = row_of(page, number);
-        if (row->how != HOW_REPLACED)
+        if (row->how == HOW_STARTED)
             row->how = HOW_PYTHON;
         row->why_not = HAS_NOT_BEGUN;
         start_joiner(file, argc, argv, own);

@@ -14,7 +14,7 @@ typedef struct {
 } GroupHead;
 
 /* HOW in replaydbg/log/group.py has the words. */
-enum { HOW_UNKNOWN, HOW_PROGRAM, HOW_FORKED, HOW_STARTED, HOW_PYTHON, HOW_REPLACED };
+enum { HOW_UNKNOWN, HOW_PROGRAM, HOW_FORKED, HOW_STARTED, HOW_PYTHON, HOW_REPLACED, HOW_JOINED };
 /* Why a process is not recorded: WHY_NOT in replaydbg/log/group.py has the words. Others are the joiner's
  * (record/joiner.py). */
 enum { IS_RECORDED, TOO_LARGE, NO_ROOM, TOO_DEEP, IS_A_PROGRAM, HAS_NOT_BEGUN };
@@ -32,7 +32,7 @@ _Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.
 
 /* REPLAYDBG_GROUP=00012:00034:0:/directory of the group
  *
- * the row of the program's parent, or of its own if it has it; the row that was prepared for it, 0: none; 1: a Python
+ * the row of the program's parent, or of its own if it has it, 0: it joins by itself (record --join); the row that was prepared for it, 0: none; 1: a Python
  * that is to run unrecorded. Numbers have always as many digits: they are changed in place. */
 #define GROUP_VARIABLE "REPLAYDBG_GROUP"
 #define GROUP_FORM GROUP_VARIABLE "=%05u:%05u:%c:%s"
