@@ -10,6 +10,8 @@ from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.shared import expand, find_directory, load_shared
 
 MAGIC = b"RDBGREC\n"
+PACK_FOLDER = "group.rdbgs/"
+"""The directory in the file that `pack` makes of a group, with which this file begins."""
 BLOCK_MAGIC = b"BLK1"
 FILE_HEADER = 32
 """Length of the part before the first block."""
@@ -95,6 +97,13 @@ def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, co
     header = BLOCK_MAGIC + _BLOCK.pack(codec, 0, len(name), raw_offset, raw_length, len(stored), zlib.crc32(stored))
     # The checksum covers the name too: a damaged one would turn one section into another.
     return header + _BLOCK_CRC.pack(zlib.crc32(header + name)) + name
+
+
+def why_no_recording(data: bytes) -> str:
+    """Return why a file that begins with `data` is not a recording."""
+    if data.startswith(PACK_FOLDER.encode()):
+        return "it is the file of a group of processes, of which `replaydbg unpack` makes a group again"
+    return "its first bytes are not those of a recording" if data else "it is empty"
 
 
 def read_block(file: DataFile, offset: int) -> StoredBlock | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from replaydbg.errors import Corrupt, ReplaydbgError
@@ -113,6 +113,11 @@ class BranchSections:
                 f"It begins after {before:,} bytes of its parent's section {name!r}, which has only {there:,}."
             ] = True
             self._missing.add(name)
+
+    @property
+    def before(self) -> Mapping[str, int]:
+        """How many bytes of each section its parent wrote before."""
+        return self._before
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""

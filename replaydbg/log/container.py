@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
+    from replaydbg.log.group_blocks import Common, CommonPart
+
 COMPRESS_CONTENT_UP_TO = 32 << 20
 """Content beyond this size is stored uncompressed: compressing it would delay the program's exit by a second and
 more.
@@ -62,14 +64,22 @@ class Writer:
         *,
         is_compressed: bool = True,
         compress: Callable[[bytes], bytes] | None = None,
+        common: CommonPart | None = None,
     ) -> None:
         """Add a section; each piece, of at most 1 MiB, becomes a block.
 
-        `compress` is used in place of `compressor`, with the same result.
+        `compress` is used in place of `compressor`, with the same result; `common` is the part that other recordings
+        of the group have, too.
         """
         raw_offset = total = 0
         compress = compress or self._compress
         for raw in pieces:
+            shared = common.entries(raw_offset, raw) if common is not None else None
+            if shared is not None and raw_offset + len(raw) <= allowance(total + shared.size):
+                self._block(name, raw_offset, len(raw), shared.stored, SHARED)
+                raw_offset += len(raw)
+                total += shared.size
+                continue
             packed = compress(raw) if is_compressed else raw
             # A reader refuses a section that expands too far: some of it is kept uncompressed.
             is_credible = raw_offset + len(raw) <= allowance(total + len(packed))
@@ -150,13 +160,15 @@ def seal(
     sources: Iterable[tuple[str, int, bytes]] = (),
     *,
     compress_world: Callable[[bytes], bytes] | None = None,
+    common: Common | None = None,
 ) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
     `sources` are sources that are not in the directory: name, length and compressed content. `end` becomes `end.json`;
     it is read after them, so that the iterable may add their names to it. `compress_world` compresses the blocks of the
-    import world, None for the usual way. If anything fails the directory stays unchanged, and still opens. Raises
-    Corrupt if the directory has no header, OSError if the target cannot be written.
+    import world, None for the usual way. With `common`, what other recordings of the group have, too, is stored beside
+    them. If anything fails the directory stays unchanged, and still opens. Raises Corrupt if the directory has no
+    header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
@@ -166,7 +178,7 @@ def seal(
     try:
         with open(partial, "xb", opener=_private) as file:
             size = sum(_end(live / name, is_log=name != "content") for name in ("world", "log", "content"))
-            _write(Writer(file, key=own_key(), size=size), live, end, sources, compress_world)
+            _write(Writer(file, key=own_key(), size=size), live, end, sources, compress_world, common)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -198,24 +210,34 @@ def _write(
     end: Mapping[str, object],
     sources: Iterable[tuple[str, int, bytes]],
     compress_world: Callable[[bytes], bytes] | None,
+    common: Common | None,
 ) -> None:
     if (live / BRANCH).exists():
-        _copy_branch(writer, live, compress_world)
+        _copy_branch(writer, live, compress_world, common)
     else:
-        _copy(writer, live, "header", "header.json")
-        _copy(writer, live, "world", "world", is_log=True, compress=compress_world)
-        _copy(writer, live, "log", "log", is_log=True)
-        _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
+        _copy_logs(writer, live, compress_world, common)
     _copy_transfers(writer, live)
     for name, length, packed in sources:
-        writer.packed(f"source/{name}", length, packed)
+        if common is None or not common.has_stored(name, length, packed):
+            writer.packed(f"source/{name}", length, packed)
     for name in _names_in(live / "source"):
         _copy(writer, live, f"source/{name}", f"source/{name}")
     for name in _names_in(live / "heap"):
         if name[0] in "0123456789":
             _copy(writer, live, f"heap/{name}", f"heap/{name}", compress_up_to=0)
-    writer.section("end", split(json.dumps(end).encode()))
+    _json(writer, "end", json.dumps(end).encode(), common, ("packages", "sources"))
+    if common is not None:
+        common.blocks.sync()
     writer.finish()
+
+
+def _json(writer: Writer, name: str, data: bytes, common: Common | None, keys: Iterable[str]) -> None:
+    """Write a section of JSON; other recordings of the group have the same values of `keys`."""
+    stored = common.json(data, keys) if common is not None else None
+    if stored is None:
+        writer.section(name, split(data))
+    else:
+        writer.shared(name, [(len(data), stored)])
 
 
 def _names_in(directory: Path) -> list[str]:
@@ -225,25 +247,50 @@ def _names_in(directory: Path) -> list[str]:
         return []
 
 
-def _copy_branch(writer: Writer, live: Path, compress_world: Callable[[bytes], bytes] | None) -> None:
-    """Write the sections of a forked child with what its parent wrote before: the file needs no other.
+_COMMON_IN_HEADER = ("env", "gates")
+
+
+def _copy_logs(
+    writer: Writer, live: Path, compress_world: Callable[[bytes], bytes] | None, common: Common | None
+) -> None:
+    is_large = _end(live / "content", is_log=False) > COMPRESS_CONTENT_UP_TO
+    parts = common.parts({}, has_large_content=is_large, compress_world=compress_world) if common is not None else {}
+    with DataFile(live / "header.json", follow=False) as file:
+        _json(writer, "header", file.read(0, file.size), common, _COMMON_IN_HEADER)
+    _copy(writer, live, "world", "world", is_log=True, compress=compress_world, common=parts.get("world"))
+    _copy(writer, live, "log", "log", is_log=True, common=parts.get("log"))
+    _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO, common=parts.get("content"))
+
+
+def _copy_branch(
+    writer: Writer, live: Path, compress_world: Callable[[bytes], bytes] | None, common: Common | None
+) -> None:
+    """Write the sections of a forked child with what its parent wrote before: nothing outside the group is needed.
 
     Raises Corrupt if a part of that is missing.
     """
     # Imported here: only children of recorded programs need it.
-    from replaydbg.log.branch import open_live, whole_pieces
+    from replaydbg.log.branch import BranchSections, open_live, whole_pieces
 
     sections = open_live(live)
     try:
-        for name in ("header", "world", "log", "content"):
+        before = sections.before if isinstance(sections, BranchSections) else {}
+        is_large = sections.size("content") > COMPRESS_CONTENT_UP_TO
+        parts = {}
+        if common is not None:
+            parts = common.parts(before, has_large_content=is_large, compress_world=compress_world)
+        _json(writer, "header", b"".join(sections.pieces("header")), common, _COMMON_IN_HEADER)
+        for name in ("world", "log", "content"):
             end = sections.size(name)
             if name in ("world", "log"):
                 header = read_log_header(next(sections.pieces(name), b"")[:LOG_HEADER])
                 end = min(header.committed, end) if header is not None else 0
-            is_compressed = name != "content" or end <= COMPRESS_CONTENT_UP_TO
-            compress = compress_world if name == "world" else None
             writer.section(
-                name, whole_pieces(sections.pieces(name), end), is_compressed=is_compressed, compress=compress
+                name,
+                whole_pieces(sections.pieces(name), end),
+                is_compressed=name != "content" or not is_large,
+                compress=compress_world if name == "world" else None,
+                common=parts.get(name),
             )
             if not sections.is_whole(name):
                 raise Corrupt(str(live), "a part of its parent's recording is missing")
@@ -270,6 +317,7 @@ def _copy(
     is_log: bool = False,
     compress_up_to: int | None = None,
     compress: Callable[[bytes], bytes] | None = None,
+    common: CommonPart | None = None,
 ) -> None:
     path = live / name
     if not path.is_file():
@@ -277,7 +325,7 @@ def _copy(
     end = _end(path, is_log=is_log)
     with DataFile(path, follow=False) as data:
         is_compressed = compress_up_to is None or end <= compress_up_to
-        writer.section(section, data.pieces(end), is_compressed=is_compressed, compress=compress)
+        writer.section(section, data.pieces(end), is_compressed=is_compressed, compress=compress, common=common)
 
 
 def remove_live(live: Path) -> None:

@@ -59,7 +59,7 @@ _ROW = struct.Struct("<QIIIiiII28x")
 _AT_STATUS = 24
 """Where in a row the status is; who knows it follows."""
 _FORMAT = 1
-_LIMIT = 4 << 20
+LIMIT = 4 << 20
 """The longest `group.json` that is read."""
 
 
@@ -181,6 +181,15 @@ def wake_sealer(directory: Path) -> bool:
 
 def write_group(directory: Path, group: Group) -> None:
     """Write `group.json` as a whole. Raises OSError."""
+    partial = directory / f".{FACTS}.{os.getpid()}"
+    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(group_json(group))
+    partial.replace(directory / FACTS)
+
+
+def group_json(group: Group) -> bytes:
+    """Return the content of `group.json`."""
     data = {
         "format": _FORMAT,
         "group": group.identity,
@@ -188,11 +197,7 @@ def write_group(directory: Path, group: Group) -> None:
         "more": group.more,
         "processes": [process_facts(each) for each in group.processes],
     }
-    partial = directory / f".{FACTS}.{os.getpid()}"
-    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump(data, file, indent=1)
-    partial.replace(directory / FACTS)
+    return json.dumps(data, indent=1).encode()
 
 
 def process_facts(process: GroupProcess) -> dict[str, object]:
@@ -201,16 +206,20 @@ def process_facts(process: GroupProcess) -> dict[str, object]:
     return {("ended" if name == "has_ended" else name): value for name, value in facts.items()}
 
 
+def parse_group(directory: Path, data: bytes) -> Group:
+    """Return the group that the bytes of a `group.json` describe; `directory` is for messages. Raises Corrupt."""
+    if len(data) > LIMIT:
+        raise Corrupt(str(directory), f"its {FACTS} is longer than {LIMIT} bytes")
+    try:
+        return _checked(directory, load_json(data))
+    except ValueError as error:
+        raise Corrupt(str(directory), f"its {FACTS} cannot be read") from error
+
+
 def read_group(directory: Path) -> Group:
     """Return the group in a directory. Raises NotARecording, or Corrupt."""
     with DataFile(directory / FACTS, follow=False) as file:
-        if file.size > _LIMIT:
-            raise Corrupt(str(directory), f"its {FACTS} is longer than {_LIMIT} bytes")
-        try:
-            data = load_json(file.read(0, file.size))
-        except ValueError as error:
-            raise Corrupt(str(directory), f"its {FACTS} cannot be read") from error
-    group = _checked(directory, data)
+        group = parse_group(directory, file.read(0, LIMIT + 1))
     if group.is_complete or not os.path.lexists(directory / PAGE):
         return group
     try:
@@ -282,6 +291,17 @@ def _process(directory: Path, row: Any) -> GroupProcess:
         raise Corrupt(str(directory), f"its process {number} has an invalid recording or argv")
     fields = {name: row[name] for name in _TYPES if name != "ended"}
     return GroupProcess(**fields, has_ended=row["ended"])
+
+
+def size_of_group(directory: Path) -> int:
+    """Return how many bytes on the disk a group takes, with what its recordings have in common."""
+    size = 0
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with suppress(FileNotFoundError):  # it is being sealed
+                # A log that is not sealed is longer than the space that it takes.
+                size += os.lstat(f"{folder}/{name}").st_blocks * 512
+    return size
 
 
 def group_directory(path: Path) -> Path | None:

@@ -20,6 +20,7 @@ from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.sections import InPlace, SealedFile, Sections
+from replaydbg.log.shared import EMPTY
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
 
@@ -98,7 +99,7 @@ class Recording:
         return self._sections.size(name)
 
     def stored(self, name: str) -> int:
-        """Return how many bytes of the file a section takes."""
+        """Return how many bytes on the disk a section takes."""
         return self._sections.stored(name)
 
     def is_shared(self, name: str) -> bool:
@@ -173,6 +174,7 @@ class Recording:
         answers = sum(1 for _ in self.world())
         self._check_fork(log.crossings)
         self._check_transfers()
+        self.check_sources()
         return Checked(sizes, log.crossings, answers)
 
     def _check_fork(self, events: int) -> None:
@@ -195,6 +197,14 @@ class Recording:
             read_transfers(self)
         except Corrupt as error:
             self._problem(f"{error.reason[0].upper()}{error.reason[1:]}.")
+
+    def check_sources(self) -> None:
+        """Check that the sources are there: they may be beside the recording, where no section names them."""
+        if self.end is None or self.is_live:
+            return
+        missing = [path for path, name in self.end.sources.items() if name != EMPTY and not self.size(f"source/{name}")]
+        if missing:
+            self._problem(f"{len(missing):,} sources are missing or damaged, such as that of {missing[0]!r}.")
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` in the form that a replay needs.

@@ -21,12 +21,13 @@ from replaydbg.log.blocks import (
     load_block,
     read_block,
     unpack_head,
+    why_no_recording,
 )
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.header_and_end import JSON_LIMIT
 from replaydbg.log.origin import MARK, MARK_SIZE
-from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in
+from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in, size_of_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Sections(Protocol):
         ...
 
     def stored(self, name: str) -> int:
-        """Return how many bytes of the file a section takes."""
+        """Return how many bytes on the disk a section takes."""
         ...
 
     def is_whole(self, name: str) -> bool:
@@ -105,10 +106,10 @@ class SealedFile:
     def __init__(self, path: Path) -> None:
         self.problems: dict[str, bool] = {}
         self.ok = False
-        """Whether the file is marked as written to its end."""
         self._file = DataFile(path)
         self._blocks: dict[str, list[StoredBlock]] = {}
         self._gaps: set[str] = set()
+        self._stored_sizes: dict[str, int] = {}
         try:
             self._open()
         except BaseException:
@@ -119,7 +120,7 @@ class SealedFile:
         path = str(self._file.path)
         data = self._file.read(0, FILE_HEADER)
         if not data.startswith(MAGIC):
-            raise NotARecording(path, "its first bytes are not those of a recording" if data else "it is empty")
+            raise NotARecording(path, why_no_recording(data))
         head = unpack_head(data)
         if not head.is_sound:
             self.problems["Its first 32 bytes are damaged."] = True
@@ -229,13 +230,18 @@ class SealedFile:
     def _shared_source(self, name: str) -> bytes:
         """Return a source that is stored beside the recording, under its hash; empty if there is none."""
         folder, _, digest = name.partition("/")
-        if folder != "source":
-            return b""
-        return load_source(digest, find_directory(self._file.path)) or b""
+        return (load_source(digest, find_directory(self._file.path)) if folder == "source" else None) or b""
 
     def stored(self, name: str) -> int:
-        """Return how many bytes of the file a section takes."""
-        return sum(block.stored_length for block in self._blocks.get(name, ()))
+        """Return how many bytes of the file a section takes, and of the files with its shared blocks."""
+        if name not in self._stored_sizes:
+            blocks = self._blocks.get(name, ())
+            shared = [
+                self._file.read(each.stored_offset, each.stored_length) for each in blocks if each.codec == SHARED
+            ]
+            files = size_of_files(self._file.path, shared)
+            self._stored_sizes[name] = files + sum(each.stored_length for each in blocks)
+        return self._stored_sizes[name]
 
     def is_whole(self, name: str) -> bool:
         """Whether nothing is known to be missing at the section's end."""
@@ -281,10 +287,8 @@ class SealedFile:
 
     def shared_names(self) -> set[str]:
         """Return the names of the files with its blocks. Raises Corrupt if a block of it is damaged."""
-        found: set[str] = set()
-        for block in (each for blocks in self._blocks.values() for each in blocks if each.codec == SHARED):
-            found.update(names_in(self._stored(block)))
-        return found
+        shared = (each for blocks in self._blocks.values() for each in blocks if each.codec == SHARED)
+        return {name for each in shared for name in names_in(self._stored(each))}
 
     def _stored(self, block: StoredBlock) -> bytes:
         """Return the stored bytes of a block. Raises Corrupt if they are damaged."""

@@ -20,11 +20,15 @@ STEP = 1 << 15
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zstandard import ZstdCompressor
 
 _ENTRY = struct.Struct("<BII")
 _INLINE, _FILE = 0, 1
 _NAME = 16
+EMPTY = blake2b(digest_size=_NAME).hexdigest()
+"""The hash of no bytes: an empty source is stored nowhere."""
 MOST_UP = 3
 """Number of directories above the recording that are searched."""
 
@@ -47,24 +51,33 @@ class BlockStore:
         self._known: set[str] = set()
         self._compress = compressor().compress
 
-    def put(self, raw: bytes) -> bytes:
-        """Store `raw` unless it exists already, and return its name. Raises OSError."""
+    def put(self, raw: bytes, compress: Callable[[bytes], bytes] | None = None) -> bytes:
+        """Store `raw` unless it exists already, and return its name. Raises OSError.
+
+        `compress` is used in place of `compressor`, with the same result.
+        """
         name = blake2b(raw, digest_size=_NAME)
-        text = name.hexdigest()
+        self._put(name.hexdigest(), lambda: (compress or self._compress)(raw))
+        return name.digest()
+
+    def _put(self, text: str, packed: Callable[[], bytes]) -> None:
+        """Store the block of that name, which is compressed only if it does not exist."""
         if text not in self._known:
             # Strings, not pathlib: the first recording of a session stores hundreds.
             path = f"{self.directory}/{text}"
             try:
                 os.utime(path)  # keeps the clean-up from deleting it while it is needed
             except FileNotFoundError:
-                self._write(path, f"{self.directory}/.{text}.{os.getpid()}", raw)
+                self._write(text, packed())
             self._known.add(text)
-        return name.digest()
 
-    def _write(self, path: str, partial: str, raw: bytes) -> None:
+    def _write(self, text: str, data: bytes) -> None:
+        path, partial = f"{self.directory}/{text}", f"{self.directory}/.{text}.{os.getpid()}"
         try:
             with open(self._create(partial), "wb", buffering=0) as file:  # noqa: PTH123
-                file.write(self._compress(raw))
+                left = memoryview(data)
+                while left:  # on a full disk the first write is short, and only the next one fails
+                    left = left[file.write(left) or 0 :]
             os.replace(partial, path)  # noqa: PTH105
         except BaseException:
             with suppress(OSError):
@@ -76,17 +89,20 @@ class BlockStore:
         try:
             return os.open(path, flags, 0o600)
         except FileNotFoundError:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._make_directory()
             return os.open(path, flags, 0o600)
+
+    def _make_directory(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def inline(self, raw: bytes) -> bytes:
         """Return the entry of bytes that are stored in the recording itself."""
         stored = self._compress(raw)
         return _ENTRY.pack(_INLINE, len(raw), len(stored)) + stored
 
-    def entry(self, raw: bytes) -> bytes:
-        """Store `raw`, and return the entry that refers to it. Raises OSError."""
-        return _ENTRY.pack(_FILE, len(raw), _NAME) + self.put(raw)
+    def entry(self, raw: bytes, compress: Callable[[bytes], bytes] | None = None) -> bytes:
+        """Store `raw`, and return the entry that refers to it, see `put`. Raises OSError."""
+        return _ENTRY.pack(_FILE, len(raw), _NAME) + self.put(raw, compress)
 
 
 def find_directory(recording: Path) -> Path | None:
@@ -136,10 +152,20 @@ def names_in(stored: bytes) -> list[str]:
     while at + _ENTRY.size <= len(stored):
         kind, _, size = _ENTRY.unpack_from(stored, at)
         at += _ENTRY.size
-        if kind == _FILE:
+        if kind == _FILE and size == _NAME:
             found.append(stored[at : at + size].hex())
         at += size
     return found
+
+
+def size_of_files(recording: Path, blocks: list[bytes]) -> int:
+    """Return the size of the files to which the stored bytes of shared blocks refer; each file counts once."""
+    directory = find_directory(recording) if blocks else None
+    size = 0
+    for name in {name for stored in blocks for name in names_in(stored)} if directory is not None else ():
+        with suppress(OSError):  # a missing one is met when it is read
+            size += min(os.lstat(f"{directory}/{name}").st_size, 2 * PIECE)  # as much of it is read
+    return size
 
 
 def _read(directory: Path | None, name: bytes) -> bytes | None:

@@ -16,6 +16,7 @@ import stat
 from contextlib import suppress
 
 from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.origin import MARK_SIZE, Marker
 from replaydbg.log.shared import compressor
 from replaydbg.record.cache_file import write_whole
@@ -42,8 +43,9 @@ class BlockCache:
     def compress(self, raw: bytes) -> bytes:
         """Return `raw` compressed, as by `compressor`."""
         hashed = Marker(self._key, is_long=True, person=_NAME)
-        # Others end with the log, and so are different in each recording. Hashing pays only if it is the fast hash.
-        if len(raw) != PIECE or not hashed.is_long:
+        # Others end with the log, and so are different in each recording; the first of a group is without its header.
+        # Hashing pays only if it is the fast hash.
+        if len(raw) < PIECE - LOG_HEADER or not hashed.is_long:
             return self._compress(raw)
         hashed.add(raw)
         name = hashed.mark()

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.config import Settings
-from replaydbg.errors import CannotRecord, UsageError
+from replaydbg.errors import CannotRecord, Corrupt, UsageError
 from replaydbg.events.run_facts import command_of
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import ENDING
@@ -23,7 +23,9 @@ from replaydbg.log.group import (
     Group,
     GroupProcess,
     new_page,
+    page_rows,
     read_group,
+    size_of_group,
     write_group,
 )
 from replaydbg.native import join_library
@@ -48,13 +50,14 @@ _CONTROL = 3
 class RecordedGroup:
     """The group that is being recorded: a directory, and in it the live directory of its first process."""
 
-    def __init__(self, output: Path | None, settings: Settings, *, joins: bool) -> None:
-        """Make it; `joins`: Python programs that are started join it.
+    def __init__(self, output: Path | None, settings: Settings, *, joins: bool, blocks: Path | None = None) -> None:
+        """Make it; `joins`: Python programs that are started join it; `blocks`: see `record`.
 
         Raises CannotRecord, NotBuilt, or UsageError if they cannot be asked to.
         """
         self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex()
+        self._blocks = blocks
         self._sealer: _Sealer | None = None
         try:
             store = Store(settings.store)
@@ -78,7 +81,7 @@ class RecordedGroup:
             with removed_unless_begun(self.live):
                 yield
         except BaseException:
-            self._finish(None)
+            self.finish(None)
             if not self.live.is_dir():
                 self._remove()
             raise
@@ -117,7 +120,7 @@ class RecordedGroup:
     def start_sealer(self, header: HeaderData) -> None:
         """Start the process that seals the recordings of children. Raises CannotRecord."""
         command = command_of(header["kind"], header["target"], header["argv"])
-        self._sealer = _Sealer(self.live.parent, self._identity, command)
+        self._sealer = _Sealer(self.live.parent, self._identity, command, self._blocks)
 
     def seal(self, ended: Ended, seconds: float) -> RecordResult:
         """Seal the recording of the first process, and wait until those of ended children are sealed.
@@ -125,19 +128,26 @@ class RecordedGroup:
         Raises CannotRecord, and leaves nothing, if the program did not run.
         """
         # Imported here: it is loaded while the program runs.
+        from replaydbg.log.group_blocks import common_of
         from replaydbg.record.sealing import seal_recording
 
+        directory = self.live.parent
+        rows: list[GroupProcess] = []
+        with suppress(OSError, Corrupt):  # somebody has removed the group
+            rows = page_rows(directory)[0]
         try:
-            result = seal_recording(self.live, ended, seconds)
+            result = seal_recording(self.live, ended, seconds, common=common_of(directory, 1, rows))
         except CannotRecord:
-            self._finish(None)
+            self.finish(None)
             self._remove()
             raise
-        self._finish(ended.status)
-        is_there = (self.live.parent / FACTS).exists()
-        return result._replace(group=read_group(self.live.parent) if is_there else None)
+        self.finish(ended.status)
+        if not (directory / FACTS).exists():
+            return result
+        return result._replace(group=read_group(directory), size=size_of_group(directory))
 
-    def _finish(self, status: int | None) -> None:
+    def finish(self, status: int | None) -> None:
+        """Wait until the recordings of children that have ended are sealed; `status` is the program's."""
         if self._sealer is not None:
             self._sealer.finish(status)
             self._sealer = None
@@ -181,7 +191,7 @@ def _named(output: Path) -> Path:
 class _Sealer:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
-    def __init__(self, directory: Path, identity: str, argv: list[str]) -> None:
+    def __init__(self, directory: Path, identity: str, argv: list[str], blocks: Path | None) -> None:
         # Imported here: only groups need it.
         import socket
 
@@ -194,7 +204,7 @@ class _Sealer:
             raise CannotRecord(str(directory), reason_of(error)) from error
         if self._pid == 0:
             ours.close()
-            _be_the_sealer(its.detach(), directory)
+            _be_the_sealer(its.detach(), directory, blocks)
         its.close()
         self._control: socket.socket = ours
 
@@ -211,7 +221,7 @@ class _Sealer:
             os.waitpid(self._pid, os.WNOHANG)
 
 
-def _be_the_sealer(control: int, directory: Path) -> None:
+def _be_the_sealer(control: int, directory: Path, blocks: Path | None) -> None:
     """Become the process that seals: with nothing of ours open that somebody could wait for."""
     try:
         os.setsid()
@@ -228,6 +238,6 @@ def _be_the_sealer(control: int, directory: Path) -> None:
         from replaydbg.record.group_sealer import seal_group
 
         os.chdir("/")  # somebody may want to remove the directory, or to unmount it
-        seal_group(directory, _CONTROL)
+        seal_group(directory, _CONTROL, blocks)
     finally:
         os._exit(0)

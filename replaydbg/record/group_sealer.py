@@ -29,13 +29,14 @@ from replaydbg.log.group import (
     read_group,
     write_group,
 )
+from replaydbg.log.group_blocks import common_of
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.origin import mark_live
 from replaydbg.record.sealing import seal_recording
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _PATIENCE = 0.5
 """Seconds in which a parent reports how its child ended, after the child has."""
@@ -109,8 +110,11 @@ def _replacements(rows: list[GroupProcess]) -> list[int]:
 class GroupSealer:
     """Follows the rows of a group's page, and seals."""
 
-    def __init__(self, directory: Path, first: GroupProcess, identity: str) -> None:
+    def __init__(self, directory: Path, first: GroupProcess, identity: str, blocks: Path | None = None) -> None:
         self._directory = directory
+        self._blocks = blocks or directory
+        self._synced: set[str] = set()
+        """The paths of blocks that are on the disk."""
         self._identity = identity
         self._watched: dict[int, _Watched] = {}
         self._done: dict[int, GroupProcess] = {}
@@ -149,7 +153,7 @@ class GroupSealer:
             if status is None and row.recording and not at_once and now < watched.ended_at + _PATIENCE:
                 continue
             del self._watched[number]
-            self._done[number] = self._sealed(row, watched, status)
+            self._done[number] = self._sealed(row, watched, status, rows.values())
         if ended:
             self.write()
 
@@ -173,7 +177,9 @@ class GroupSealer:
             if not row.recording and live.is_dir():
                 remove_live(live)
 
-    def _sealed(self, row: GroupProcess, watched: _Watched, status: int | None) -> GroupProcess:
+    def _sealed(
+        self, row: GroupProcess, watched: _Watched, status: int | None, rows: Iterable[GroupProcess]
+    ) -> GroupProcess:
         live = self._directory / f"{row.number}.rdbg-live"
         status_from = row.status_from or ("system" if status is not None else "")
         row = row._replace(has_ended=True, status=status, status_from=status_from, argv=self._argv.get(row.number))
@@ -187,8 +193,9 @@ class GroupSealer:
         used = header.cpu_ms / 1000 if header is not None else 0.0
         ended = Ended(status or 0, used + (0.0 if row.status_from == "itself" else after))
         seconds = max(time.time() - began / 1e9, 0.0)
+        common = common_of(self._blocks, row.number, rows, self._synced)
         try:
-            result = seal_recording(live, ended, seconds, unknown=UNKNOWN if status is None else None)
+            result = seal_recording(live, ended, seconds, unknown=UNKNOWN if status is None else None, common=common)
         except (ReplaydbgError, OSError) as error:
             return row._replace(why_not=str(error))
         return row._replace(why_not=result.problem or "")
@@ -265,10 +272,13 @@ def _lock(page: int) -> bool:
     return True
 
 
-def seal_group(directory: Path, control: int) -> None:
-    """Seal the recordings of children until the launcher has ended, and all of them."""
+def seal_group(directory: Path, control: int, blocks: Path | None = None) -> None:
+    """Seal the recordings of children until the launcher has ended, and all of them.
+
+    `blocks` is the directory whose shared blocks they use, None for that of the group.
+    """
     group = read_group(directory)
-    sealer = GroupSealer(directory, group.processes[0], group.identity)
+    sealer = GroupSealer(directory, group.processes[0], group.identity, blocks)
     # For writing, too: so it has no end when the last writer is gone.
     wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     while not sealer.is_complete:

@@ -42,6 +42,7 @@ def record(
     finish: Callable[[Path, Ended, float], RecordResult] | None = None,
     running: Callable[[int], None] | None = None,
     children: str = "none",
+    blocks: Path | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
@@ -51,15 +52,16 @@ def record(
     have; it must not raise; `snapshots` orders snapshots of the heap; `hash_seed` is that of string hashes, None for
     the choice of `choose_hash_seed`; `finish` replaces `seal_recording` when the program has ended; `running` is called
     with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
-    directory of a group, "python" to record the Python programs that it starts as well, or "none". Raises UsageError
-    for a target that cannot be recorded, UnsupportedPython in an interpreter that the core does not support, NotBuilt
-    without the core, CannotRecord if nothing can be written.
+    directory of a group, "python" to record the Python programs that it starts as well, or "none"; `blocks` is the
+    directory whose shared blocks their recordings use, None for the group's own. Raises UsageError for a target that
+    cannot be recorded, UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core,
+    CannotRecord if nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
     wanted = wanted_program(interpreter.leading_options(sys.orig_argv[1:])[0], argv)
     core = core_file(interpreter.soabi())
-    group = _new_group(output, settings, children) if children != "none" else None
+    group = _new_group(output, settings, children, blocks) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         options, environment = wanted.options, wanted.environment
@@ -88,6 +90,8 @@ def record(
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
         if finish is not None:
+            if group is not None:
+                group.finish(ended.status)
             return finish(live, ended, seconds)
         if group is not None:
             return group.seal(ended, seconds)
@@ -97,11 +101,11 @@ def record(
         return seal_recording(live, ended, seconds)
 
 
-def _new_group(output: Path | None, settings: Settings, children: str) -> RecordedGroup:
+def _new_group(output: Path | None, settings: Settings, children: str, blocks: Path | None) -> RecordedGroup:
     # Imported here: most recordings are of one process.
     from replaydbg.record.group import RecordedGroup
 
-    return RecordedGroup(output, settings, joins=children == "python")
+    return RecordedGroup(output, settings, joins=children == "python", blocks=blocks)
 
 
 def _orders(

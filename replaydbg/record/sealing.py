@@ -20,6 +20,10 @@ from replaydbg.record.snapshots import finish_snapshots
 from replaydbg.record.sources import keep_beside, packed_sources
 from replaydbg.store.directory import sealed_path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.group_blocks import Common
+
 NOT_STARTED = 126
 """The exit code of the program's process if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may use
 it, too.
@@ -52,10 +56,12 @@ def _world_compressor() -> Callable[[bytes], bytes] | None:
     return BlockCache(str(user_cache_directory() / "world"), key).compress if key is not None else None
 
 
-def seal_recording(live: Path, ended: Ended, seconds: float, *, unknown: str | None = None) -> RecordResult:
+def seal_recording(
+    live: Path, ended: Ended, seconds: float, *, unknown: str | None = None, common: Common | None = None
+) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
-    `unknown` is the reason why its status is not known, if it is not.
+    `unknown` is the reason why its status is not known, if it is not; `common` is for a group that has others, too.
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
     if is_removed(live):
@@ -74,7 +80,7 @@ def seal_recording(live: Path, ended: Ended, seconds: float, *, unknown: str | N
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
         sources = packed_sources(live, end["sources"])
-        seal(live, target, end, sources, compress_world=_world_compressor())
+        seal(live, target, end, sources, compress_world=_world_compressor(), common=common)
     except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
         why = error.reason if isinstance(error, Corrupt) else error.strerror
         problem = f"it could not be sealed ({why}) and stays a directory"

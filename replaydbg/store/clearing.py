@@ -1,4 +1,7 @@
-"""Remove blocks that no recording uses any more: those of replaced test recordings and of removed recordings."""
+"""Remove blocks that no recording uses any more: those of replaced test recordings and of removed recordings.
+
+A group of processes has blocks of its own, which are cleared as those of a directory of test recordings are.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import BlocksMissing, NoSuchRecording, NotARecording, ReplaydbgError
+from replaydbg.log.group import read_group
 from replaydbg.log.shared import DIRECTORY
-from replaydbg.store.directory import SEALED
+from replaydbg.store.directory import GROUP, SEALED
 from replaydbg.store.private import open_private
 from replaydbg.store.sessions import WORK, oldest_session
 
@@ -61,6 +65,9 @@ def clear(directory: Path) -> Cleared:
     """
     blocks = directory / DIRECTORY
     until = min(oldest_session(directory), time.time() - _YOUNG)
+    running = _running_group(directory)
+    if running is not None:
+        return Cleared(0, 0, sum(not entry.name.startswith(".") for entry in os.scandir(blocks)), running)
     present = {entry.name: entry.stat() for entry in os.scandir(blocks) if not entry.name.startswith(".")}
     old = {name for name, stat in present.items() if stat.st_mtime < until}
     try:
@@ -77,6 +84,27 @@ def clear(directory: Path) -> Cleared:
     with open_private(blocks / _COUNT) as file:
         file.write(str(kept))
     return Cleared(len(removed), sum(present[name].st_size for name in removed), kept)
+
+
+def _running_group(directory: Path) -> str | None:
+    """Return why the blocks of a group have to stay; None: it is complete, or no group."""
+    if not directory.name.endswith(GROUP):
+        return None
+    try:
+        is_complete = read_group(directory).is_complete
+    except ReplaydbgError as error:
+        return str(error)
+    return None if is_complete else "Not all processes of the group have ended, or some could not be sealed."
+
+
+def blocks_in(directory: Path) -> list[Path]:
+    """Return the directories whose blocks can be cleared: `directory` itself, and groups beneath it."""
+    found = []
+    for folder, folders, _ in os.walk(directory):
+        if DIRECTORY in folders and (folder == str(directory) or folder.endswith(GROUP)):
+            found.append(Path(folder))
+        folders[:] = [name for name in sorted(folders) if name != DIRECTORY and not name.startswith(WORK)]
+    return found
 
 
 def _used(directory: Path) -> set[str]:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.group import read_group
+from replaydbg.log.group import read_group, size_of_group
+from replaydbg.log.reader import open_recording
+from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sources import sources_of
 from tests.harness import tool
 from tests.harness.children import CHILDREN, PROGRAMS, completed
 from tests.harness.replays import Outcome, passed_on, run
@@ -72,7 +75,8 @@ def test_a_child_outlives_its_parent_and_the_launcher(place: Path) -> None:
     # Nobody waited for the second process: it reported its exit code itself.
     assert [each.status_from for each in group.processes[:2]] == ["launcher", "itself"]
     assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
-    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "2.rdbg", "3.rdbg", "group.json"]
+    names = ["1.rdbg", "2.rdbg", "3.rdbg", "group.json", DIRECTORY]
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == names
 
 
 def test_who_is_killed_keeps_all_events(place: Path) -> None:
@@ -341,7 +345,8 @@ def test_a_started_program_outlives_the_first_one_and_the_launcher(place: Path) 
         ("python", 2, 6),
     ]
     assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
-    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "2.rdbg", "3.rdbg", "group.json"]
+    names = ["1.rdbg", "2.rdbg", "3.rdbg", "group.json", DIRECTORY]
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == names
 
 
 def test_the_launcher_of_a_started_program_is_killed(place: Path) -> None:
@@ -440,3 +445,100 @@ def _sealers(place: Path) -> list[str]:
 
 def _children_of(pid: int) -> set[int]:
     return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
+_WORKERS = """import json, os, subprocess, sys
+for number in range(3):
+    subprocess.run([sys.executable, "worker.py", str(number)], check=True)
+    if os.fork() == 0:
+        print("forked", number, flush=True)
+        os._exit(number)
+    os.wait()
+print("parent", flush=True)
+"""
+_WORKER = """import asyncio, email, helper, json, sys
+print("worker", sys.argv[1], helper.NUMBER)
+"""
+
+
+@pytest.fixture
+def workers(place: Path) -> Path:
+    """A recorded group of seven: three workers, three forked children."""
+    (place / "program.py").write_text(_WORKERS)
+    (place / "worker.py").write_text(_WORKER)
+    (place / "helper.py").write_text("NUMBER = 7\n" + "".join(f"# {number}\n" for number in range(5000)))
+    recorded = _record(place, "program.py", *PROGRAMS)
+    assert recorded.status == 0, recorded
+    group = completed(place / "r.rdbgs")
+    assert [each.how for each in group.processes] == ["program", *["python", "fork"] * 3]
+    return place
+
+
+def _expected(number: int) -> tuple[str, int]:
+    if number == 1:
+        return "parent\n", 0
+    turn = (number - 2) // 2
+    return (f"forked {turn}\n", turn) if number % 2 else (f"worker {turn} 7\n", 0)
+
+
+def _assert_replays(place: Path, name: str) -> None:
+    for number in range(1, 8):
+        replayed = _replay(place, f"{name}/{number}")
+        assert (replayed.stdout, replayed.status) == _expected(number), (number, replayed)
+
+
+def test_what_they_have_in_common_is_stored_once(workers: Path) -> None:
+    directory = workers / "r.rdbgs"
+    own = sorted(each.stat().st_size for each in directory.glob("*.rdbg"))
+    size = size_of_group(directory)
+
+    _assert_replays(workers, "r")
+    alone = _run(workers, tool.record(sys.executable, workers / "alone", ["worker.py", "0"]))
+    assert alone.status == 0, alone
+
+    assert own[-1] < 60_000, own
+    # Alone, each of the seven has as much.
+    assert size < 3.5 * (workers / "alone.rdbg").stat().st_size, size
+    with open_recording(directory / "2.rdbg") as recording:
+        assert sources_of(recording)[str(workers / "helper.py")] == (workers / "helper.py").read_bytes()
+    verified = [_run(workers, [sys.executable, "-m", "replaydbg", "verify", f"r/{number}"]) for number in range(1, 8)]
+    assert [(each.status, each.stderr) for each in verified] == [(0, "")] * 7
+    removed = _run(workers, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    assert removed.status == 0 and not directory.exists(), removed
+
+
+def test_a_recording_is_moved_out_of_its_group(workers: Path) -> None:
+    (workers / "elsewhere").mkdir()
+    (workers / "r.rdbgs" / "3.rdbg").rename(workers / "elsewhere" / "3.rdbg")
+
+    refused = _replay(workers, "elsewhere/3")
+    (workers / "elsewhere" / "3.rdbg").rename(workers / "r.rdbgs" / "3.rdbg")
+    packed = _run(workers, [sys.executable, "-m", "replaydbg", "pack", "r/3", "-o", "elsewhere/3.rdbg"])
+    replayed = _replay(workers, "elsewhere/3")
+
+    assert refused.status == 1 and "`replaydbg pack`" in refused.stderr, refused
+    assert packed.status == 0, packed
+    assert (replayed.stdout, replayed.status) == _expected(3)
+
+
+def test_a_group_whose_recordings_are_complete_each(workers: Path) -> None:
+    """As earlier versions wrote them."""
+    (workers / "old.rdbgs").mkdir()
+    (workers / "old.rdbgs" / "group.json").write_bytes((workers / "r.rdbgs" / "group.json").read_bytes())
+    for number in range(1, 8):
+        words = ["pack", f"r/{number}", "-o", f"old.rdbgs/{number}.rdbg"]
+        assert _run(workers, [sys.executable, "-m", "replaydbg", *words]).status == 0
+    _run(workers, [sys.executable, "-m", "replaydbg", "rm", "r"])
+
+    _assert_replays(workers, "old")
+    assert _run(workers, [sys.executable, "-m", "replaydbg", "ps", "old"]).status == 0
+
+
+def test_a_group_with_one_recording_shares_nothing(place: Path) -> None:
+    (place / "program.py").write_text("import subprocess\nsubprocess.run(['true'])\n")
+
+    recorded = _record(place, "program.py", *PROGRAMS)
+    completed(place / "r.rdbgs")
+
+    assert recorded.status == 0, recorded
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "group.json"]

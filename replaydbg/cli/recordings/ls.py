@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.show import printable
+from replaydbg.log.group import size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_seconds, show_size, show_status
@@ -80,7 +81,7 @@ def _size(stored: StoredRecording) -> int:
     """Return the size of a recording on disk; 0 if it has been removed meanwhile."""
     try:
         if stored.group is not None:
-            return sum(each.lstat().st_blocks * 512 for each in stored.group.rglob("*"))
+            return size_of_group(stored.group)
         if not stored.is_live:
             return stored.path.lstat().st_size
         with os.scandir(stored.path) as entries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
@@ -11,8 +12,11 @@ from replaydbg.errors import NotARecording
 from replaydbg.log.blocks import MAGIC
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
-from replaydbg.log.group import FACTS, ORDERS, PAGE, WAKE
-from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, index_path
+from replaydbg.log.group import group_directory
+from replaydbg.log.shared import DIRECTORY
+from replaydbg.store.clearing import clear
+from replaydbg.store.directory import GROUP, LIVE, SEALED, index_path
+from replaydbg.store.removing import remove_group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         _require_recording(path)
     for path in paths:
         if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
-            _remove_group(path)
+            remove_group(path)
         elif path.is_dir() and not path.is_symlink():
             remove_live(path)
         else:
@@ -45,18 +49,10 @@ def run(args: argparse.Namespace) -> int:
 def _remove_sealed(path: Path) -> None:
     path.unlink()
     index_path(path).unlink(missing_ok=True)
-
-
-def _remove_group(directory: Path) -> None:
-    """Remove the recordings of a group and its own files; with any other file in it, the directory stays."""
-    for path in sorted(directory.iterdir()):
-        number, dot, ending = path.name.partition(".")
-        if path.name in (PAGE, WAKE, ORDERS, FACTS) or (number.isdigit() and dot + ending in (SEALED, SEALED + INDEX)):
-            path.unlink()
-        elif number.isdigit() and dot + ending == LIVE and not path.is_symlink():
-            remove_live(path)
-    if not any(directory.iterdir()):
-        directory.rmdir()
+    group = group_directory(path)
+    if group is not None and (group / DIRECTORY).is_dir():
+        with suppress(OSError):  # `gc` reports it
+            clear(group)  # what only it used
 
 
 def _require_recording(path: Path) -> None:
