@@ -21,12 +21,12 @@ from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 from replaydbg.log import encode
 from replaydbg.log.container import seal
 from replaydbg.log.transfers import pack_transfers
-from tests.fuzz import groups
+from tests.fuzz import groups, packs
 from tests.harness.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
-GROUP, TRANSFERS = "group.json", "transfers"
-KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX, GROUP, TRANSFERS)
+GROUP, TRANSFERS, PACK = "group.json", "transfers", "tar"
+KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX, GROUP, TRANSFERS, PACK)
 PROGRAMS = Path(__file__).parents[2] / "fixtures" / "fuzz"
 
 
@@ -68,6 +68,7 @@ def seeds() -> list[Input]:
         Input(NOTES, json.dumps({"format": 1, "marks": [{"name": "a", "event": 1, "step": 2, "note": "x"}]}).encode()),
         Input(INDEX, index()),
         Input(GROUP, groups.seed()),
+        Input(PACK, packs.seed()),
         Input(TRANSFERS, transfers()),
         Input(RECORDING, _sealed(example(2), transfers=transfers())),
     ]

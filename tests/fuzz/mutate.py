@@ -12,8 +12,8 @@ from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.run_facts import GateRow
 from replaydbg.log.header_and_end import parse_header
-from tests.fuzz import chunks, documents, framing, logs, slots, snapshots
-from tests.fuzz.corpus import GROUP, INDEX, LOG, NOTES, RECORDING, SNAPSHOT, TRANSFERS, WORLD, Input
+from tests.fuzz import chunks, documents, framing, logs, packs, slots, snapshots
+from tests.fuzz.corpus import GROUP, INDEX, LOG, NOTES, PACK, RECORDING, SNAPSHOT, TRANSFERS, WORLD, Input
 from tests.harness.build import header_json
 
 EXAMPLE_HEADER = json.dumps(header_json()).encode()
@@ -42,10 +42,12 @@ def _in_its_structure(of: Input, rng: Random, *, for_replay: bool) -> bytes:
             return _index(of.data, rng)
         case "transfers":
             return slots.mutated(of.data, rng)
+        case "tar":
+            return packs.mutated(of.data, rng, lambda data, rng: _recording(data, rng, for_replay=False))
     return documents.mutated(of.data, rng)
 
 
-KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES, GROUP, TRANSFERS)
+KNOWN = (RECORDING, LOG, WORLD, SNAPSHOT, INDEX, NOTES, GROUP, TRANSFERS, PACK)
 
 
 @lru_cache(50)

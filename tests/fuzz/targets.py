@@ -37,7 +37,7 @@ from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
 from replaydbg.log.transfers import read_transfers
 from replaydbg.tui.worker.mark_notes import load_notes
-from tests.fuzz import corpus, framing, groups
+from tests.fuzz import corpus, framing, groups, packs
 from tests.fuzz.canary import looking_away
 from tests.fuzz.mutate import EXAMPLE_HEADER, gates_of
 from tests.fuzz.space import scratch, scratch_file
@@ -254,6 +254,11 @@ def group(data: bytes, rng: Random) -> str:
             groups.remove()  # it is made again
 
 
+def packed(data: bytes, rng: Random) -> str:
+    """Unpack the file of a group."""
+    return shape(packs.read(data))
+
+
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("info", "FILE"),
     ("info", "--json", "FILE"),
@@ -329,5 +334,6 @@ TARGETS: dict[str, tuple[str, Target, float]] = {
     "commands": (corpus.RECORDING, commands, 3),
     "lone": (corpus.SNAPSHOT, lone, 0.5),
     "group": (corpus.GROUP, group, 1),
+    "pack": (corpus.PACK, packed, 0.5),
 }
 """For each its name: the kind of its inputs, the function, and its share of the time."""

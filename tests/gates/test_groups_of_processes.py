@@ -542,3 +542,18 @@ def test_a_group_with_one_recording_shares_nothing(place: Path) -> None:
 
     assert recorded.status == 0, recorded
     assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "group.json"]
+
+
+def test_a_group_is_sent_as_one_file(workers: Path) -> None:
+    def command(*words: str) -> Outcome:
+        return _run(workers, [sys.executable, "-m", "replaydbg", *words])
+
+    assert command("pack", "r", "-o", "r.rdbgs.tar").status == 0
+    assert command("rm", "r").status == 0
+    assert command("unpack", "r.rdbgs.tar", "-o", "again").stdout == "again.rdbgs\n"
+
+    _assert_replays(workers, "again")
+    whole = command("replay", "-q", "again")
+    lines = [_expected(number)[0] for number in range(2, 8)] + ["parent\n"]
+    assert (whole.stdout, whole.status) == ("".join(lines), 0), whole
+    assert command("ps", "again").status == 0
