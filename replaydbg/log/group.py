@@ -55,7 +55,7 @@ STATUS_FROM = ("", "parent", "itself")
 
 _MAGIC = b"RDBGGRP\0"
 _HEAD = struct.Struct("<8sIIQQ32x")
-_ROW = struct.Struct("<QIIIiiII28x")
+_ROW = struct.Struct("<QIIIiiII4xQ16x")
 _AT_STATUS = 24
 """Where in a row the status is; who knows it follows."""
 _FORMAT = 1
@@ -109,7 +109,7 @@ def new_page(path: Path, max_size: int) -> None:
     with path.open("xb") as file:
         os.posix_fallocate(file.fileno(), 0, size)
         file.write(_HEAD.pack(_MAGIC, MOST_PROCESSES, 1, 0, max_size))
-        file.write(_ROW.pack(0, 0, HOW.index("program"), 0, 0, 0, 0, 0))
+        file.write(_ROW.pack(0, 0, HOW.index("program"), 0, 0, 0, 0, 0, 0))
 
 
 def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
@@ -127,6 +127,21 @@ def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
         if not row[7]:  # it was never made
             rows.append(_row(directory, number, *row[:7]))
     return rows, max(count - limit, 0)
+
+
+def ended_by(directory: Path) -> dict[int, int]:
+    """Return by which event of its parent each process had ended that its parent has waited for.
+
+    Empty when all have ended: the page is gone then. Raises OSError.
+    """
+    try:
+        data = (directory / PAGE).read_bytes()
+    except FileNotFoundError:
+        return {}
+    found = {}
+    for number, at in enumerate(range(_HEAD.size, len(data) - _ROW.size + 1, _ROW.size), 1):
+        found[number] = _ROW.unpack_from(data, at)[8]
+    return {number: event for number, event in found.items() if event}
 
 
 def _row(

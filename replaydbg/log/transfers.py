@@ -154,6 +154,22 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     return endpoints, columns
 
 
+def transfers_before(data: bytes, events: int) -> bytes:
+    """Return the section without the transfers that began when there were `events` events, or later."""
+    end = min(transfers_end(data), len(data))
+    at = TRANSFERS_HEADER
+    while at + SLOT <= end:
+        if data[at + SLOT - 1] == DEFINES:
+            at += max(_DEFINITION.unpack_from(data, at)[1], 1) * SLOT
+        elif int.from_bytes(data[at + 8 : at + 16], "little") < events:
+            at += SLOT
+        else:
+            break
+    if at <= TRANSFERS_HEADER or at > end:
+        return b""
+    return _HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, at) + data[TRANSFERS_HEADER:at]
+
+
 def _corrupt(reason: str) -> Corrupt:
     return Corrupt("the recording", f"its section {SECTION!r} {reason}")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from replaydbg.pytest_plugin.settings import MODES, mode_of
+from replaydbg.pytest_plugin.settings import CHILDREN, MODES, mode_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +43,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=False,
         help="for each failing assertion, find the line after which it became false",
+    )
+    group.addoption(
+        "--replaydbg-children",
+        choices=CHILDREN,
+        default=None,
+        help="record child processes of tests, too: `fork` those that a test forks, `python` also the Python programs "
+        "that it starts; a test's recording and theirs are kept together (default: none)",
+    )
+    parser.addini(
+        "replaydbg_children", "which child processes of tests are recorded, too: none, fork, python", default="none"
     )
     parser.addini(
         "replaydbg_bisect",

@@ -12,6 +12,9 @@ import pytest
 MODES = ("off", "on", "retain-on-failure", "retry")
 """Which recordings of tests are kept."""
 
+CHILDREN = ("none", "fork", "python")
+"""Which child processes of tests are recorded, too."""
+
 
 def mode_of(config: pytest.Config) -> str:
     """Return the mode from the option or the configuration file. Raises UsageError."""
@@ -31,6 +34,15 @@ def directory_of(config: pytest.Config) -> str:
 def bisects(config: pytest.Config) -> bool:
     """Whether each failing assertion is bisected."""
     return bool(getattr(config.known_args_namespace, "replaydbg_bisect", False) or config.getini("replaydbg_bisect"))
+
+
+def children_of(config: pytest.Config) -> str:
+    """Return which child processes are recorded, too. Raises UsageError."""
+    given = getattr(config.known_args_namespace, "replaydbg_children", None)
+    children = str(given or config.getini("replaydbg_children"))
+    if children not in CHILDREN:
+        raise pytest.UsageError(f"replaydbg_children = {children!r} is unknown: use one of {', '.join(CHILDREN)}")
+    return children
 
 
 def is_worker(config: pytest.Config) -> bool:

@@ -14,7 +14,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, Transfer, digest_of, joined_digest
 from replaydbg.log import transfers as module
 from replaydbg.log.reader import open_recording
-from replaydbg.log.transfers import SLOT, has_transfers, pack_transfers, read_transfers
+from replaydbg.log.transfers import SLOT, has_transfers, pack_transfers, read_transfers, transfers_before
 from replaydbg.native import _core
 from tests.harness.build import Example, LogBuilder, header_json
 
@@ -80,6 +80,21 @@ def test_descriptors_that_were_passed_come_back() -> None:
     assert columns.passed == ((1, 2), (1, 1))  # event 99 is not in the log
     with pytest.raises(Corrupt, match="a descriptor of endpoint 3, which it does not define"):
         read_transfers(Made(pack_transfers(ends, [sent()], ((1, 3),))))
+
+
+@pytest.mark.parametrize("events", range(7))
+def test_the_part_up_to_an_event(events: int) -> None:
+    """What began later is left out, and what had not ended is open."""
+    transfers = [sent(1, 0), sent(5, 1, 2, endpoint=3), sent(3, 2, 3, endpoint=2, address="10.0.0.1:53"), sent(4, 3, 4)]
+
+    found, columns = read_transfers(
+        Made(transfers_before(pack_transfers([PIPE, UDP, SOCKET], transfers), events), events)
+    )
+
+    began = [each for each in transfers if each.begun < events]
+    assert [each.begun for each in columns.transfers()] == [each.begun for each in began]
+    assert [each.event for each in columns.transfers()] == [each.event if each.event <= events else 0 for each in began]
+    assert found[:1] == [PIPE]
 
 
 def test_nothing_is_read_of_a_recording_without_transfers(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class TestOrders:
         text = orders_for(words.split())
 
         assert text is not None
-        assert read_launcher_orders(text) == (str(Path.cwd() / directory), bisects, True)
+        assert read_launcher_orders(text) == (str(Path.cwd() / directory), bisects, True, "none")
 
     @pytest.mark.parametrize(
         "words",

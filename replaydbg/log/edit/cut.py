@@ -106,13 +106,17 @@ class LiveRecording:
         self._start_ns: dict[str, int] = {}
         self._key = own_key()
 
-    def cut(self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections) -> int:
+    def cut(
+        self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections, *, transfers: bool = False
+    ) -> int:
         """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
 
-        `heap` are its snapshots, by number. Returns its size. Raises OSError.
+        `heap` are its snapshots, by number; `transfers`: whether it has what was sent and received. Returns its size.
+        Raises OSError.
         """
         self.sources.update(place.world)
-        data = self._sealed(place, end, heap)
+        sent = self._transfers(place) if transfers else b""
+        data = self._sealed(place, end, heap, sent)
         folder, name = os.path.split(target)
         partial = f"{folder}/.{name}.{os.getpid()}.partial"
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -126,13 +130,23 @@ class LiveRecording:
             raise
         return len(data)
 
-    def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: HeapSections) -> bytes:
+    def _transfers(self, place: LogPosition) -> bytes:
+        # Imported here: only groups of processes have it.
+        from replaydbg.log.transfers import transfers_before
+
+        try:
+            return transfers_before((self._directory / "transfers").read_bytes(), place.events)
+        except FileNotFoundError:
+            return b""
+
+    def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: HeapSections, transfers: bytes) -> bytes:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
         writer = Writer(file, self._begun(place), key=self._key)
         writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
         if self._content.is_there():
             writer.shared("content", self._content.blocks(self._content.size()))
+        writer.section("transfers", split(transfers))
         for number, data in heap.items():
             if isinstance(data, bytes):
                 writer.section(f"heap/{number:06}", split(data), is_compressed=False)

@@ -26,7 +26,9 @@ typedef struct {
     int32_t pid, status;
     uint32_t status_from; /* who knows the status */
     uint32_t failed;      /* it was never made */
-    uint32_t unused[7];
+    uint32_t padding;
+    uint64_t ended; /* by which event of the parent it had ended; 0: not known */
+    uint32_t unused[4];
 } ProcessRow;
 _Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.md");
 

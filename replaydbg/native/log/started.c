@@ -116,6 +116,7 @@ group_start_ended(unsigned number, int pid, int status)
         __atomic_compare_exchange_n(&row->pid, &nobody, pid, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     else {
         row->status = status;
+        row->ended = core.crossings;
         __atomic_store_n(&row->status_from, STATUS_FROM_PARENT, __ATOMIC_SEQ_CST);
     }
 }
@@ -126,6 +127,7 @@ ended_with(ProcessRow *row, int status)
     if (row->status_from == STATUS_FROM_PARENT)
         return;
     row->status = status;
+    row->ended = core.crossings;
     __atomic_store_n(&row->status_from, STATUS_FROM_PARENT, __ATOMIC_SEQ_CST);
 }
 

@@ -31,11 +31,13 @@ _BEGIN, _DROPPED = b'{"do": "begin", ', b'{"do": "end", "keep": false, '
 class Collector(threading.Thread):
     """A thread that runs while the launcher waits for the program. It writes nothing to any stream."""
 
-    def __init__(self, live: Path, directory: Path, *, bisects: bool) -> None:
+    def __init__(self, live: Path, directory: Path, work: Path, *, bisects: bool) -> None:
+        """`live` is the session's live directory, in `work`; `directory` is for the results."""
         super().__init__(name="collector", daemon=True)
         self._live = live
         self._marks_file = str(live / "marks")
         self._directory = directory
+        self._work = work
         self._sources = RunSources(live)
         self._bisects = bisects
         self._keeper: Keeper | None = None
@@ -46,8 +48,8 @@ class Collector(threading.Thread):
         self._begun = b""
         """The mark of a beginning that was not read yet; empty: there is none."""
         self._open: AttemptBegun | None = None
-        self._snapshots_before = 0
-        """Number of snapshots when the last test began."""
+        self._before = LogPosition(0, 0, 0, 0)
+        """The position at which the last test began."""
         self._failures: list[tuple[LogPosition, PhaseRaised]] = []
         self._is_over = threading.Event()
         self.is_misguessed = False
@@ -57,6 +59,8 @@ class Collector(threading.Thread):
         """Process marks until the program has ended."""
         while not self._is_over.wait(_LOOK_EVERY):
             self._look()
+            if self._keeper is not None:
+                self._keeper.keep_processes()
 
     def finish(self, ended: Ended) -> None:
         """Process the rest after the end of the program. A test that was running then is kept, too."""
@@ -69,8 +73,10 @@ class Collector(threading.Thread):
             log, world = (_header_of(self._live / name) for name in ("log", "world"))
             place = LogPosition(log[0], world[0], log[1], snapshots_taken(self._live))
             self._keep(place, self._open, outcome="crashed", status=ended.status)
-        if self._keeper is not None and self._keeper.examiner is not None:
-            self._keeper.examiner.close()
+        if self._keeper is not None:
+            self._keeper.keep_processes(is_over=True)
+            if self._keeper.examiner is not None:
+                self._keeper.examiner.close()
 
     def retry_writes(self) -> None:
         """Retry writes for which there was no room: the session's own files have been deleted."""
@@ -122,7 +128,7 @@ class Collector(threading.Thread):
         elif content is Progress.MISGUESSED:
             self.is_misguessed = True
         elif isinstance(content, AttemptBegun):
-            self._open, self._failures, self._snapshots_before = content, [], place.snapshots
+            self._open, self._failures, self._before = content, [], place
             # The names of earlier tests are not needed.
             self._marks = [each for each in self._marks if each["name"] == "collected"] + self._marks[-1:]
         elif isinstance(content, PhaseRaised):
@@ -138,8 +144,10 @@ class Collector(threading.Thread):
         from replaydbg.pytest_plugin.parent.keeper import Attempt, Keeper
 
         if self._keeper is None:
-            self._keeper = Keeper(self._live, self._directory, self._sources, bisects=self._bisects, began=self._began)
-        attempt = Attempt(begun, self._marks, self._snapshots_before, self._failures)
+            self._keeper = Keeper(
+                self._live, self._directory, self._work, self._sources, bisects=self._bisects, began=self._began
+            )
+        attempt = Attempt(begun, self._marks, self._before, self._failures)
         self._keeper.keep(place, attempt, outcome=outcome, status=status, failure=failure)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from replaydbg.classes import NamedTuple, replace
 from replaydbg.log.edit.cut import LiveRecording
+from replaydbg.log.group import GROUP, group_directory
 from replaydbg.log.shared import BlockStore
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
@@ -23,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.edit.position import LogPosition
     from replaydbg.pytest_plugin.parent.examiner import Examiner
+    from replaydbg.pytest_plugin.parent.kept_groups import KeptGroups
     from replaydbg.pytest_plugin.parent.run_sources import RunSources
     from replaydbg.pytest_plugin.parent.session_snapshots import KeptSnapshots, SessionSnapshots
     from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, PhaseRaised
@@ -46,8 +48,8 @@ class Attempt(NamedTuple):
     """Its beginning."""
     marks: list[MomentEntry]
     """The named moments up to its end."""
-    snapshots_before: int
-    """Number of snapshots when it began."""
+    before: LogPosition
+    """The position at which it began."""
     failures: list[tuple[LogPosition, PhaseRaised]]
     """The exceptions that its phases raised."""
 
@@ -55,10 +57,13 @@ class Attempt(NamedTuple):
 class Keeper:
     """Makes the recordings of one session."""
 
-    def __init__(self, live: Path, directory: Path, sources: RunSources, *, bisects: bool, began: float) -> None:
-        """`began`: the monotonic time at which the program started."""
+    def __init__(
+        self, live: Path, directory: Path, work: Path, sources: RunSources, *, bisects: bool, began: float
+    ) -> None:
+        """`began`: the monotonic time at which the program started; `work` is the directory of the session."""
         self._live = live
         self._directory = directory
+        self._work = work
         self._store = BlockStore(directory)
         sources.store = self._store
         self._cutter = LiveRecording(live, self._store, sources)
@@ -66,6 +71,8 @@ class Keeper:
         """Made for the first snapshot."""
         self._bisects = bisects
         self._began = began
+        self._groups = _groups_of(live)
+        """None: children are not recorded."""
         self.examiner: Examiner | None = None
         """Made at the first failure."""
         self._unwritten: dict[str, Result] = {}
@@ -77,7 +84,7 @@ class Keeper:
         begun, failures = attempt.begun, attempt.failures
         folder = os.path.join(self._directory, begun.slug)  # noqa: PTH118 - there may be thousands
         failed = failures[failure] if 0 <= failure < len(failures) else None
-        snapshots = self._snapshots(place, attempt.snapshots_before, failed[0].snapshots if failed is not None else 0)
+        snapshots = self._snapshots(place, attempt.before.snapshots, failed[0].snapshots if failed is not None else 0)
         result = Result(
             nodeid=begun.node,
             attempt=begun.attempt,
@@ -92,9 +99,7 @@ class Keeper:
         end = self._end(result, status, attempt.marks, snapshots)
         try:
             make_empty(folder)
-            size = self._cutter.cut(
-                place, f"{folder}/{shared_names.RECORDING}", end, snapshots.sections if snapshots is not None else {}
-            )
+            size, processes = self._cut(place, folder, end, snapshots, attempt.before.events)
         except OSError as error:
             self._report_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
             return
@@ -106,13 +111,35 @@ class Keeper:
             return
         # For other tests the list of all has everything.
         if outcome in BAD:
-            result = replace(result, size=size, sealing=round(time.monotonic() - began, 4))
+            result = replace(result, size=size, processes=processes, sealing=round(time.monotonic() - began, 4))
             if result.outcome == "crashed":
                 # Whoever waits for the process must learn of its end now.
                 report_text.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
                 return
             report_text.write_about(Path(folder), result)
             self._examine(Path(folder), result)
+
+    def _cut(
+        self, place: LogPosition, folder: str, end: TestEnd, snapshots: KeptSnapshots | None, began: int
+    ) -> tuple[int, int]:
+        """Write the recording, and begin the group of the processes that were started after `began` events.
+
+        Returns its size, and the number of these processes that are recorded. Raises OSError.
+        """
+        children = self._groups.of_test(began, place.events) if self._groups is not None else []
+        size = self._cutter.cut(
+            place,
+            f"{folder}/{shared_names.RECORDING}",
+            end,
+            snapshots.sections if snapshots is not None else {},
+            transfers=bool(children),
+        )
+        return size, self._groups.keep(folder, end["status"], children) if self._groups is not None else 0
+
+    def keep_processes(self, *, is_over: bool = False) -> None:
+        """Complete the groups of kept tests whose processes have ended; `is_over`: all of them."""
+        if self._groups is not None:
+            self._groups.look(is_over=is_over)
 
     def _examine(self, folder: Path, result: Result) -> None:
         if self.examiner is None:
@@ -127,7 +154,7 @@ class Keeper:
         if not report_text.write_about(Path(folder), result):
             self._unwritten[folder] = result
             reasons = {os.path.basename(each): it.unwritten for each, it in self._unwritten.items()}  # noqa: PTH119
-            write_messages(self._live.parent, (json.dumps(each) for each in reasons.items()))
+            write_messages(self._work, (json.dumps(each) for each in reasons.items()))
 
     def retry_writes(self) -> None:
         """Retry writes for which there was no room: the session's own files have been deleted."""
@@ -173,6 +200,24 @@ class Keeper:
         }
 
 
+def _groups_of(live: Path) -> KeptGroups | None:
+    directory = group_directory(live)
+    if directory is None:
+        return None
+    # Imported here: few sessions record the children of tests.
+    from replaydbg.pytest_plugin.parent.kept_groups import KeptGroups
+
+    return KeptGroups(directory)
+
+
+def _remove_group(folder: str) -> None:
+    if os.path.lexists(f"{folder}/{shared_names.PROCESSES}{GROUP}"):
+        # Imported here, as above.
+        from replaydbg.pytest_plugin.parent.kept_groups import remove_earlier
+
+        remove_earlier(folder)
+
+
 def make_empty(folder: str) -> None:
     """Create the directory of a test, or remove an earlier session's files from it. Raises OSError."""
     try:
@@ -180,5 +225,6 @@ def make_empty(folder: str) -> None:
     except FileExistsError:
         for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY):
             Path(folder, name).unlink(missing_ok=True)
+        _remove_group(folder)
     except FileNotFoundError:
         make_directory(Path(folder))

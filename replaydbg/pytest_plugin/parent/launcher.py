@@ -94,7 +94,7 @@ def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, f
         # Imported here: while the program starts, so that it does not start later.
         from replaydbg.pytest_plugin.parent.collector import Collector
 
-        found.append(Collector(live, directory, bisects=bisects))
+        found.append(Collector(live, directory, work, bisects=bisects))
         found[0].start()
 
     def finish(live: Path, ended: Ended, seconds: float) -> RecordResult:
@@ -113,7 +113,15 @@ def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, f
             clear_if_many(directory)
         return RecordResult(live, ended.status, 0, 0, [], None, None)
 
-    return record(words, output=work / SESSION, started=started, hash_seed=seed, finish=finish).status
+    return record(
+        words,
+        output=work / SESSION,
+        started=started,
+        hash_seed=seed,
+        finish=finish,
+        children=orders.children,
+        blocks=directory,
+    ).status
 
 
 def _remove(directory: Path) -> None:

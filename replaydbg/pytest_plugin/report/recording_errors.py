@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.pytest_plugin.shared.json_reader import read_json
 from replaydbg.pytest_plugin.shared.shared_names import LaunchToken
-from replaydbg.store.directory import LIVE, SEALED
+from replaydbg.store.directory import GROUP, LIVE, SEALED
 from replaydbg.store.sessions import SESSION, messages, session_directory
 
 
 def why_stopped(token: LaunchToken) -> str:
     """Return why a process is no longer recorded; empty: it is, or the reason is unknown."""
-    live = _session(token) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
+    name = SESSION.removesuffix(SEALED)
     try:
-        with (live / "log").open("rb") as log:
+        with _log(_session(token) / f"{name}{LIVE}", _session(token) / f"{name}{GROUP}" / f"1{LIVE}") as log:
             header = read_log_header(log.read(LOG_HEADER))
     except OSError:
         return ""
     stopped = header.stopped if header is not None else StopReason.NOT_STOPPED
     return stopped.cause or ""
+
+
+def _log(*lives: Path) -> BinaryIO:
+    """Open the log of the first live directory that exists. Raises OSError."""
+    live = next((each for each in lives if each.is_dir()), lives[0])
+    return (live / "log").open("rb")
 
 
 def why_unwritten(token: LaunchToken, slug: str) -> str:

@@ -55,6 +55,13 @@ def leftovers_text(result: Result) -> str:
     return f"depends on state left by earlier tests; without them: {result.leftovers}"
 
 
+def processes_text(result: Result, folder: str) -> str:
+    """Return how many processes of a test are recorded, with the command that lists them."""
+    many = "process that it started is" if result.processes == 1 else "processes that it started are"
+    path = shlex.quote(os.path.join(folder, shared_names.PROCESSES))  # noqa: PTH118
+    return f"{result.processes:,} {many} recorded: replaydbg ps {path}"
+
+
 def command(folder: str) -> str:
     """Return the command that opens the recording in `folder`."""
     return f"replaydbg debug {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
@@ -76,6 +83,7 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
         return f"{folder}: {verified_text(result)}"
     path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
     lines = [f"{path} ({size_text(result.size)}, {result.events:,} events), {verified_text(result)}"]
+    lines += [processes_text(result, folder)] if result.processes else []
     lines += [leftovers_text(result)] if result.leftovers else []
     if not is_first:
         return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
@@ -148,6 +156,8 @@ def summary(result: Result, folder: str) -> str:
         f"`{shared_names.RECORDING}`: {size_text(result.size)}, {result.events:,} events; {verified_text(result)}.",
         "",
     ]
+    if result.processes:
+        lines += [f"{_escaped(processes_text(result, folder))}", ""]
     if result.leftovers:
         lines += [f"{_escaped(leftovers_text(result))}", ""]
     if result.writes:

@@ -181,6 +181,8 @@ class Result:
     """When it was kept, in seconds since the epoch: an earlier session may have left a directory with the same name."""
     unwritten: str = ""
     """Why there is no recording; empty: there is one."""
+    processes: int = 0
+    """Number of processes that it started and that are recorded, too, in the group `rec.rdbgs` beside the recording."""
     schema_version: int = SCHEMA_VERSION
     """Grows when a field changes its meaning or is removed."""
 

@@ -13,6 +13,8 @@ VARIABLE = "REPLAYDBG_PYTEST"
 """The environment variable that marks a recorded process of pytest, and names its recorder."""
 RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
 """The files of one result."""
+PROCESSES = "rec"
+"""The name of the group of processes beside them, if the test started some that were recorded."""
 KEPT = "replaydbg_kept"
 """The attribute of a test's last report with the directory and the outcome, if the recording is kept without a
 failure.
@@ -78,6 +80,8 @@ class LauncherOrders(NamedTuple):
     """Whether each failing assertion is bisected."""
     is_guess: bool = False
     """Whether they were guessed from the command line: the recorded pytest compares them with its options."""
+    children: str = "none"
+    """Which child processes are recorded, too: as for `record`."""
 
     def as_text(self) -> str:
         """Return them as an argument of the launcher."""
@@ -95,7 +99,10 @@ def read_launcher_orders(text: str) -> LauncherOrders:
         raise ValueError("they have no directory, or do not state whether to bisect")
     if not isinstance(is_guess, bool):
         raise ValueError("they do not state whether they are a guess")
-    return LauncherOrders(directory, is_bisected, is_guess)
+    children = data.get("children", "none")
+    if children not in ("none", "fork", "python"):
+        raise ValueError("they do not state which children to record")
+    return LauncherOrders(directory, is_bisected, is_guess, children)
 
 
 def unrecorded(process: int) -> str:

@@ -28,7 +28,16 @@ _PYTESTS = ("pytest", "py.test")
 _DISTRIBUTING = ("--numprocesses", "--tx", "--dist", "--looponfail")
 """Options of pytest-xdist; a word such as `-n4` or `-qn4` is recognised by its letter."""
 _CONFIGURATIONS = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg")
-_HINTS = (b"replaydbg_dir", b"replaydbg_bisect", b"--replaydbg", b" -n", b"'-n", b'"-n', b"--numprocesses")
+_HINTS = (
+    b"replaydbg_dir",
+    b"replaydbg_bisect",
+    b"replaydbg_children",
+    b"--replaydbg",
+    b" -n",
+    b"'-n",
+    b'"-n',
+    b"--numprocesses",
+)
 
 
 def start() -> None:
@@ -60,6 +69,8 @@ def orders_for(words: list[str]) -> str | None:
     if not is_pytest or len(modes) != 1 or modes[0].removeprefix("--replaydbg=") not in _MODES:
         return None
     if any(each == "--replaydbg" or each == "--" or "no:replaydbg" in each or _distributes(each) for each in given):
+        return None
+    if any(each.startswith("--replaydbg-children") for each in given):
         return None
     directory, bisects = DEFAULT_DIRECTORY, "false"
     for word, following in zip(given, [*given[1:], ""], strict=True):
