@@ -34,9 +34,11 @@ from replaydbg.debugger.session_results import (
 from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
+from replaydbg.engine.branching import branched
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.holder import take_over
+from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.engine.protocol import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.reports import EXIT, EndReport, Frame, Where
@@ -66,18 +68,21 @@ class Session:
         progress: Callable[[WorkProgress], None] | None = None,
         current_source: bool = False,
         spacing: float = SPACING,
-        memory: int = 0,
+        memory: int | MemoryBudget = 0,
         course: bool = False,
         keeps_index: bool = True,
         ahead: bool = False,
+        branch_of: Session | None = None,
     ) -> None:
         """Open the recording at `path` and run it once; the position is then where its program failed, or its end.
 
-        `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
-        is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
+        `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take, or a
+        budget that other sessions share; 0: what is right for the program. `course`: the first pass writes down the
+        program's own lines, see `debugger.course`.
         `keeps_index`: whether the index is written beside the recording. `ahead`: if there is one, and the run is long,
         the position is known before the run has been repeated, which then goes on in a thread; what needs more of it
-        waits for that. Raises what `replay` does, EngineLost and Cancelled.
+        waits for that. `branch_of`: the open session of the process that forked this one: its part is not run again, if
+        that is possible. Raises what `replay` does, EngineLost and Cancelled.
         """
         self.path = path = Path(path)
         self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
@@ -92,17 +97,16 @@ class Session:
         known = None if current_source else load_index(path)
         # A second session ends where the first one did, where that was a matter of time.
         last_line = known.total if known is not None and known.ending.is_bounded else 0
-        self.travel = (
-            held[0]
-            if held is not None
-            else Travel(
-                path,
-                current_source=current_source,
-                spacing=spacing,
-                most_memory=memory,
-                last_line=last_line,
-                course=course,
-            )
+        travel = held[0] if held is not None else None
+        if travel is None and branch_of is not None and not (current_source or course or branch_of.has_diverged):
+            travel = branched(path, branch_of.travel, spacing=spacing, memory=memory)
+        self.travel: Travel = travel or Travel(
+            path,
+            current_source=current_source,
+            spacing=spacing,
+            most_memory=memory,
+            last_line=last_line,
+            course=course,
         )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""

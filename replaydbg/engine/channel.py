@@ -10,7 +10,7 @@ import stat
 import struct
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from replaydbg.errors import EngineLost, ForgedMessage
@@ -91,6 +91,13 @@ class Channel:
                     if time.monotonic() > until:
                         raise EngineLost(f"it read nothing for {ANSWER_SECONDS:.0f} s") from None
                     poll.poll(1000)
+        except (OSError, ValueError):  # it is closed, at either end
+            raise EngineLost("it has ended") from None
+
+    def send_descriptors(self, fds: Sequence[int]) -> None:
+        """Send copies of descriptors, with one byte. Raises EngineLost."""
+        try:
+            socket.send_fds(self._socket, [b"F"], fds)
         except (OSError, ValueError):  # it is closed, at either end
             raise EngineLost("it has ended") from None
 

@@ -191,6 +191,25 @@ class EngineProcess:
         finally:
             copy.close()
 
+    def become_child(
+        self, orders: bytes, logs: Sequence[int], take_over: Callable[[list[int]], Sequence[int]] | None
+    ) -> bool:
+        """Become the replay of a child that the program forks later: see become_child() in engine.c.
+
+        `logs`: descriptors of the child's logs. Returns whether it is a process that can run the whole program: then
+        `take_over` was called with the bytes that were written for that so far into each file, and has returned the
+        files into which it goes on. Without `take_over` that is not wanted. Raises EngineLost.
+        """
+        self._tell(protocol.BECOME, orders + varint(int(take_over is not None)))
+        can, *written = self._hear_answer(reports.read_numbers, protocol.BECAME)
+        files = take_over(written) if can and take_over is not None else ()
+        self._channel.send_descriptors([*logs, *files])
+        (failed,) = self._hear_answer(reports.read_numbers, protocol.BECAME)
+        if failed:
+            raise EngineLost("it cannot go on with the recording of the child")
+        self.where = None
+        return bool(can)
+
     def keep_track(self, number: int) -> None:
         """From here on remember what is freed, as freed before the snapshot of that number."""
         self._tell(protocol.FREED, varint(number))

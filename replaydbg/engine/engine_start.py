@@ -42,6 +42,16 @@ class Files:
     raises: BinaryIO
     """The exceptions that were raised, and when."""
 
+    def close(self) -> None:
+        """Close all; again is harmless."""
+        for file in (self.totals, self.steps, self.output, self.raises):
+            file.close()
+
+
+def new_files() -> Files:
+    """Return new files in memory."""
+    return Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
+
 
 def _start_keeper(orders: KeeperOrders) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
@@ -71,7 +81,7 @@ class Engine:
         further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
         whole program also records its own lines and variables, see `read_course`.
         """
-        self.files = Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
+        self.files = new_files()
         self._course = _memory_file("course") if course else None
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
@@ -94,6 +104,7 @@ class Engine:
             if self._course is not None:
                 orders["course_fd"] = self._course.fileno()
             self._keeper: subprocess.Popen[bytes] | None = _start_keeper(orders)
+        self._owns_keeper = True
         self.keeping = Keeping(own, self._keeper.pid)
         """The connection to the keeper."""
         self._own = own
@@ -116,6 +127,14 @@ class Engine:
         engine.why_it_ends = why_it_ends
         engine.keeping, engine.files = keeping, files
         engine._keeper, engine.root, engine._course = None, None, None
+        engine._owns_keeper = True
+        return engine
+
+    @classmethod
+    def of_child(cls, parent: Engine, files: Files, root: EngineProcess) -> Engine:
+        """Return the engine of a child that the program of another one forks; it has the other one's keeper."""
+        engine = cls.taken_over(parent.keeping, files, "")
+        engine.root, engine._owns_keeper = root, False
         return engine
 
     def descriptors(self) -> list[int]:
@@ -147,11 +166,11 @@ class Engine:
         """End the keeper, and all processes of the session with it; again is harmless."""
         if self.root is not None:
             self.root.close()
-        self.keeping.close()
+        if self._owns_keeper:
+            self.keeping.close()
         if self._keeper is not None:
             self._keeper.wait()
-        for file in (self.files.totals, self.files.steps, self.files.output, self.files.raises):
-            file.close()
+        self.files.close()
         if self._course is not None:
             self._course.close()
 

@@ -31,15 +31,32 @@ _LONGEST = 2.0
 _PAGE = 4096
 
 
+class MemoryBudget:
+    """Bytes that the processes of several sessions may take together: each session may take an equal share."""
+
+    def __init__(self, most: int = 0) -> None:
+        """`most`: the bytes; 0: a multiple of what the largest of their programs uses."""
+        self._most = most
+        self._wanted = ALWAYS
+        self.sharers = 1
+        """The number of sessions."""
+
+    def share(self, of_program: int = 0) -> int:
+        """Return the bytes that one session may take; `of_program`: what is right for its program."""
+        self._wanted = max(self._wanted, of_program)
+        return (self._most or self._wanted) // self.sharers
+
+
 class MemoryLimit:
     """Watches over the memory of checkpoints while a process leaves them behind."""
 
-    def __init__(self, most: int = 0) -> None:
-        """`most`: bytes that all may use; 0: a multiple of what the program uses."""
-        self._most = most
+    def __init__(self, most: int | MemoryBudget = 0) -> None:
+        """`most`: bytes that all may use, or a budget with other sessions; 0: a multiple of what the program uses."""
+        self.budget = most if isinstance(most, MemoryBudget) else MemoryBudget(most)
+        """The bytes, which other sessions may share."""
         self.taken = 0
         """Bytes that all together took when they were measured last: memory, and page tables."""
-        self.allowed = most or ALWAYS
+        self.allowed = self.budget.share()
         """Bytes that they may take."""
         self._at = 0.0
         self._runner, self._faults = 0, 0
@@ -59,7 +76,7 @@ class MemoryLimit:
         """Do what `is_short` does, but measure in any case."""
         self._at = time.monotonic()
         of_program = int(TIMES * _fields(runner, "status").get("VmRSS", 0))
-        self.allowed = self._most or max(self.allowed, of_program)
+        self.allowed = self.budget.share(of_program)
         self.taken = _of_one(runner) + memory_used(checkpoints)
         return self.taken > self.allowed or _machine_is_short()
 

@@ -6,17 +6,17 @@ from replaydbg.classes import dataclass
 from replaydbg.engine.queries import EvaluatePassages, FindStores, JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 8
+VERSION = 9
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
-HEAP, FREED = b"G", b"N"
+HEAP, FREED, BECOME = b"G", b"N", b"F"
 """Kinds of messages to a process."""
 
-STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE = "S", "K", "C", "E", "L", "O", "A", "P"
+STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE, BECAME = "S", "K", "C", "E", "L", "O", "A", "P", "F"
 """Kinds of messages from a process: it stopped, it left a checkpoint, it was cloned, the program ended, the frames of a
-thread, the address of an object, an answer, a file with a snapshot of its heap. X in place of one of the last two has
-the reason of a failure."""
+thread, the address of an object, an answer, a file with a snapshot of its heap, that it became a child. X in place of
+an answer or a file has the reason of a failure."""
 
 MOST_BREAKS = 255
 """The most breaks of a run: the core has one byte for their number."""

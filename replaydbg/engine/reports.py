@@ -321,6 +321,12 @@ def read_number(payload: bytes) -> int:
     return number
 
 
+def read_numbers(payload: bytes) -> list[int]:
+    """Return a list of numbers. Raises ForgedMessage."""
+    numbers: list[int] = decoded(payload, ListOf(COUNT), "list of numbers")
+    return list(numbers)
+
+
 def read_ended(payload: bytes) -> EndReport:
     """Return how the program ended. Raises ForgedMessage."""
     return end_report(decoded(payload, _ENDED, "report of the end"))

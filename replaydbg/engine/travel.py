@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -42,16 +43,16 @@ class Travel:
         current_source: bool = False,
         most: int = MOST,
         spacing: float = SPACING,
-        most_memory: int = 0,
+        most_memory: int | process_memory.MemoryBudget = 0,
         follows: bool = False,
         last_line: int = 0,
         course: bool = False,
     ) -> None:
         """Start the recording at `path`; the program is before its first line then.
 
-        `most_memory`: bytes that all processes may take; 0: what is right for the program. With `follows` it is a
-        live directory, and the replay runs behind the program. `last_line`: the count of lines at which the run ends,
-        of a program that was killed while it computed; 0: where the recording does. `course`: see Engine.
+        `most_memory`: see MemoryLimit. With `follows` it is a live directory, and the replay runs behind the program.
+        `last_line`: the count of lines at which the run ends, of a program that was killed while it computed; 0: where
+        the recording does. `course`: see Engine.
         """
         self.last_line = last_line
         """The same for processes that are started again."""
@@ -63,8 +64,18 @@ class Travel:
             self._engine.close()
             raise
 
-    def _set_up(self, path: Path, current_source: bool, most: int, spacing: float, most_memory: int) -> None:
-        self._path, self._current_source = path, current_source
+    def _set_up(
+        self,
+        path: Path,
+        current_source: bool,
+        most: int,
+        spacing: float,
+        most_memory: int | process_memory.MemoryBudget,
+    ) -> None:
+        self.path, self._current_source = path, current_source
+        self.first_event = 0
+        """The last event before the first pass, if another session had run the program up to there."""
+        self._most_seconds = math.inf
         self.timeline = Checkpoints(most)
         self.spacing = spacing
         self.memory = process_memory.MemoryLimit(most_memory)
@@ -84,6 +95,30 @@ class Travel:
         travel = cls.__new__(cls)
         travel._engine, travel.last_line = engine, 0
         travel._set_up(path, False, MOST, SPACING, 0)
+        for each in standing:
+            travel.timeline.add(each)
+        return travel
+
+    @classmethod
+    def branched(
+        cls,
+        path: Path,
+        engine: Engine,
+        standing: list[EngineProcess],
+        *,
+        spacing: float,
+        memory: int | process_memory.MemoryBudget,
+        most_seconds: float,
+    ) -> Travel:
+        """Return the processes of a child of another session's program; those before the fork stand already.
+
+        `most_seconds`: CPU time that its program may take between two events.
+        """
+        travel = cls.__new__(cls)
+        travel._engine, travel.last_line = engine, 0
+        travel._set_up(path, False, MOST, spacing, memory)
+        travel.first_event = travel.root.event
+        travel._most_seconds = most_seconds
         for each in standing:
             travel.timeline.add(each)
         return travel
@@ -128,15 +163,44 @@ class Travel:
         """
         began = time.monotonic()
         root = self.root
-        ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=idle or self.idle)
+        idle = self._watched(root, idle or self.idle)
+        ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=idle)
         if not isinstance(ended, EndReport):
             raise self._engine.keeping.forged("it stopped although no stop was requested")
         self._lines_per_second = max(ended.count, 1) / max(time.monotonic() - began, 1e-3)
-        while self.memory.is_short_now(root.pid, self.timeline.processes()):
-            if not self._thin("memory"):
-                break
+        self._fit(root.pid)
         root.close()
         return ended
+
+    def fit(self) -> None:
+        """Drop checkpoints that take more than the memory limit, which has become smaller."""
+        # A first pass in its own thread does that by itself.
+        if self._ahead is None or self._ahead.is_over:
+            self._fit(0)
+
+    def _fit(self, runner: int) -> None:
+        while self.memory.is_short_now(runner, self.timeline.processes()):
+            if not self._thin("memory"):
+                break
+
+    def _watched(self, root: EngineProcess, idle: Callable[[], None]) -> Callable[[], None]:
+        """Return a function that raises EngineLost if the first pass computes for too long without an event.
+
+        The first process of a recording that is replayed from its beginning has a timer for that.
+        """
+        if self._most_seconds == math.inf:
+            return idle
+        reached = [root.event, root.cpu_seconds()]
+
+        def watch() -> None:
+            now = root.cpu_seconds()
+            if root.event != reached[0]:
+                reached[:] = root.event, now
+            elif now - reached[1] > self._most_seconds:
+                raise EngineLost("it computes without an end")
+            idle()
+
+        return watch
 
     def begin_pass(self) -> None:
         """Begin the first pass, and do not wait for its end: `at` waits for the part of it that it needs."""
@@ -296,7 +360,7 @@ class Travel:
         if self._engine.keeping.broken:
             raise ForgedMessage(self._engine.keeping.broken)
         self._engine.close()
-        self._engine = Engine(self._path, current_source=self._current_source, last_line=self.last_line)
+        self._engine = Engine(self.path, current_source=self._current_source, last_line=self.last_line)
         self._start()
 
     def _approach(self, worker: EngineProcess, count: int) -> None:

@@ -175,7 +175,7 @@ def prepare(
     header = recording.header
     executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
-    parts = _Parts(_followed(recording.path, stack)) if follows else _unpacked(recording, stack)
+    parts = UnpackedLogs(_followed(recording.path, stack)) if follows else unpack_logs(recording, stack)
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
@@ -221,7 +221,7 @@ def prepare(
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class UnpackedLogs:
     """The part of a recording that the program's process maps."""
 
     files: dict[str, BinaryIO]
@@ -235,6 +235,7 @@ class _Parts:
 
     @property
     def content_place(self) -> tuple[int, ...] | None:
+        """Where the copies are in the recording, as the core takes it; None: they are one of the files."""
         place = self.content
         return None if place is None else (place.first, place.stride, self.content_size, place.size, place.mtime_ns)
 
@@ -245,7 +246,7 @@ class _Parts:
         )
 
 
-def _unpacked(recording: Recording, stack: ExitStack) -> _Parts:
+def unpack_logs(recording: Recording, stack: ExitStack) -> UnpackedLogs:
     """Return the recording's logs, and its copies of large files."""
     content = recording.content_in_place()
     names = ("log", "world", "content") if content is None else ("log", "world")
@@ -254,8 +255,8 @@ def _unpacked(recording: Recording, stack: ExitStack) -> _Parts:
     if unpacked.is_world_cut:
         raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
     if content is not None and not unpacked.content:  # none of it is undamaged, so none is referred to
-        return _Parts(files | {"content": stack.enter_context(_memory_file("content"))}, unpacked.is_cut)
-    return _Parts(files, unpacked.is_cut, content, unpacked.content)
+        return UnpackedLogs(files | {"content": stack.enter_context(_memory_file("content"))}, unpacked.is_cut)
+    return UnpackedLogs(files, unpacked.is_cut, content, unpacked.content)
 
 
 def _file_of(name: str, recording: Recording) -> BinaryIO:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 _OWN = 1 << 30
 """Size in bytes of the replay's own tables: counts of lines, activations, an index of the log."""
 
-_SESSION = 5 << 30
+_SESSION = 7 << 30
 """Address space that a process of the debugger reserves and hardly uses, in bytes."""
 
 _UNKNOWN = 4 << 30

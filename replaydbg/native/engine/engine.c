@@ -18,7 +18,9 @@
 #include "identity/identity.h"
 #include "lanes/lanes.h"
 #include "lenient/lenient.h"
+#include "log/log.h"
 #include "memory/memory.h"
+#include "world/world.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,6 +37,14 @@
 #define MOST_COMMAND (64u << 20)
 #define FEWEST_LINES 16u
 #define MOST_LINES 8192u
+
+/* The files of the process that runs the whole program, which its copies have open, too: see become_child(). */
+enum { OUTPUT, RAISES, STEPS, TOTALS, FIRST_FILES };
+static struct {
+    int files[FIRST_FILES];
+    uint64_t written[FIRST_FILES]; /* bytes, when it left this process behind; what it had not written yet is here */
+    bool is_as_left;               /* this process has not run since */
+} first_pass;
 
 /* Code of the probe (replaydbg/engine/probe/): its loader's, and a dictionary of its modules', by their full names. */
 static PyObject *probe_loader, *probe_modules, *sys_module;
@@ -267,6 +277,18 @@ report_here(Buf *b, pid_t pid)
 
 /* ---- clones ---- */
 
+/* In the process that runs the whole program. */
+static void
+note_first_pass(int raises_fd)
+{
+    int files[FIRST_FILES] = {output_fd, raises_fd, stepclock.steps_fd, stepclock.fd};
+    for (int i = 0; i < FIRST_FILES; i++) {
+        off_t written = lseek(files[i], 0, SEEK_CUR);
+        first_pass.files[i] = files[i];
+        first_pass.written[i] = written < 0 ? 0 : (uint64_t)written;
+    }
+}
+
 /* Returns whether this is the clone. The other one has reported it. */
 static bool
 leave_clone(int kind)
@@ -274,6 +296,9 @@ leave_clone(int kind)
     int pair[2];
     Buf b = message;
     pid_t pid = -1;
+    bool is_first = output_fd >= 0, is_collected = is_first && streams_are_collected();
+    if (is_first)
+        note_first_pass(raises_leads_to());
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
         pid = clone_here();
         if (pid == 0) {
@@ -281,6 +306,7 @@ leave_clone(int kind)
             close(pair[0]);
             close(pair[1]);
             clone_begin();
+            first_pass.is_as_left |= is_first && is_collected;
             output_fd = stepclock.steps_fd = stepclock.fd = -1;
             raises_leave();
             course_leave();
@@ -318,6 +344,7 @@ next_look(void)
 static bool
 obey_run(Command *c)
 {
+    first_pass.is_as_left = false;
     run.stop = number(c);
     run.stop = run.stop ? run.stop : UINT64_MAX;
     run.goes_on = *last_line && run.stop > *last_line;
@@ -529,6 +556,100 @@ take_snapshot(Command *c)
         close(fd);
 }
 
+/* ---- a child that the program forks later ---- */
+
+enum { LOG, WORLD, CONTENT, LOGS };
+#define MOST_LOG ((size_t)512 << 20) /* of each: a child with more is replayed from its beginning */
+/* For the logs of a child, and behind them one page for its last line. Reserved in all sessions: whatever is mapped
+ * later lies where it would lie in any of them. */
+static uint8_t *child_room;
+
+static bool
+receive_files(int *fds, int n)
+{
+    char byte;
+    struct iovec part = {&byte, 1};
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE((LOGS + FIRST_FILES) * sizeof(int))];
+    } control;
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    ssize_t k;
+    do
+        k = recvmsg(engine.fd, &message, MSG_CMSG_CLOEXEC);
+    while (k < 0 && errno == EINTR);
+    struct cmsghdr *header = k == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN((size_t)n * sizeof(int)))
+        return false;
+    memcpy(fds, CMSG_DATA(header), (size_t)n * sizeof(int));
+    return true;
+}
+
+/* It is the first process of another session, and goes on writing what the one before had begun. */
+static void
+join_first_pass(const int *fds)
+{
+    for (int i = 0; i < FIRST_FILES; i++) {
+        syscall(SYS_dup3, fds[i], first_pass.files[i], O_CLOEXEC, own_token());
+        close(fds[i]);
+    }
+    output_fd = first_pass.files[OUTPUT];
+    stepclock.steps_fd = first_pass.files[STEPS];
+    stepclock.fd = first_pass.files[TOTALS];
+    raises_join(first_pass.files[RAISES]);
+    printed_take(output_fd);
+    streams_join();
+}
+
+/* The program will fork a child that was recorded, too: up to there both recordings are the same. From here on this is
+ * the replay of that child. Two answers: whether it may run the whole program, with what was written for that so far;
+ * and 0 if it is done. */
+static void
+become_child(Command *c)
+{
+    uint64_t log = number(c), world = number(c), last = number(c), is_sealed = number(c);
+    ContentPlace place = {.first = number(c)};
+    place.stride = number(c);
+    place.length = number(c);
+    place.file_size = number(c);
+    place.mtime = number(c);
+    bool is_first = number(c) && first_pass.is_as_left;
+    int fds[LOGS + FIRST_FILES];
+    Buf b = message;
+    report_list(&b, 1 + FIRST_FILES);
+    report_number(&b, is_first);
+    for (int i = 0; i < FIRST_FILES; i++)
+        report_number(&b, (int64_t)first_pass.written[i]);
+    send_all('F', &b, -1);
+    if (!c->ok || !receive_files(fds, is_first ? LOGS + FIRST_FILES : LOGS))
+        leave_process(0);
+    Room rooms[LOGS];
+    for (int i = 0; i < LOGS; i++)
+        rooms[i] = (Room){child_room + (size_t)i * MOST_LOG, MOST_LOG};
+    /* What was read of the parent's logs must be in the child's: those of the first process, which has read most of
+     * these, are compared as a whole. Definitions for the next crossing may be read already, behind `log`. */
+    uint64_t at = (uint64_t)(event_log.rp - event_log.base),
+             begin = (uint64_t)(log_first_record(&event_log) - event_log.base);
+    int failed = log_replace(&event_log, fds[LOG], is_first ? begin : log, at, rooms[LOG]) < 0 ||
+                 world_replace(fds[WORLD], is_first ? world : 0, rooms[WORLD]) < 0 ||
+                 (is_sealed ? content_open_sealed(fds[CONTENT], &place) : content_open(fds[CONTENT])) < 0 ||
+                 content_move(rooms[CONTENT]) < 0;
+    last_line = mmap(child_room + LOGS * MOST_LOG, sizeof *last_line, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (last_line == MAP_FAILED)
+        leave_process(0);
+    *last_line = last;
+    if (is_first)
+        join_first_pass(fds + LOGS);
+    report_list(&b, 1);
+    report_number(&b, failed);
+    send_all('F', &b, -1);
+    if (failed)
+        leave_process(0);
+}
+
 /* While it runs nothing is heard but another spacing of the checkpoints. */
 static void
 hear_spacing(void)
@@ -589,6 +710,9 @@ obey(void)
             break;
         case 'G':
             take_snapshot(&c);
+            break;
+        case 'F':
+            become_child(&c);
             break;
         case 'N':
             since_begin(number(&c));
@@ -819,6 +943,8 @@ engine_prepare(PyObject *asked)
         return -1;
     PyObject *last = PyDict_GetItemString(asked, "last_line");
     *last_line = last && PyLong_Check(last) ? PyLong_AsUnsignedLongLong(last) : 0;
+    child_room = memory_apart(LOGS * MOST_LOG + sizeof *last_line);
+    memory_apart_small(1); /* its room, too */
     command = memory_apart(MOST_COMMAND);
     message = (Buf){.data = memory_apart(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     written = (Buf){.data = memory_apart(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};

@@ -33,6 +33,7 @@ void arenas_prepare(void);
 /* printed.c */
 int printed_prepare(int fd);
 void printed_ignore(void); /* from here on */
+void printed_take(int fd); /* the same again */
 void printed_send(void);
 
 /* rule.c */
@@ -82,7 +83,9 @@ PyObject *passages_skip(PyObject *self, PyObject *rules);
 
 /* raises.c */
 void raises_prepare(int fd);
-void raises_leave(void); /* in a clone */
+void raises_leave(void);  /* in a clone */
+void raises_join(int to); /* in one that writes after all */
+int raises_leads_to(void);
 void raises_write(const Raise *raise);
 void raises_send(void);
 

@@ -75,6 +75,12 @@ printed_ignore(void)
     to_fd = -1;
 }
 
+void
+printed_take(int fd)
+{
+    to_fd = write_original ? fd : -1;
+}
+
 /* In place: whoever has the method has it from there. */
 int
 printed_prepare(int fd)

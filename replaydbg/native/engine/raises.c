@@ -60,6 +60,18 @@ raises_leave(void)
     fd = -1;
 }
 
+int
+raises_leads_to(void)
+{
+    return fd;
+}
+
+void
+raises_join(int to)
+{
+    fd = to;
+}
+
 static size_t
 place_of(PyObject *value)
 {

@@ -60,8 +60,10 @@ void streams_end_with(const char *what); /* record: the recording cannot go on f
 bool stream_is_map(int fd);              /* record: whether a map of this descriptor would be one of a stream */
 
 /* stream_capture.c */
-void streams_collect(void); /* engine: what C code has written by itself */
-void streams_leave(void);   /* engine: this process is a clone, which writes nowhere */
+void streams_collect(void);       /* engine: what C code has written by itself */
+void streams_leave(void);         /* engine: this process is a clone, which writes nowhere */
+void streams_join(void);          /* engine: it is one that collects after all */
+bool streams_are_collected(void); /* engine: nothing is there since the last event */
 
 /* stream_children.c */
 void stream_child_starts(void); /* record: a child process is about to start */

@@ -24,6 +24,38 @@ streams_capture(void)
     captures = true;
 }
 
+static void
+lead_to(int i, int fd)
+{
+    syscall(SYS_dup3, fd, core.out_fd[i], O_CLOEXEC, own_token());
+    for (int each = 0; each < 4096; each++)
+        if (fd_stream(each) == i)
+            syscall(SYS_dup3, fd, each, O_CLOEXEC, own_token());
+}
+
+bool
+streams_are_collected(void)
+{
+    for (int i = 1; captures && i <= 2; i++)
+        if (lseek(core.out_fd[i], 0, SEEK_END) > 0)
+            return false;
+    return true;
+}
+
+void
+streams_join(void)
+{
+    captures = true;
+    for (int i = 1; i <= 2; i++) {
+        int fd = memfd_create("replaydbg-output", MFD_CLOEXEC);
+        captures = captures && fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0;
+        if (fd >= 0) {
+            lead_to(i, fd);
+            close(fd);
+        }
+    }
+}
+
 void
 streams_collect(void)
 {

@@ -31,6 +31,7 @@ bool content_is_missing;
 static uint64_t content_begin;     /* in a child that is recorded: what was copied before the fork is its parent's */
 static const uint8_t *content_map; /* replay: the file with all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
+static size_t content_map_size; /* replay */
 
 /* Replay: the content is a file of its own, or lies in the sealed recording, in pieces with something between them. */
 static struct {
@@ -223,12 +224,15 @@ int
 content_open(int fd)
 {
     struct stat st;
+    sealed.in_recording = false;
+    content_map = NULL;
+    content_map_size = content_length = 0;
     if (fstat(fd, &st) == 0 && st.st_size > 0) {
         void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p == MAP_FAILED)
             return -1;
         content_map = p;
-        content_length = (uint64_t)st.st_size;
+        content_length = content_map_size = (uint64_t)st.st_size;
     }
     close(fd);
     return 0;
@@ -260,14 +264,28 @@ content_open_sealed(int fd, const ContentPlace *place)
     sealed.fd = fd_keep(fd);
     sealed.size = place->file_size;
     sealed.mtime = place->mtime;
+    sealed.piece = UINT64_MAX;
     void *p = is_unchanged(0) ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, sealed.fd, 0) : MAP_FAILED;
     if (p == MAP_FAILED)
         return -1;
     content_map = p;
     content_length = place->length;
+    content_map_size = (size_t)size;
     sealed.in_recording = true;
     sealed.first = place->first;
     sealed.stride = place->stride;
+    return 0;
+}
+
+int
+content_move(Room to)
+{
+    if (content_map_size == 0)
+        return 0;
+    if (content_map_size > to.size || mremap((void *)content_map, content_map_size, content_map_size,
+                                             MREMAP_MAYMOVE | MREMAP_FIXED, to.at) == MAP_FAILED)
+        return -1;
+    content_map = to.at;
     return 0;
 }
 

@@ -321,6 +321,27 @@ log_open(Log *log, int fd)
     return 0;
 }
 
+/* What was read of the old one stays mapped, since names of types lie there; or the same bytes come to lie there, where
+ * that is the log of a child, too. */
+int
+log_replace(Log *log, int fd, uint64_t first, uint64_t last, Room to)
+{
+    Log other = {0};
+    struct stat st;
+    size_t at = (size_t)(log->rp - log->base), known = (size_t)(log->rend - log->base);
+    if (fstat(fd, &st) < 0 || (size_t)st.st_size > to.size || log_open(&other, fd) < 0)
+        return -1;
+    size_t there = (size_t)(other.rend - other.base);
+    if (at > there || last > there || last > known ||
+        (first < last && memcmp(log->base + first, other.base + first, last - first) != 0))
+        return -1;
+    size_t size = (size_t)st.st_size;
+    if (mremap(other.base, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, to.at) == MAP_FAILED)
+        return -1;
+    *log = (Log){.base = to.at, .rp = to.at + at, .rend = to.at + (other.rend - other.base)};
+    return 0;
+}
+
 void
 log_release_read(void)
 {

@@ -32,6 +32,12 @@ void file_limit_release(FileLimit *held); /* after it; errno stays */
 extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
 int log_open(Log *log, int fd); /* for replay; maps it, closes fd */
+typedef struct {                /* where a map is moved to: so others come to lie where they would have */
+    uint8_t *at;
+    size_t size;
+} Room;
+/* replay: goes on with another log, that of a child; closes fd. -1: their bytes from `first` to `last` are not the same */
+int log_replace(Log *log, int fd, uint64_t first, uint64_t last, Room to);
 const uint8_t *log_first_record(const Log *log);
 #define MOST_READ ((ptrdiff_t)16 << 20) /* bytes already read that a replay keeps in memory */
 void log_release_read(void);            /* replay: unmaps what was read */
@@ -126,6 +132,7 @@ typedef struct {
 } ContentPlace;
 /* replay: the same, for content that lies in the sealed recording; keeps fd */
 int content_open_sealed(int fd, const ContentPlace *place);
+int content_move(Room to); /* replay: after another one was opened */
 /* replay: valid until the next call; NULL if out of range, or if the recording has been changed */
 const uint8_t *content_at(uint64_t offset, uint64_t n);
 extern bool content_is_missing; /* replay: what was asked for last */

@@ -156,11 +156,11 @@ struct TypeName {
 };
 
 static char *
-read_name(const uint8_t **p, const uint8_t *end, size_t *length)
+read_name(const uint8_t **p, const uint8_t *end, size_t *length, bool is_apart)
 {
     bool ok = true;
     uint64_t n = read_varint(p, end, &ok);
-    char *copy = ok && n <= (uint64_t)(end - *p) ? core.followed ? memory_apart_small(n + 1) : malloc(n + 1) : NULL;
+    char *copy = ok && n <= (uint64_t)(end - *p) ? is_apart ? memory_apart_small(n + 1) : malloc(n + 1) : NULL;
     if (copy == NULL)
         return NULL;
     memcpy(copy, *p, n);
@@ -177,7 +177,7 @@ int
 types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
 {
     struct TypeName name = {0}, *more = types->names;
-    if (core.followed && more == NULL)
+    if ((core.followed || types->is_apart) && more == NULL)
         more = memory_apart_small(MOST_FOLLOWED_TYPES * sizeof *more);
     if (types->is_apart |= core.followed) {
         if (types->defined == MOST_FOLLOWED_TYPES)
@@ -188,10 +188,23 @@ types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
     if (more == NULL)
         return -1;
     types->names = more;
-    if (!(name.module = read_name(p, end, &name.module_length)) || !(name.name = read_name(p, end, &name.name_length)))
+    if (!(name.module = read_name(p, end, &name.module_length, types->is_apart)) ||
+        !(name.name = read_name(p, end, &name.name_length, types->is_apart)))
         return -1;
     types->names[types->defined++] = name;
     return 0;
+}
+
+void
+types_keep_found(TypeTable *types, const TypeTable *before)
+{
+    for (size_t i = 0; i < types->defined && i < before->defined; i++) {
+        struct TypeName *one = &types->names[i], *other = &before->names[i];
+        if (one->module_length == other->module_length && one->name_length == other->name_length &&
+            memcmp(one->module, other->module, one->module_length) == 0 &&
+            memcmp(one->name, other->name, one->name_length) == 0)
+            one->type = other->type;
+    }
 }
 
 static PyTypeObject *

@@ -28,6 +28,8 @@ PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, 
                        Py_ssize_t nargs);
 int value_prepare(void);
 bool value_skip(const uint8_t **p, const uint8_t *end);
+/* of the types that both tables name: those that were found already */
+void types_keep_found(TypeTable *types, const TypeTable *before);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
 
 /* Values of a type of their own that are made of two others; registered in boot/parts.c. */

@@ -20,21 +20,29 @@ typedef struct {
 } Note;
 static Note *notes;
 static size_t note_count, note_size;
-#define MOST_FOLLOWED_NOTES 1000000u
 static IdMap note_ids;
+/* Notes come from memory_apart_small(): of a run that is followed, where more comes to be known at another moment each
+ * time, and in all sessions of the debugger, where some processes become those of a child, see world_replace(). */
+static bool is_apart;
+
+static void *
+grown_apart(const void *old, size_t used, size_t size)
+{
+    void *more = memory_apart_small(size);
+    if (used)
+        memcpy(more, old, used);
+    return more;
+}
 
 static Note *
 note_of(const char *op, const char *path)
 {
     uint32_t *slot = idmap_slot(&note_ids, hash_bytes(path, strlen(path), hash_bytes(op, strlen(op), 7)));
     if (!*slot) {
-        if (core.followed && note_size == 0) { /* when more comes to be known is another moment in each run */
-            note_size = MOST_FOLLOWED_NOTES;
-            notes = memory_apart_small(note_size * sizeof *notes);
-        }
         if (note_count == note_size) {
             note_size = note_size ? note_size * 2 : 1024;
-            notes = grown(notes, note_size, sizeof *notes);
+            notes = is_apart ? grown_apart(notes, note_count * sizeof *notes, note_size * sizeof *notes)
+                             : grown(notes, note_size, sizeof *notes);
         }
         notes[note_count] = (Note){0};
         *slot = (uint32_t)++note_count;
@@ -90,12 +98,12 @@ read_text(const uint8_t **p, const uint8_t *end, char *text, size_t size)
 static void *
 more_answers(Note *n)
 {
-    size_t size = (n->count + 1) * sizeof *n->answers;
-    if (!core.followed)
-        return grown(n->answers, 1, size);
-    void *more = memory_apart_small(size);
-    memcpy(more, n->answers, n->count * sizeof *n->answers);
-    return more;
+    size_t used = n->count * sizeof *n->answers;
+    if (!is_apart)
+        return grown(n->answers, 1, used + sizeof *n->answers);
+    if (n->count & (n->count - 1)) /* full at each power of two */
+        return n->answers;
+    return grown_apart(n->answers, used, (used ? used * 2 : sizeof *n->answers));
 }
 
 /* What there is by now; again if there is more. */
@@ -104,7 +112,8 @@ world_load(void)
 {
     static char op[64], path[8192];
     const uint8_t *p = world_log.rp, *end = world_log.rend;
-    note_ids.is_apart = core.followed;
+    is_apart = core.followed || engine.is_on;
+    note_ids.is_apart = is_apart;
     while (p < end) {
         world_log.rp = p;
         bool ok = true;
@@ -128,6 +137,24 @@ world_load(void)
     }
     world_log.rp = p;
     return 0;
+}
+
+/* How often each was asked stays. Nothing is taken from the program's allocator, and nothing is given back: what the
+ * program allocates later must come to lie where it would have. */
+int
+world_replace(int fd, uint64_t same, Room to)
+{
+    const TypeTable before = world_types;
+    world_log.rp = log_first_record(&world_log); /* all of it was read: also what came after the fork */
+    if (log_replace(&world_log, fd, (uint64_t)(world_log.rp - world_log.base), same, to) < 0)
+        return -1;
+    for (size_t i = 0; i < note_count; i++)
+        notes[i] = (Note){.asked = notes[i].asked};
+    world_types = (TypeTable){.is_apart = true};
+    world_log.rp = log_first_record(&world_log);
+    int rc = world_load();
+    types_keep_found(&world_types, &before); /* looking for them again would take memory */
+    return rc;
 }
 
 static bool

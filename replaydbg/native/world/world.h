@@ -2,11 +2,14 @@
 #ifndef REPLAYDBG_WORLD_H
 #define REPLAYDBG_WORLD_H
 #include "base/core.h"
+#include "log/log.h"
 
 /* world.c */
 int world_moved(PyObject *sources); /* replay: directories that lie elsewhere now, (recorded, today's) */
 int world_install(void);
 int world_load(void); /* replay: reads the world log */
+/* replay: goes on with that of a child, whose first `same` bytes must be the same; 0: whatever they are; closes fd */
+int world_replace(int fd, uint64_t same, Room to);
 /* record: notes value; replay: gives the noted one */
 PyObject *world_fixed(const char *op, const char *key, PyObject *value);
 PyObject *world_fixed_if_known(const char *op, const char *key, PyObject *value);
