@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from replaydbg.commands import inspecting, motion, past, points
+from replaydbg.commands import inspecting, motion, past, points, processes
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, nearest
 from replaydbg.debugger.session import PATH_DIFFERS
@@ -80,6 +80,8 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "locals": (inspecting.local_variables, "the local variables"),
     "marks": (motion.marks, "the marks and checkpoints"),
     "recording": (_recording, "the open recording"),
+    "processes": (processes.show_processes, "the processes that were recorded together"),
+    "inferiors": (processes.show_processes, "the processes that were recorded together"),
     "program": (_recording, "the open recording"),
     "source": (_source, "the current source file"),
     "stack": (inspecting.where, "the stack"),
@@ -125,6 +127,5 @@ REFUSED = {
     "alias": "No aliases; commands can be abbreviated to any unique prefix.",
     "debug": "No nested debugger: use `step` to enter calls.",
     "retval": "Use `finish`, then `why NAME`, to see what a function returned.",
-    "proc": "`debug` opens one process. `record --children=python` records children, too; `replaydbg ps` lists them.",
 }
 """Commands of other debuggers that this one lacks, each with a reply."""

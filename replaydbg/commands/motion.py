@@ -12,6 +12,7 @@ from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.session_results import Breakpoint, Here
 from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
 from replaydbg.render import texts
+from replaydbg.render.processes_text import process_heading
 
 
 def number_of(text: str, *, default: int = 1) -> int:
@@ -205,7 +206,11 @@ def _along_the_trail(view: View, by: int) -> None:
     wanted = view.trail_at + by
     if not 0 <= wanted < len(view.trail):
         raise UsageError("No earlier position." if by < 0 else "No later position.")
-    view.session.seek(view.trail[wanted])
+    process, place = view.trail[wanted]
+    if process != view.process:
+        view.select_process(process)
+        view.screen.line(process_heading(view.group, process), "bold")
+    view.session.seek(place)
     view.trail_at = wanted
     view.arrive(is_kept=False)
 

@@ -46,7 +46,14 @@ def when(view: View, rest: str) -> None:
 def _why(view: View, rest: str) -> None:
     text = expression_in(rest, "why EXPRESSION")
     write = view.session.run.why(text, **view.at)
-    for line in texts.why_lines(view.session, write, follow="seek {moment}, then why {name}"):
+    lines = texts.why_lines(
+        view.session,
+        write,
+        follow="seek {moment}, then why {name}",
+        group=view.group,
+        jump=lambda event, end: f"jump-to-sender {event}",
+    )
+    for line in lines:
         view.screen.line(line)
 
 

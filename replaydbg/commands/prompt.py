@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
-from replaydbg.commands import about, heap_commands, inspecting, landmarks, messages, motion, past, points
+from replaydbg.commands import about, heap_commands, inspecting, landmarks, messages, motion, past, points, processes
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, Vocabulary
@@ -46,7 +46,8 @@ class Prompt:
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
             "Inspecting": inspecting.COMMANDS,
-            "The whole run": (*past.COMMANDS, *messages.COMMANDS),
+            "The whole run": past.COMMANDS,
+            "Processes": (*processes.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,
             "More": (*about.COMMANDS, help_),
         }
@@ -104,7 +105,7 @@ class Prompt:
         except (ReplaydbgError, RecursionError, MemoryError) as error:
             screen.complain(str(error) or type(error).__name__)
         finally:
-            if notice := self.view.session.take_notice():
+            for notice in self.view.group.take_notices():
                 screen.line(notice, "red")
             screen.settle()
         return not self.has_failed

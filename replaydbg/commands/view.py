@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field, fields
 from typing import TypedDict
 
 from replaydbg.commands.surface import SourceRow, Surface
@@ -11,6 +11,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import frame_to_show
 from replaydbg.debugger.session_results import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
+from replaydbg.groups.group_session import GroupSession
 from replaydbg.render import texts
 
 AROUND = 3
@@ -22,24 +23,17 @@ class _Frame(TypedDict):
     lane: int | None
 
 
-@dataclass(slots=True)
-class View:
-    """The state of a prompt; the commands change it."""
+@dataclass(slots=True, kw_only=True)
+class ProcessState:
+    """The state of a prompt that belongs to one process of a group: other processes have other frames, and so on."""
 
-    session: Session
-    screen: Surface
     frame: int = 0
     """The selected frame, from the innermost, 0."""
     lane: int | None = None
     """The selected thread, if it is not the running one."""
-    is_backward: bool = False
-    """Whether step, next, finish and continue go backwards."""
     displays: dict[int, str] = field(default_factory=dict)
     """Expressions that are shown wherever it stops."""
     display_number: int = 0
-    trail: list[int | Moment] = field(default_factory=list)
-    """The counts of the lines at which it stopped, for `back` and `fwd`."""
-    trail_at: int = -1
     listed: int = 0
     """The last line that `list` has shown; 0: none since it moved."""
     checkpoint_number: int = 0
@@ -49,9 +43,54 @@ class View:
     """The breakpoint whose commands are being typed; 0: none are."""
     stopped_by: int = 0
     """The breakpoint that stopped it just now; 0: none did, or its commands have been done."""
+    shown_function: tuple[str, str] = ("", "")
+
+
+@dataclass(slots=True)
+class View(ProcessState):
+    """The state of a prompt; the commands change it."""
+
+    session: Session
+    """That of the selected process."""
+    screen: Surface
+    others: InitVar[GroupSession | None] = None
+    is_backward: bool = False
+    """Whether step, next, finish and continue go backwards."""
+    trail: list[tuple[int, int | Moment]] = field(default_factory=list)
+    """The processes and counts of the lines at which it stopped, for `back` and `fwd`."""
+    trail_at: int = -1
     is_over: bool = False
     """Whether the prompt shall end."""
-    shown_function: tuple[str, str] = ("", "")
+    group: GroupSession = field(init=False)
+    """The sessions of the group's processes; of a recording that is in no group, the only one."""
+    _left: dict[int, ProcessState] = field(default_factory=dict)
+    """The state of the processes that were selected before."""
+
+    def __post_init__(self, others: GroupSession | None) -> None:
+        self.group = others if others is not None else GroupSession(self.session)
+
+    # ---- processes ----
+
+    @property
+    def process(self) -> int:
+        """The number of the selected process; 0: the recording is in no group."""
+        return self.group.number_of(self.session)
+
+    def select_process(self, number: int) -> bool:
+        """Select a process of the group, at its own position; return whether its session was opened for that.
+
+        Raises UsageError, and what opening does.
+        """
+        is_new = number not in self.group.sessions
+        session = self.group.session(number)
+        if session is not self.session:
+            names = [each.name for each in fields(ProcessState)]
+            self._left[self.process] = ProcessState(**{name: getattr(self, name) for name in names})
+            state = self._left.pop(number, None) or ProcessState()
+            for name in names:
+                setattr(self, name, getattr(state, name))
+            self.session = session
+        return is_new
 
     @property
     def here(self) -> Here:
@@ -95,7 +134,7 @@ class View:
 
     def keep(self) -> None:
         """Keep this place for `back`."""
-        place = self.here.moment if self.here.moment.point else self.here.count
+        place = (self.process, self.here.moment if self.here.moment.point else self.here.count)
         if self.trail_at >= 0 and self.trail[self.trail_at] == place:
             return
         del self.trail[self.trail_at + 1 :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -92,14 +92,9 @@ def messages_of(
         raise UsageError(f"{opened.name} has no readable recording of process {process}. {problem}".rstrip())
     member = opened.matching.members[index]
     columns = member.transfers
-    rows = [
-        row
-        for row in positions(columns.event, event)
-        if member.endpoints[columns.endpoint[row] - 1].kind not in WITHOUT_BYTES
-    ]
-    wanted = [row for row in rows if bool(columns.flags[row] & RECEIVES) == is_receive]
+    wanted = _rows(opened, process, event, is_receive=is_receive)
     if not wanted:
-        if rows:
+        if _rows(opened, process, event, is_receive=not is_receive):
             raise UsageError(_other_way(f"{opened.name}/{process}", event, is_receive, is_at_prompt))
         raise UsageError(_why_not(opened, process, event, is_receive=is_receive))
     found = []
@@ -110,6 +105,54 @@ def messages_of(
             message = message._replace(passed=passed)
         found.append(message)
     return found
+
+
+def moved_events(opened: OpenedGroup, process: int, events: Iterable[int], *, is_receive: bool) -> list[int]:
+    """Return those of a process's events that received, or sent, something through a channel."""
+    moved: dict[int, set[int]] = {}
+    found = []
+    for event in events:
+        owner, number = opened.owner(process, event)
+        if owner not in moved:
+            moved[owner] = set(_all_moved(opened, owner, is_receive=is_receive))
+        if number in moved[owner]:
+            found.append(event)
+    return found
+
+
+def _all_moved(opened: OpenedGroup, process: int, *, is_receive: bool) -> Iterator[int]:
+    index = opened.index_of(process)
+    if index is None:
+        return
+    columns = opened.matching.members[index].transfers
+    for row, (event, flags) in enumerate(zip(columns.event, columns.flags, strict=True)):
+        if event and bool(flags & RECEIVES) == is_receive and _has_bytes(opened, index, row):
+            yield event
+
+
+def messages_received(opened: OpenedGroup, process: int, events: Iterable[int]) -> dict[int, list[Message]]:
+    """Return what events received through channels, by event; events that received nothing are missing."""
+    moved = moved_events(opened, process, events, is_receive=True)
+    return {event: messages_of(opened, process, event, is_receive=True) for event in moved}
+
+
+def _rows(opened: OpenedGroup, process: int, event: int, *, is_receive: bool) -> list[int]:
+    """Return the transfers of an event in one direction."""
+    index = opened.index_of(process)
+    if index is None or not 0 < event < MOST_EVENTS:
+        return []
+    columns = opened.matching.members[index].transfers
+    return [
+        row
+        for row in positions(columns.event, event)
+        if bool(columns.flags[row] & RECEIVES) == is_receive and _has_bytes(opened, index, row)
+    ]
+
+
+def _has_bytes(opened: OpenedGroup, index: int, row: int) -> bool:
+    """Whether a transfer of a member moved bytes through a channel, and not a signal or the end of a process."""
+    member = opened.matching.members[index]
+    return member.endpoints[member.transfers.endpoint[row] - 1].kind not in WITHOUT_BYTES
 
 
 def _no_event(name: str, event: int) -> str:

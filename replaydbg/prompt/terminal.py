@@ -198,11 +198,18 @@ class LineReader:
     def read(self) -> str:
         """Return the next line. Raises EOFError, KeyboardInterrupt."""
         try:
-            return input("> " if self._prompt.view.commanded else PROMPT)
+            return input(self._prompt_text())
         except EOFError:
             # The shell's next prompt must begin on a new line.
             self._prompt.view.screen.line()
             raise
+
+    def _prompt_text(self) -> str:
+        view = self._prompt.view
+        if view.commanded:
+            return "> "
+        # Of several processes, the one that is shown.
+        return f"(replaydbg {view.process}) " if len(view.group.sessions) > 1 else PROMPT
 
     def save(self) -> None:
         """Save the history, if it can be written."""
@@ -255,6 +262,9 @@ def _words(prompt: Prompt, kind: str) -> set[str]:
     if kind == "exceptions":
         lineages = {each.lineage for each in session.index.raised}
         return {full.rpartition(".")[2] for each in lineages for full in each} - {"object"}
+    if kind == "processes":
+        is_group = prompt.view.group.directory is not None
+        return {str(each.number) for each in prompt.view.group.group.processes if each.recording} if is_group else set()
     if kind == "lanes":
         return {str(each.id) for each in prompt.view.here.lanes}
     if kind == "subjects":

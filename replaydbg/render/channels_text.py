@@ -111,6 +111,11 @@ def end_text(opened: OpenedGroup, end: MessageEnd, separator: str = "  ") -> str
     return f"{end.process}@{end.event}{separator}{file}:{end.site.line}"
 
 
+def end_line(opened: OpenedGroup, end: MessageEnd) -> str:
+    """Return a send or a receive with the text of its line."""
+    return "  ".join(filter(None, (end_text(opened, end), printable(end.text))))
+
+
 def _bytes_text(channel: MessageChannel, part: MessagePart) -> str:
     name = f"{channel.kind} {printable(channel.name)}"
     if channel.is_datagram:

@@ -6,7 +6,7 @@ import ast
 import builtins
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from replaydbg.debugger import Session
@@ -15,11 +15,18 @@ from replaydbg.debugger.source.place_expressions import places_read
 from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
+from replaydbg.groups.group_session import GroupSession, Received
+from replaydbg.groups.messages import Message, MessageEnd
+from replaydbg.log.group import name_in_group
 from replaydbg.log.reader import open_recording
+from replaydbg.render.channels_text import end_text
 from replaydbg.render.paths import short_path
 
 SILENT = ("StopIteration", "GeneratorExit", "StopAsyncIteration")
 """Exceptions that are part of how loops end."""
+
+MOST_SENDERS = 4
+"""The most sends that are listed of what one event received."""
 
 MOST_NAMES = 4
 """The most variables that are proposed as the next to follow."""
@@ -36,8 +43,8 @@ def preemptions_text(number: object) -> str:
 
 
 def recording_name(session: Session) -> str:
-    """Return the recording's name, such as `run-12`."""
-    return session.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
+    """Return the recording's name, such as `run-12`, or `run-12/3` of a process in a group."""
+    return name_in_group(session.path) or session.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
 
 
 def percent_text(count: int, total: int) -> str:
@@ -132,21 +139,42 @@ class WhyLine(NamedTuple):
     """The write whose headline this is; None for other lines."""
 
 
-def why_lines(session: Session, why: LastWrite, *, follow: str) -> Iterator[str]:
+def why_lines(
+    session: Session,
+    why: LastWrite,
+    *,
+    follow: str,
+    group: GroupSession | None = None,
+    jump: Callable[[int, MessageEnd], str] | None = None,
+) -> Iterator[str]:
     """Yield what is known of the last write of a value, and at its end how to go on.
 
-    `follow` is the command that does so, with `{name}`, or `{quoted}` for a shell, and `{moment}` in it.
+    `follow` is the command that does so, with `{name}`, or `{quoted}` for a shell, and `{moment}` in it. With the
+    `group` it is shown who sent what was received; `jump` returns the command that goes from an event to a send.
     """
-    yield from (each.text for each in why_report(session, why))
+    yield from (each.text for each in why_report(session, why, group))
     last = why.content if why.content is not None else why
     further = [(name, moment_text(moment)) for name, moment in to_follow(last)] if last.moment is not None else []
-    if further:
-        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further)
+    orders = [follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further]
+    if group is not None and jump is not None:
+        orders += [jump(event, end) for event, end in senders_of(session, last, group)]
+    if orders:
         yield "Next: " + ", or ".join(orders)
 
 
-def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
-    """Yield what is known of the last write of a value."""
+def senders_of(session: Session, why: LastWrite, group: GroupSession) -> list[tuple[int, MessageEnd]]:
+    """Return the events of a write that received something from a single send, each with that send."""
+    found = []
+    for event, messages in group.received(session, why.events).messages.items():
+        ends = {part.end for message in messages for part in message.parts}
+        if len(ends) == 1:
+            found.append((event, ends.pop()))
+    # Several receives of one message lead to one place.
+    return [pair for at, pair in enumerate(found) if pair[1] not in [end for _, end in found[:at]]]
+
+
+def why_report(session: Session, why: LastWrite, group: GroupSession | None = None) -> Iterator[WhyLine]:
+    """Yield what is known of the last write of a value; with the `group`, who sent what was received for it."""
     if why.note:
         yield WhyLine(f"{why.expression}: {clause(why.note)}.")
     if why.moment is None:
@@ -159,13 +187,13 @@ def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
     place = place_text(session, why.file, why.line, why.function)
     share = percent_text(why.count, session.index.total)
     yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
-    yield from (WhyLine(each) for each in _write_lines(session, why))
+    yield from (WhyLine(each) for each in _write_lines(session, why, group))
     if why.content is not None:
         yield WhyLine("The content of the object was last changed elsewhere:")
-        yield from why_report(session, why.content)
+        yield from why_report(session, why.content, group)
 
 
-def _write_lines(session: Session, why: LastWrite) -> Iterator[str]:
+def _write_lines(session: Session, why: LastWrite, group: GroupSession | None) -> Iterator[str]:
     if why.source:
         yield f"  -> {why.line}  {why.source}"
     if why.parts:
@@ -173,24 +201,46 @@ def _write_lines(session: Session, why: LastWrite) -> Iterator[str]:
     else:
         yield f"  before  {why.before or '(not set)'}"
         yield f"  after   {why.after or '(deleted)'}"
-    yield from _origin_lines(session, why)
+    yield from _origin_lines(session, why, group)
     if why.changed is not None:
         yield from _changed_lines(session, why.changed)
 
 
-def _origin_lines(session: Session, why: LastWrite) -> Iterator[str]:
+def _origin_lines(session: Session, why: LastWrite, group: GroupSession | None) -> Iterator[str]:
     """Yield where the value came from, what is not known of that, and what else the line asked for."""
     events = {each.number: each for each in _events(session, why)}
+    received = group.received(session, why.events) if group is not None else Received({}, "")
     named: set[int] = set()
     for text, numbers in _origin_texts(session, why.origins, "  "):
         named |= set(numbers)
         shown = [event_text(events[each]) for each in numbers if each in events]
         yield text + (f", from {'; '.join(shown)}" if shown else "")
+        indent = " " * (len(text) - len(text.lstrip()) + 2)
+        for number in numbers:
+            yield from _sender_lines(group, received.messages.get(number, ()), indent)
+    if received.problem:
+        yield f"  note: who sent what was received is unknown: {clause(received.problem)}"
     if why.unknown:
         yield f"  note: {why.unknown}"
     for number, event in events.items():
         if number not in named:
             yield f"  event during this line: {event_text(event)}"
+            yield from _sender_lines(group, received.messages.get(number, ()), "    ")
+
+
+def _sender_lines(group: GroupSession | None, messages: Sequence[Message], indent: str) -> Iterator[str]:
+    """Yield who sent what an event received."""
+    if group is None:
+        return
+    for message in messages:
+        parts = list({part.end: part for part in message.parts}.values())
+        for part in parts[:MOST_SENDERS]:
+            doubt = f" ({part.certainty})" if part.certainty != "certain" else ""
+            yield f"{indent}sent by {end_text(group.opened, part.end, ' ')}{doubt}  {part.end.text}".rstrip()
+        if len(parts) > MOST_SENDERS:
+            yield f"{indent}and {len(parts) - MOST_SENDERS:,} more sends"
+        if message.unmatched:
+            yield f"{indent}sent by no recorded process" + (f" ({message.unmatched:,} bytes)" if parts else "")
 
 
 def _origin_texts(session: Session, origins: Sequence[Origin], indent: str) -> Iterator[tuple[str, tuple[int, ...]]]:

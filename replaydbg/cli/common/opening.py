@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import is_terminal, the_store
@@ -13,8 +14,10 @@ from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
+from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
+from replaydbg.groups.group_session import GroupSession
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
 
@@ -65,15 +68,17 @@ def opened(
         progress.clear()
         interrupts.check()
 
+    # Processes of a group share one memory limit.
+    opens = partial(Session, progress=progress, current_source=current_source, memory=MemoryBudget(most), ahead=True)
     with interrupts.installed():
         with progress.cleared():
-            session = Session(path, progress=progress, current_source=current_source, memory=most, ahead=True)
-        with session, progress.cleared():
+            session = opens(path)
+        with GroupSession(session, opens) as group, progress.cleared():
             if answers_once and session.limitations.doubt:  # a prompt shows it itself
                 print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
-            yield View(session, screen)
-            if notice := session.take_notice():
+            yield View(session, screen, group)
+            for notice in group.take_notices():
                 print(f"replaydbg: {printable(notice)}", file=sys.stderr)
 
 

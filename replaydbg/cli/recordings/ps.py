@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from replaydbg.log.group import Group, GroupProcess, process_facts, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_status
+from replaydbg.render.processes_text import command_text, started_text
 from replaydbg.store.directory import member_path
 
 _COLUMNS = ("#", "pid", "started", "ended", "events", "command")
@@ -99,18 +99,11 @@ def _row(process: GroupProcess, events: int | None, problem: str | None) -> tupl
     return (
         str(process.number),
         str(process.pid) if process.pid else "",
-        _started(process),
+        started_text(process),
         _ended(process),
         "" if events is None else f"{events:,}",
-        printable(shlex.join(process.argv)) if process.argv is not None else "",
+        command_text(process),
     )
-
-
-def _started(process: GroupProcess) -> str:
-    if not process.parent:
-        return process.how
-    # A parent that is not recorded has no events.
-    return f"{process.how} of {process.parent}" + (f" at {process.event}" if process.event else "")
 
 
 def _ended(process: GroupProcess) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import LastWrite, Origin, ValueChange
+from replaydbg.groups.group_session import GroupSession
+from replaydbg.render.json_data.channels_json import message_facts
 from replaydbg.render.json_data.events_json import event_facts
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.json_data.moments_json import moment_facts
@@ -22,11 +24,12 @@ def change_facts(session: Session, change: ValueChange) -> JsonObject:
     }
 
 
-def last_write_facts(session: Session, why: LastWrite) -> JsonObject:
-    """Return the last write of a value as data."""
+def last_write_facts(session: Session, why: LastWrite, group: GroupSession | None = None) -> JsonObject:
+    """Return the last write of a value as data; with the `group`, who sent what its events received."""
     if why.moment is None:
         return {"expression": why.expression, "written": False, "note": why.note or None}
     events = events_of(session, min(why.events), max(why.events)) if why.events else []
+    received = group.received(session, why.events).messages if group is not None else {}
     return {
         "expression": why.expression,
         "written": True,
@@ -44,13 +47,17 @@ def last_write_facts(session: Session, why: LastWrite) -> JsonObject:
         "is_argument": why.is_argument,
         "is_binding": why.is_binding,
         "is_equal": why.is_equal,
-        "changed": last_write_facts(session, why.changed) if why.changed is not None else None,
+        "changed": last_write_facts(session, why.changed, group) if why.changed is not None else None,
         "note": why.note or None,
         "origins": [_origin(each) for each in why.origins],
         "unknown": why.unknown or None,
-        "events": [event_facts(each) for each in events if each.number in why.events],
+        "events": [
+            event_facts(each) | ({"messages": message_facts(received[each.number])} if each.number in received else {})
+            for each in events
+            if each.number in why.events
+        ],
         "names": list(names_to_follow(why)),
-        "content": last_write_facts(session, why.content) if why.content is not None else None,
+        "content": last_write_facts(session, why.content, group) if why.content is not None else None,
     }
 
 
