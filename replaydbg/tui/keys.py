@@ -17,6 +17,8 @@ _NAMES = {
     ":": "colon",
     "/": "slash",
     "?": "question_mark",
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
     "space": "space",
 }
 """Textual's names of keys that are punctuation."""
@@ -123,7 +125,17 @@ def _more() -> tuple[KeyAction, ...]:
     )
 
 
-ACTS = (*_moves(), *_looks(), *_more())
+def _groups() -> tuple[KeyAction, ...]:
+    processes = "Processes"
+    return (
+        KeyAction("processes", "P", "processes", "select another process of the group", processes),
+        KeyAction("jump-to-sender", "<", "jump('sender')", "go to where what is received here was sent", processes),
+        KeyAction("jump-to-receiver", ">", "jump('receiver')", "go to where what is sent here was received", processes),
+        KeyAction("messages", "M", "messages", "show the messages between the processes of the group", processes),
+    )
+
+
+ACTS = (*_moves(), *_looks(), *_groups(), *_more())
 """All actions, in the order of the help."""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from replaydbg.debugger.assertions import Assertion
+    from replaydbg.groups.messages import MessageEnd
 
 Span = tuple[int, int, str]
 """A piece of a source line: its start, its end, and its kind, such as `keyword`."""
@@ -231,6 +232,8 @@ class Overview:
     """The commands of the prompt."""
     claim: Assertion | None = None
     """The assertion of a failed test, if there is one."""
+    process: str = ""
+    """The number of the process in its group; empty: it is in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +269,15 @@ class Choice:
     """An expression whose writer is then looked up there."""
     path: str = ""
     """The path of a heap object to query."""
+    end: MessageEnd | None = None
+    """A send or a receive to go to, in any process."""
+    order: str = ""
+    """A command of the prompt."""
+
+    @property
+    def leads_somewhere(self) -> bool:
+        """Whether it can be chosen."""
+        return bool(self.count or self.why or self.path or self.end or self.order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +288,38 @@ class AnswerList:
     choices: tuple[Choice, ...]
     hint: str = "Enter goes there"
     at: int = 0
+    """The index at which the cursor begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRow:
+    """A message from one process to another, or the start of a process."""
+
+    source: int
+    """The column of the process that sent it, or started the other."""
+    target: int
+    sent: str
+    """The send, such as `2@898`."""
+    received: str
+    """The receive; empty: it is a start."""
+    text: str
+    end: MessageEnd | None = None
+    """The send or receive to which Enter goes."""
+    order: str = ""
+    """The command for Enter, if it goes to no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartAnswer:
+    """The messages between the processes of a group, in the order in which they were sent."""
+
+    title: str
+    processes: tuple[int, ...]
+    """The numbers of the processes, by column."""
+    process: int
+    """The selected one."""
+    rows: tuple[ChartRow, ...]
+    at: int
     """The index at which the cursor begins."""
 
 
@@ -338,3 +382,5 @@ class Reply:
     """Whether the user asked to quit."""
     answer: object = None
     """The result of a query."""
+    overview: Overview | None = None
+    """The run, if it is that of another process than before."""

@@ -18,6 +18,7 @@ from textual.geometry import Size
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.widgets.rows import Rows
+from tests.harness.recorded_group import BANK, record_program
 from tests.harness.recording import record_failure
 from tests.harness.seen import Seen, see
 
@@ -94,6 +95,18 @@ def shown_rows(seen: Seen) -> list[str]:
     return [row.text for each in seen.app.screen.query(Rows) for row in each.rows]
 
 
+async def processes(seen: Seen) -> None:
+    """The processes of a group."""
+    await seen.press("P")
+    await opened(seen)
+
+
+async def messages(seen: Seen) -> None:
+    """The messages between them."""
+    await seen.press("M")
+    await opened(seen)
+
+
 STATES: dict[str, Callable[[Seen], Awaitable[None]]] = {
     "failure": failure,
     "stepping": stepping,
@@ -101,6 +114,7 @@ STATES: dict[str, Callable[[Seen], Awaitable[None]]] = {
     "memory": memory,
     "bisected": bisected,
 }
+GROUP_STATES: dict[str, Callable[[Seen], Awaitable[None]]] = {"processes": processes, "messages": messages}
 
 
 def program_text() -> str:
@@ -121,9 +135,9 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
 
     async def look(seen: Seen) -> None:
         # The results of background tasks are on the timeline, too.
-        await seen.until(lambda: bool(seen.app.part(TimelinePanel)._lanes))
+        await seen.until(lambda: state in GROUP_STATES or bool(seen.app.part(TimelinePanel)._lanes))
         await seen.quiet()
-        await STATES[state](seen)
+        await (STATES | GROUP_STATES)[state](seen)
         await seen.quiet()
         await seen.settled()
         await seen.pilot.pause()
@@ -190,11 +204,12 @@ def screen_path(state: str, size: tuple[int, int], theme: str) -> Path:
 def main() -> None:
     """Redraw everything."""
     with tempfile.TemporaryDirectory() as folder:
-        recording = record(Path(folder))
-        for state in STATES:
+        recordings = dict.fromkeys(STATES, record(Path(folder)))
+        recordings |= dict.fromkeys(GROUP_STATES, record_program(Path(folder), BANK) / "1.rdbg")
+        for state, recording in recordings.items():
             for (size, theme), svg in draw(recording, state).items():
                 screen_path(state, size, theme).write_text(normal(svg), encoding="utf-8")
-                if size == SHOWN and (theme == "dark" or state == "failure"):
+                if size == SHOWN and state not in GROUP_STATES and (theme == "dark" or state == "failure"):
                     (PICTURES / f"{state}-{theme}.svg").write_text(svg, encoding="utf-8")
             print(state, file=sys.stderr)
 

@@ -11,7 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.screens import PICTURES, SHOWN, SIZES, STATES, THEMES, draw, normal, record, screen_path
+from tests.harness.recorded_group import BANK, record_program
+from tests.harness.screens import (
+    GROUP_STATES,
+    PICTURES,
+    SHOWN,
+    SIZES,
+    STATES,
+    THEMES,
+    draw,
+    normal,
+    record,
+    screen_path,
+)
 
 DRAWN_WITH = "8.2.8"
 """The version of Textual that drew them: another one may draw borders and colours differently."""
@@ -29,9 +41,14 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record(tmp_path_factory.mktemp("screens"))
 
 
-@pytest.mark.parametrize("state", STATES)
-def test_screens_are_as_they_were(state: str, recording: Path) -> None:
-    drawn = draw(recording, state)
+@pytest.fixture(scope="module")
+def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_program(tmp_path_factory.mktemp("group"), BANK) / "1.rdbg"
+
+
+@pytest.mark.parametrize("state", [*STATES, *GROUP_STATES])
+def test_screens_are_as_they_were(state: str, recording: Path, group: Path) -> None:
+    drawn = draw(group if state in GROUP_STATES else recording, state)
 
     assert set(drawn) == {(size, theme) for size in SIZES for theme in THEMES}
     for (size, theme), svg in drawn.items():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from replaydbg.tui.apps.basic_actions import BasicActions
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.messages import TrackFound
 from replaydbg.tui.panels.heap_panel import HeapPanel
 from replaydbg.tui.panels.lower_panel import EventsPanel, LowerPanel
+from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
@@ -23,6 +26,9 @@ from replaydbg.tui.view_model import (
     Track,
 )
 from replaydbg.tui.widgets.rows import PanelRow, plain
+
+if TYPE_CHECKING:
+    from replaydbg.groups.messages import MessageEnd
 
 
 class QueryActions(BasicActions):
@@ -42,10 +48,7 @@ class QueryActions(BasicActions):
         answer = reply.answer
         if not isinstance(answer, AnswerList):
             return
-        rows = [
-            plain(each.text, each.style, each if each.count or each.path or each.why else None)
-            for each in answer.choices
-        ]
+        rows = [plain(each.text, each.style, each if each.leads_somewhere else None) for each in answer.choices]
         self.push_screen(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint, is_late=True), self._chosen)
 
     def _chosen(self, key: object) -> None:
@@ -57,6 +60,15 @@ class QueryActions(BasicActions):
             self.ask_why(key.why)
         if key.path:
             self.ask_object(key.path)
+        self.go_to_choice(key.end, key.order)
+
+    def go_to_choice(self, end: MessageEnd | None, order: str) -> None:
+        """Go to a send or a receive in any process, or execute a command of the prompt."""
+        if end is not None:
+            self.part(OpeningCard).display = False
+            self.ask(lambda host: host.go_to_end(end))
+        elif order:
+            self.order(order)
 
     # ---- values ----
 

@@ -20,8 +20,8 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.errors import UsageError
+from replaydbg.tui.apps.group_actions import GroupActions
 from replaydbg.tui.apps.panel_layout import lay_out
-from replaydbg.tui.apps.query_actions import QueryActions
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
@@ -71,7 +71,7 @@ class _ReplyHandler:
     is_typed: bool = False
 
 
-class ReplayApp(QueryActions):
+class ReplayApp(GroupActions):
     """The view of one recording. Its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -211,10 +211,7 @@ class ReplayApp(QueryActions):
         """Show the run, and its failure."""
         if not self.is_shown:
             return
-        self.overview = message.overview
-        self.part(TimelinePanel).set_overview(message.overview)
-        self.part(OutputPanel).set_overview(message.overview)
-        self.part(SourcePanel).set_failure(message.overview.failed_at)
+        self.show_run(message.overview)
         self.take(message.reply)
         if self.scene is not None:
             self.part(OpeningCard).show_run(message.overview, self.scene)
@@ -237,6 +234,10 @@ class ReplayApp(QueryActions):
 
     def take(self, reply: Reply, *, is_typed: bool = False) -> None:
         """Show a reply of the session's thread."""
+        if reply.overview is not None:
+            self.texts.clear()
+            self.show_run(reply.overview)
+            self.lay_out()
         for text in reply.texts:
             self.texts[text.file] = text
         if reply.is_over:
@@ -252,6 +253,14 @@ class ReplayApp(QueryActions):
             self.inform(reply.printed[-1].text)
         if is_typed and (reply.printed or reply.error):
             self.show_tab("console")
+
+    def show_run(self, overview: Overview) -> None:
+        """Show another run as a whole, without a position in it."""
+        self.overview, self.scene = overview, None
+        self.part(TimelinePanel).begin(overview)
+        self.part(OutputPanel).set_overview(overview)
+        self.part(SourcePanel).set_failure(overview.failed_at)
+        self.part(HeapPanel).clear()
 
     def show_scene(self, scene: Scene) -> None:
         """Update all panels to the session's position."""

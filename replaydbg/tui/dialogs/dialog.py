@@ -14,7 +14,7 @@ from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
+from replaydbg.tui.widgets.plain_text import PlainText, set_subtitle, set_title
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 
@@ -37,10 +37,21 @@ class Dialog(ModalScreen[object]):
     ]
 
     def __init__(
-        self, title: str, rows: Sequence[PanelRow], *, cursor: int = 0, hint: str = "", is_late: bool = False
+        self,
+        title: str,
+        rows: Sequence[PanelRow],
+        *,
+        cursor: int = 0,
+        hint: str = "",
+        head: str = "",
+        is_late: bool = False,
     ) -> None:
-        """`hint` describes the keys; `is_late`: it opens by itself, whatever the user is typing."""
+        """`hint` describes the keys; `head` is a line above the rows that does not scroll.
+
+        `is_late`: it opens by itself, whatever the user is typing.
+        """
         super().__init__()
+        self._head = head
         self._is_late = is_late
         self._title, self._hint, self._cursor = title, hint, cursor
         self._shown = list(rows)
@@ -50,6 +61,10 @@ class Dialog(ModalScreen[object]):
         with Container(id="box") as box:
             set_title(box, self._title)
             set_subtitle(box, self._hint or "Esc closes")
+            if self._head:
+                head = PlainText(id="head")
+                head.set_text(self._head)
+                yield head
             yield _Choices("", id="choices")
 
     def on_mount(self) -> None:

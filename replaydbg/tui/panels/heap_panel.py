@@ -55,6 +55,14 @@ removed objects, names. ~ changed, + new, - removed.
 
     def on_mount(self) -> None:
         """Show how the panel is filled."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Show no comparison, but how to make one."""
+        self.answer = None
+        self._written = {}
+        self.set_title("4 Heap")
+        set_subtitle(self, "")
         self.show([plain("D compares the heap with another moment.", "dim")])
 
     def show_answer(self, answer: HeapAnswer) -> None:

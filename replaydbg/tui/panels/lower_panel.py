@@ -40,6 +40,7 @@ All output of the program. Output after this moment is dim; ! marks stderr.
         """Show the output of this run."""
         self._overview = overview
         self._counts = [each.count for each in overview.output]
+        self._written = -1
 
     def show_scene(self, scene: Scene) -> None:
         """Show the output up to here."""

@@ -75,6 +75,14 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     # ---- content ----
 
+    def begin(self, overview: Overview) -> None:
+        """Show another run, without the rows of the one before."""
+        self._overview, self._scene = None, None
+        self._lanes, self._tracks = (), {}
+        set_title(self, f"5 Timeline  process {overview.process}" if overview.process else "5 Timeline")
+        set_subtitle(self, "")
+        self.set_overview(overview)
+
     def set_overview(self, overview: Overview) -> None:
         """Show this run."""
         is_new = self._overview is None

@@ -35,10 +35,14 @@ class Glyphs:
     arrow: str
     dots: str
     rule: str
+    left: str
+    """The point of an arrow to the left; that to the right is `here`."""
+    pillar: str
+    """A vertical line."""
 
 
-UNICODE = Glyphs("▶", "▷", "●", "○", "✗", "◆", "▼", "█", " ▁▂▃▄▅▆▇█", "━", "·", "▾", "▸", "→", "…", "─")
-ASCII = Glyphs(">", "-", "B", "b", "X", "#", "@", "|", " .:-=+*%&", "=", ".", "-", "+", "->", "~", "-")
+UNICODE = Glyphs("▶", "▷", "●", "○", "✗", "◆", "▼", "█", " ▁▂▃▄▅▆▇█", "━", "·", "▾", "▸", "→", "…", "─", "◀", "│")
+ASCII = Glyphs(">", "-", "B", "b", "X", "#", "@", "|", " .:-=+*%&", "=", ".", "-", "+", "->", "~", "-", "<", "|")
 
 
 class AsciiBars(ScrollBarRender):

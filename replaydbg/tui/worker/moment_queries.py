@@ -18,6 +18,7 @@ from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection
 from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
+from replaydbg.render.channels_text import end_text
 from replaydbg.tui.view_model import AnswerList, Choice, EventsAnswer, Mark, Track
 from replaydbg.tui.worker.scene_builder import short_place
 
@@ -50,7 +51,7 @@ def about_write(view: View, write: LastWrite) -> AnswerList:
 
 
 def _written(view: View, write: LastWrite) -> Iterator[Choice]:
-    for line in texts.why_report(view.session, write):
+    for line in texts.why_report(view.session, write, view.group):
         count = line.write.count if line.write is not None else 0
         yield Choice(printable(line.text), "bold" if count else "", count)
     session, found = view.session, write.content if write.content is not None else write
@@ -64,6 +65,8 @@ def _written(view: View, write: LastWrite) -> Iterator[Choice]:
             count = session.index.count(asked_at)
             there = "there" if count == found.count else f"to {texts.moment_text(asked_at)}"
             yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
+        for _, end in texts.senders_of(session, found, view.group):
+            yield Choice(f"go to the sender: {end_text(view.group.opened, end)}", "accent", end=end)
 
 
 def history(view: View, expression: str) -> AnswerList:
@@ -252,4 +255,4 @@ def _track(looks: Sequence[Probe], culprit: Culprit | None = None) -> Track:
 QUESTIONS: dict[str, Callable[..., object]] = {
     each.__name__: each for each in (who_wrote, history, visits, logged, log_line, events_around, bisect, bisect_claim)
 }
-"""The queries by name: the drawing thread imports nothing of this module."""
+"""The queries by name."""

@@ -27,12 +27,14 @@ MOST_OUTPUT = 50_000
 MOST_EXCEPTIONS = 2000
 
 
-def overview(session: Session, words: tuple[str, ...]) -> Overview:
-    """Return the data of the whole run; `words` are the commands of the prompt."""
+def overview(session: Session, words: tuple[str, ...], *, process: str = "") -> Overview:
+    """Return the data of the whole run; `words` are the commands of the prompt, `process` its number in the group."""
     index = session.index
-    # The session is at the failure of the program or the test, if there is one.
-    here = session.here if session.here.why == "exception" else None
-    claim = _claim(session) if here is not None else None
+    failure = session.failure
+    # Just opened, the session is at the failure; a process of a group may have been left elsewhere.
+    is_there = failure is not None and session.here.why == "exception"
+    stack = session.here.stack if is_there else session.look_at(failure.count).stack if failure is not None else ()
+    claim = _claim(session) if is_there else None
     first, last = _test(session) or (_begins(session), index.total)
     lines, left_out = _output(session)
     return Overview(
@@ -47,14 +49,15 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
         total=index.total,
         density=density(session, first, last),
         exceptions=tuple(_exceptions(session, first)),
-        failure=Mark(here.count, printable(here.message)) if here is not None else None,
-        failed_at=tuple((each.file, each.line) for each in here.stack) if here is not None else (),
+        failure=Mark(failure.count, printable(failure.text)) if failure is not None else None,
+        failed_at=tuple((each.file, each.line) for each in stack),
         snapshots=_snapshots(session),
         output=lines,
         output_left_out=left_out,
         limitation=session.limitations.text,
         words=words,
         claim=claim,
+        process=process,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,77 +12,29 @@ from pathlib import Path
 from textual.message import Message
 
 from replaydbg.commands import Prompt
-from replaydbg.commands.surface import SourceRow
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.session_results import Moment, WorkProgress
-from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
-from replaydbg.events.show import printable
+from replaydbg.debugger.session_results import WorkProgress
+from replaydbg.engine.process_memory import MemoryBudget
+from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
+from replaydbg.groups.group_session import GroupSession
+from replaydbg.groups.messages import MessageEnd
+from replaydbg.groups.other_end import go_to_end
 from replaydbg.tui.messages import WriterFound
-from replaydbg.tui.view_model import ConsoleLine, HeapAnswer, Overview, Reply, Scene
-from replaydbg.tui.worker import moment_queries
+from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
+from replaydbg.tui.worker import group_queries, moment_queries
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots
-from replaydbg.tui.worker.heap_queries import SnapshotPair, writer_text
-from replaydbg.tui.worker.mark_notes import MarkNote, load_notes, save_notes
+from replaydbg.tui.worker.heap_queries import writer_text
+from replaydbg.tui.worker.hidden_prompt import Busy, ConsoleLog, SilentView
 from replaydbg.tui.worker.run_overview import density, overview
-from replaydbg.tui.worker.scene_builder import SceneBuilder
+from replaydbg.tui.worker.shown_process import ShownProcess
 from replaydbg.tui.worker.source_text import source_text
+
+_QUESTIONS = {**moment_queries.QUESTIONS, **group_queries.QUESTIONS}
+"""The queries by name: the drawing thread imports nothing of these modules."""
 
 MOST_TRIES = 20
 """Number of restarts of a background task that was cancelled for a request of the user."""
-
-
-class ConsoleLog:
-    """Collects the output of a command, for the console."""
-
-    is_immediate = False
-
-    def __init__(self, check: Callable[[], None]) -> None:
-        """`check` raises Cancelled if the running command is to be cancelled."""
-        self.check = check
-        self._lines: list[ConsoleLine] = []
-
-    def line(self, text: str = "", style: str = "") -> None:
-        """Add a line, or several."""
-        self.check()
-        self._lines += [ConsoleLine(printable(each.expandtabs()), style) for each in text.split("\n")]
-
-    def complain(self, text: str) -> None:
-        """Add an error message."""
-        self._lines += [ConsoleLine(printable(each), "error") for each in text.split("\n")]
-
-    def settle(self) -> None:
-        """Do nothing: the collected output is shown at the end."""
-
-    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
-        """Add lines of a file."""
-        for row in rows:
-            mark = "->" if row.is_current else "  "
-            self.line(f"{row.hits or '':>8} {mark} {row.number:>5}  {row.text}", "bold" if row.is_current else "")
-
-    def take_lines(self) -> tuple[ConsoleLine, ...]:
-        """Return the collected output, and clear it."""
-        lines, self._lines = tuple(self._lines), []
-        return lines
-
-
-class SilentView(View):
-    """A view that does not print its position: the panels show it."""
-
-    def show_here(self, around: int = 0) -> None:
-        """Do nothing: the source panel shows it."""
-
-    def show_displays(self) -> None:
-        """Do nothing: the panel of the watched expressions shows them."""
-
-
-class Busy:
-    """A stand-in for the prompt's Ctrl-C handling: here the check of the console log cancels a command."""
-
-    @contextmanager
-    def busy(self, session: Session | None = None) -> Iterator[None]:
-        """Context of a running operation; nothing has to be done."""
-        yield
 
 
 @dataclass(slots=True)
@@ -106,56 +58,54 @@ class SessionHost:
         *,
         memory: int = 0,
     ) -> None:
-        """Open the recording; see `Session` for what it raises."""
-        self._path, self._progress, self._memory = path, progress, memory
-        self.session = Session(path, progress=progress, memory=memory)
+        """Open the recording; see `Session` for what it raises. The processes of a group share `memory`."""
+        self._opens = partial(Session, progress=progress, memory=MemoryBudget(memory))
+        session = self._opens(path)
+        group = GroupSession(session, self._opens)
         self.console_log = ConsoleLog(check)
-        self.prompt = Prompt(self.session, self.console_log, Busy(), view=SilentView(self.session, self.console_log))
-        self._scene_builder = SceneBuilder()
+        view = SilentView(session, self.console_log, group)
+        self.prompt = Prompt(session, self.console_log, Busy(), view=view)
+        self._processes: dict[int, ShownProcess] = {}
         self._sent: set[str] = set()
-        self.memory = SnapshotPair()
-        """The snapshots of the last heap comparison."""
-        self._compared: HeapAnswer | None = None
-        self._writers: dict[str, str] = {}
-        """The writers of changed values in that comparison, as far as known."""
         self._left = 0
         """The position to which the session must return; 0: it is there."""
         self._is_scrubbing = False
-        self._known_points: frozenset[int] = frozenset()
         self._background: deque[_BackgroundTask] = deque()
-        self._add_background_task(lambda: lane_spans(self.session))
-        self._add_background_task(lambda: snapshots(self.session))
-        self._kept = load_notes(path)
-        self._take_notes()
+        self._shown_process = -1
+        """The number of the process whose overview was shown last."""
+        self._begin_process()
 
-    def _take_notes(self) -> None:
-        for note in self._kept:
-            try:
-                self.session.marks.add(note.name, Moment(note.event, note.step))
-            except UsageError:
-                continue  # another program wrote it there; our own file will not contain it
-            self._scene_builder.notes[note.name] = note.text
+    @property
+    def session(self) -> Session:
+        """The session of the selected process."""
+        return self.view.session
 
-    def _keep_notes(self) -> None:
-        """Save the marks if they have changed."""
-        notes = self._scene_builder.notes
-        marks = tuple(
-            MarkNote(name, moment.event, moment.step, notes.get(name, ""))
-            for name, moment in self.session.marks.moments.items()
-        )
-        if marks == self._kept:
-            return
-        self._kept = marks
-        try:
-            save_notes(self._path, marks)
-        except OSError as error:
-            raise ReplaydbgError(
-                f"Cannot save the marks; they last only for this session: {error.strerror}."
-            ) from error
+    @property
+    def process(self) -> ShownProcess:
+        """What is kept of the selected process."""
+        number = self.view.process
+        if number not in self._processes:
+            self._processes[number] = ShownProcess(self.session)
+        return self._processes[number]
+
+    @property
+    def losses(self) -> int:
+        """The number of processes of all sessions that ended unexpectedly, and were replaced."""
+        return sum(each.travel.losses for each in self.view.group.sessions.values())
+
+    def _begin_process(self) -> None:
+        """Forget what was shown of another process, and begin the background tasks of the selected one."""
+        self._sent.clear()
+        self._background.clear()
+        # The timeline is empty: their rows are found again.
+        self.process.known_points = frozenset()
+        session = self.session
+        self._add_background_task(lambda: lane_spans(session))
+        self._add_background_task(lambda: snapshots(session))
 
     def close(self) -> None:
         """End all its processes."""
-        self.session.close()
+        self.view.group.close()
 
     @property
     def view(self) -> View:
@@ -166,12 +116,16 @@ class SessionHost:
         """Reopen the recording, and restore the position, the marks and the breakpoints."""
         lost = self.session
         lost.close()
-        self.session = Session(self._path, progress=self._progress, memory=self._memory)
-        self.session.take_over(lost)
+        session = self._opens(lost.path)
+        session.take_over(lost)
         view = self.view
-        view.session, view.frame, view.lane = self.session, 0, None
-        self.session.seek(min(self._left or lost.here.count, self.session.index.total))
+        view.group.replace(session)
+        view.session, view.frame, view.lane = session, 0, None
+        session.seek(min(self._left or lost.here.count, session.index.total))
         self._left = 0
+        # Those of the lost session have its processes.
+        self._begin_process()
+        self._look_for_hits()
 
     # ---- visiting other positions ----
 
@@ -195,8 +149,10 @@ class SessionHost:
 
     def overview(self) -> Overview:
         """Return the data of the run as a whole."""
-        found = overview(self.session, self.prompt.vocabulary.names)
-        self._add_background_task(lambda: own_exceptions(self.session, found.exceptions))
+        session, number = self.session, self.view.process
+        found = overview(session, self.prompt.vocabulary.names, process=str(number or ""))
+        self._add_background_task(lambda: own_exceptions(session, found.exceptions))
+        self._shown_process = number
         return found
 
     def opening(self, moment: str) -> Reply:
@@ -208,10 +164,18 @@ class SessionHost:
 
     def scene(self) -> Scene:
         """Return the session's present state."""
-        return self._scene_builder.scene(self.view)
+        return self.process.scene_builder.scene(self.view)
 
     def shown(self) -> Reply:
-        """Return the present state, with the selected source file if it was not shown before."""
+        """Return the present state, with the selected source file if it was not shown before.
+
+        If another process was selected, its whole run comes with it.
+        """
+        run = None
+        if self.view.process != self._shown_process:
+            self._begin_process()
+            run = self.overview()
+            self._look_for_hits()
         scene = self.scene()
         files = dict.fromkeys(each.file for each in ([scene.at] if scene.at is not None else []))
         new = [each for each in files if each not in self._sent]
@@ -221,7 +185,12 @@ class SessionHost:
             texts=tuple(source_text(self.session, each) for each in new),
             printed=self.console_log.take_lines(),
             is_over=self.prompt.is_over,
+            overview=run,
         )
+
+    def after_cancel(self) -> Reply:
+        """Return the present state after a cancelled operation, which may have selected another process."""
+        return self.shown() if self.view.process != self._shown_process else Reply(scene=self.scene())
 
     # ---- background tasks ----
 
@@ -250,11 +219,12 @@ class SessionHost:
 
     def _look_for_hits(self) -> None:
         points = {each.number: each for each in self.session.breakpoints}
-        for number in self._known_points - points.keys():
+        known = self.process.known_points
+        for number in known - points.keys():
             self._add_background_task(partial(no_hits, number))
-        for number in points.keys() - self._known_points:
+        for number in points.keys() - known:
             self._add_background_task(partial(hits, self.session, points[number]))
-        self._known_points = frozenset(points)
+        self.process.known_points = frozenset(points)
 
     # ---- commands ----
 
@@ -273,13 +243,13 @@ class SessionHost:
         except (ReplaydbgError, RecursionError, MemoryError) as problem:
             # It may have moved before it failed.
             error = str(problem) or type(problem).__name__
-        self._keep_notes()
+        self.process.keep_notes(self.session)
         self._look_for_hits()
         return replace(self.shown(), error=error)
 
     def toggle(self, expression: str) -> Reply:
         """Expand or collapse the parts of a value."""
-        self._scene_builder.toggle(expression)
+        self.process.scene_builder.toggle(expression)
         return self.shown()
 
     def scrub(self, count: int) -> Reply:
@@ -295,61 +265,78 @@ class SessionHost:
     def mark(self, name: str, note: str) -> Reply:
         """Name this moment, with an optional note."""
         self.session.marks.add(name)
-        self._scene_builder.notes[name] = note
-        self._keep_notes()
+        self.process.scene_builder.notes[name] = note
+        self.process.keep_notes(self.session)
         return self.shown()
 
     def remove_mark(self, name: str) -> Reply:
         """Remove a mark."""
         self.session.marks.remove(name)
-        self._scene_builder.notes.pop(name, None)
-        self._keep_notes()
+        self.process.scene_builder.notes.pop(name, None)
+        self.process.keep_notes(self.session)
         return self.shown()
 
     # ---- queries ----
 
     def ask(self, question: str, *about: object) -> Reply:
-        """Run one of QUESTIONS, all of which leave the session's position unchanged."""
-        return Reply(answer=moment_queries.QUESTIONS[question](self.view, *about))
+        """Run one of the queries by its name; they leave the session's position unchanged."""
+        return Reply(answer=_QUESTIONS[question](self.view, *about))
+
+    def jump(self, *, is_receive: bool) -> Reply:
+        """Go to the other end of what the process receives, or sends, here; if there are several, return a list."""
+        ends = group_queries.other_ends(self.view, is_receive=is_receive)
+        if isinstance(ends, AnswerList):
+            return Reply(answer=ends)
+        return self.go_to_end(ends)
+
+    def go_to_end(self, end: MessageEnd) -> Reply:
+        """Go to a send or a receive, in its process."""
+        self.view.keep()
+        self.view.select_process(end.process)
+        go_to_end(self.session, end)
+        self.view.arrive()
+        return self.shown()
 
     def compare(self, since: str, until: str, scope: str) -> Reply:
         """Compare the heaps of two moments; without `until`, with the present one."""
-        answer = self._compared = self.memory.diff(self.view, since, until, scope)
-        self._writers.clear()
-        self._add_background_task(lambda: self._find_writers(answer))
+        process = self.process
+        answer = process.compared = process.memory.diff(self.view, since, until, scope)
+        process.writers.clear()
+        self._add_background_task(lambda: self._find_writers(process, answer))
         return Reply(answer=answer)
 
-    def _find_writers(self, answer: HeapAnswer) -> Generator[Message | None]:
+    def _find_writers(self, process: ShownProcess, answer: HeapAnswer) -> Generator[Message | None]:
         """Find the writes of the listed changed values; after a restart known results are kept."""
         asked = [each.path for each in answer.rows if each.is_changed and each.path and each.mark != "-"]
         yield None
-        with closing(self.memory.writers(self.view, [each for each in asked if each not in self._writers])) as found:
+        wanted = [each for each in asked if each not in process.writers]
+        with closing(process.memory.writers(self.view, wanted)) as found:
             # The recorded history does not explain another run's values.
-            while self._compared is answer and not self.view.here.is_changed:
+            while process.compared is answer and not self.view.here.is_changed:
                 path, write = next(found, ("", None))
                 if not path:
                     return
                 # Empty: the writer cannot be determined, and is shown as such.
-                self._writers[path] = writer_text(write) if write is not None else ""
-                yield WriterFound(path, self._writers[path])
+                process.writers[path] = writer_text(write) if write is not None else ""
+                yield WriterFound(path, process.writers[path])
 
     def about_object(self, path: str) -> Reply:
         """Return the facts about an object of the later snapshot."""
-        return Reply(answer=self.memory.about(self.view, path, self.elsewhere))
+        return Reply(answer=self.process.memory.about(self.view, path, self.elsewhere))
 
     def who_wrote_object(self, path: str) -> Reply:
         """Return who wrote the value at a path of the later snapshot."""
         return Reply(
-            answer=moment_queries.about_write(self.view, self.memory.who_wrote(self.view, path, self.elsewhere))
+            answer=moment_queries.about_write(self.view, self.process.memory.who_wrote(self.view, path, self.elsewhere))
         )
 
     def heap_here(self) -> Reply:
         """Return the present heap, for a comparison with another recording."""
-        return Reply(answer=self.memory.held(self.view))
+        return Reply(answer=self.process.memory.held(self.view))
 
     def go_to_write(self, path: str) -> Reply:
         """Go to the last write of the value at a path of the later snapshot."""
-        write = self.memory.who_wrote(self.view, path, self.elsewhere)
+        write = self.process.memory.who_wrote(self.view, path, self.elsewhere)
         self.session.seek(write.count)
         self.view.arrive()
         return self.shown()

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from textual.message import Message
 
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
-from replaydbg.tui.view_model import Reply, Scene
+from replaydbg.tui.view_model import Reply
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session_results import WorkProgress
@@ -166,14 +166,14 @@ class SessionThread(threading.Thread):
             self._post(found)
 
     def _do(self, host: SessionHost, request: Request) -> None:
-        losses = host.session.travel.losses
+        losses = host.losses
         try:
             self._check()
             reply = self._done_or_restarted(host, request)
         except Cancelled:
             # A later scrub of the timeline will be answered; in other cases the user must see that this one was
             # cancelled.
-            reply = Reply(scene=self._scene(host, request), error="" if request.slot else "Cancelled.")
+            reply = replace(self._after_cancel(host, request), error="" if request.slot else "Cancelled.")
         except ForgedMessage as error:
             self._post(CannotOpen(str(error), exit_code=error.exit_code))
             reply = Reply()
@@ -184,7 +184,7 @@ class SessionThread(threading.Thread):
             reply = Reply(error="Internal error in the debugger; the console has the details. The session continues.")
         self._post(Replied(request.number, reply))
         # Posted after the reply, whose own notice would overwrite it. A restarted session has posted its own notice.
-        if host.session.travel.losses > losses:
+        if host.losses > losses:
             self._post(Restarted())
 
     def _done_or_restarted(self, host: SessionHost, request: Request) -> Reply:
@@ -197,14 +197,14 @@ class SessionThread(threading.Thread):
             self._post(Restarted(error.reason))
             return host.shown()
 
-    def _scene(self, host: SessionHost, request: Request) -> Scene | None:
-        """Return the position after a cancelled operation; None: this was cancelled, too."""
+    def _after_cancel(self, host: SessionHost, request: Request) -> Reply:
+        """Return the state after a cancelled operation; without a scene if this was cancelled, too."""
         request.is_given_up = False
         try:
             host.come_back()
-            return host.scene()
+            return host.after_cancel()
         except Cancelled:
-            return None
+            return Reply()
 
     def _done(self) -> None:
         with self._changed:
