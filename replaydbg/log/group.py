@@ -117,6 +117,20 @@ def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
 
     Raises OSError, or Corrupt.
     """
+    rows, more = _all_rows(directory)
+    return [each for each in rows if not _is_unborn(each)], more
+
+
+def has_unborn(directory: Path) -> bool:
+    """Whether a process is about to be forked, or its parent was killed before it was. Raises OSError, or Corrupt."""
+    return any(map(_is_unborn, _all_rows(directory)[0]))
+
+
+def _is_unborn(row: GroupProcess) -> bool:
+    return not row.pid and row.how in ("unknown", "fork")
+
+
+def _all_rows(directory: Path) -> tuple[list[GroupProcess], int]:
     data = (directory / PAGE).read_bytes()
     magic, limit, count, *_ = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else (b"", 0, 0)
     if magic != _MAGIC or len(data) < _HEAD.size + limit * _ROW.size:

@@ -18,6 +18,7 @@ from replaydbg.launch.process import Ended
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import remove_live
 from replaydbg.log.group import (
+    FACTS,
     HAS_NOT_BEGUN,
     ORDERS,
     PAGE,
@@ -25,6 +26,7 @@ from replaydbg.log.group import (
     WHY_NOT,
     Group,
     GroupProcess,
+    has_unborn,
     page_rows,
     read_group,
     write_group,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 0.5
 """Seconds in which a parent reports how its child ended, after the child has."""
+_START = 10.0
+"""Seconds in which the first program begins, if the launcher was killed while it started it."""
 UNKNOWN = "how it ended is not known: its parent did not wait for it"
 
 
@@ -122,6 +126,7 @@ class GroupSealer:
         self._first = first
         self.is_complete = False
         """Whether `group.json` says that nothing is left to be done."""
+        self._ended_at = 0.0
         self.is_over = False
         """Whether the first program has ended, and its recording is sealed or never will be."""
 
@@ -153,6 +158,7 @@ class GroupSealer:
             if status is None and row.recording and not at_once and now < watched.ended_at + _PATIENCE:
                 continue
             del self._watched[number]
+            self._ended_at = max(self._ended_at, watched.ended_at)
             self._done[number] = self._sealed(row, watched, status, rows.values())
         if ended:
             self.write()
@@ -171,10 +177,10 @@ class GroupSealer:
                 self._watched.pop(number).close()
 
     def _remove_unused(self, rows: list[GroupProcess]) -> None:
-        """Remove the directories that were made for children that could not open their logs."""
-        for row in rows:
-            live = self._directory / f"{row.number}.rdbg-live"
-            if not row.recording and live.is_dir():
+        """Remove the directories of children that could not open their logs, or whose parent was killed in the fork."""
+        recorded = {f"{row.number}.rdbg-live" for row in rows if row.recording}
+        for live in self._directory.glob("*.rdbg-live"):
+            if live.name not in recorded:
                 remove_live(live)
 
     def _sealed(
@@ -187,6 +193,8 @@ class GroupSealer:
             if live.is_dir():
                 remove_live(live)
             return row._replace(recording=None)
+        if not live.is_dir() and (self._directory / f"{row.number}.rdbg").exists():
+            return row  # the launcher has sealed it, and was killed before it reported that
         header = _log_header(live)
         began = header.start_ns if header is not None else 0
         after = max(watched.ended_at - header.last_ns / 1e9, 0.0) if header is not None and header.last_ns else 0.0
@@ -209,7 +217,26 @@ class GroupSealer:
     @property
     def has_finished(self) -> bool:
         """Whether nothing is left to be sealed."""
-        return self.is_over and not self._watched
+        return self.is_over and not self._watched and not self._may_appear()
+
+    def _may_appear(self) -> bool:
+        """Whether a child of a process that was killed in its fork may yet appear, or the first program."""
+        waited = time.monotonic() - self._ended_at
+        if waited > _PATIENCE:
+            return self._is_without_program() and waited < _START
+        try:
+            return has_unborn(self._directory) or self._is_without_program()
+        except (OSError, ReplaydbgError):
+            return False  # somebody has removed the group
+
+    def _is_without_program(self) -> bool:
+        """Whether the launcher was killed, and its program has not begun."""
+        return 1 not in self._done and any(not row.pid for row in self._rows()[:1])
+
+    def launcher_is_killed(self) -> None:
+        """Take note that nobody else seals the recording of the first program, which may run, or be about to."""
+        self.is_over = True
+        self._ended_at = time.monotonic()
 
     def first_ends(self, status: int | None) -> None:
         """Take note that the launcher has sealed the recording of the first program."""
@@ -238,12 +265,15 @@ class GroupSealer:
     def _write(self, *, is_complete: bool) -> None:
         rows, more = page_rows(self._directory)
         rows = [self._row(each) for each in rows]
+        has_begun = not is_complete or not self._is_without_program()
         write_group(self._directory, Group(self._identity, rows, more, is_complete))
         self.is_complete = is_complete
         if is_complete:
-            self._remove_unused(rows)
-            for name in (PAGE, WAKE, ORDERS):
+            self._remove_unused(rows if has_begun else [])
+            for name in (PAGE, WAKE, ORDERS, *([] if has_begun else [FACTS])):
                 (self._directory / name).unlink(missing_ok=True)
+            if not has_begun:
+                self._directory.rmdir()
 
     def _row(self, row: GroupProcess) -> GroupProcess:
         done = self._done.get(row.number)
@@ -306,7 +336,7 @@ def _wait(sealer: GroupSealer, fds: list[int]) -> set[int]:
     poll = select.poll()
     for fd in [*fds, *ends]:
         poll.register(fd, select.POLLIN)
-    waits = any(each.ended_at for each in sealer._watched.values())
+    waits = any(each.ended_at for each in sealer._watched.values()) or (sealer.is_over and not sealer._watched)
     # In the second case a process may have been killed before it could wake us.
     ready = {fd for fd, _ in poll.poll(_PATIENCE * 1000 if waits else 10_000)}
     for fd in ready & ends.keys():
@@ -329,7 +359,7 @@ def _hear(sealer: GroupSealer, control: int) -> None:
     data = b""
     with suppress(OSError):
         data = os.read(control, 64)
-    if not data:  # the launcher was killed: its program may still run, and nobody else seals its recording
-        sealer.is_over = True
+    if not data:
+        sealer.launcher_is_killed()
         return
     sealer.first_ends(int(data) if data.strip(b"-\n").isdigit() else None)

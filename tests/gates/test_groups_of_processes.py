@@ -108,6 +108,26 @@ def test_the_launcher_is_killed(place: Path) -> None:
     assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
 
 
+@pytest.mark.parametrize("children", [1, 2])
+def test_the_launcher_is_killed_while_it_starts_the_program(children: int, place: Path) -> None:
+    """What seals is its first child, the program the second: it has not begun then."""
+    (place / "program.py").write_text(_FORKS.format(2))
+    launcher = _start(place)
+    wait_until(lambda: len(_children_of(launcher.pid)) >= children)
+    sealer = min(_children_of(launcher.pid))
+
+    launcher.kill()
+    launcher.wait()
+    wait_until(lambda: not Path(f"/proc/{sealer}").exists())
+
+    if (place / "r.rdbgs").exists():
+        group = read_group(place / "r.rdbgs")
+        assert (group.is_complete, [each.status for each in group.processes]) == (True, [0, 0, 1])
+        assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 0, 1]
+    else:
+        assert children == 1
+
+
 def test_the_process_that_seals_is_killed(place: Path) -> None:
     (place / "program.py").write_text(_OUTLIVING + _WAITS)
     launcher = _start(place)
@@ -175,6 +195,43 @@ def test_a_child_that_is_killed_before_it_records_anything_is_sound(place: Path)
     tool_words = [sys.executable, "-m", "replaydbg", "verify"]
     verified = [_run(place, [*tool_words, f"r/{number}"]) for number in range(2, 22)]
     assert [(each.status, each.stderr) for each in verified] == [(0, "")] * 20
+
+
+# abort() is called when the files of the child have been made, and the child has not.
+_ENDS_IN_A_FORK = """import ctypes, os, signal
+library = ctypes.CDLL(None)
+library.__register_atfork(library.abort, None, None, None)
+launcher = os.getppid()
+with open(f"/proc/{launcher}/task/{launcher}/children") as file:
+    others = [launcher, *map(int, file.read().split())]
+for pid in others if %r else []:
+    if pid != os.getpid():
+        os.kill(pid, signal.SIGKILL)
+os.fork()
+"""
+
+
+def test_a_process_that_ends_in_a_fork_has_no_child(place: Path) -> None:
+    (place / "program.py").write_text(_ENDS_IN_A_FORK % False)
+
+    recorded = _record(place, "program.py")
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.status == 128 + signal.SIGABRT, recorded
+    assert [(each.number, each.status) for each in group.processes] == [(1, -signal.SIGABRT)]
+    assert sorted(path.name for path in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "group.json"]
+
+
+def test_a_process_ends_in_a_fork_when_nobody_seals(place: Path) -> None:
+    (place / "program.py").write_text(_ENDS_IN_A_FORK % True)
+
+    _record(place, "program.py")
+    wait_until((place / "r.rdbgs" / "2.rdbg-live").exists)
+    listed = _run(place, [sys.executable, "-m", "replaydbg", "ps", "--json", "r"])
+
+    assert listed.status == 0, listed
+    assert [each["number"] for each in json.loads(listed.stdout)["processes"]] == [1]
+    assert _replay(place, "r").status == tool.ENDS_EARLY
 
 
 def test_the_commands_of_all_processes_are_listed(place: Path) -> None:
