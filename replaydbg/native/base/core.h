@@ -37,6 +37,7 @@ typedef struct {
     int ground;
     PyThreadState *tstate; /* of the lane that runs */
     int lane;              /* its number; 0: the main lane */
+    unsigned forks;        /* how many forks this process is the child of */
     int lanes_made;
     bool interrupted;    /* KeyboardInterrupt ended the program */
     bool terminal_input; /* stdin and stdout were terminals at start */

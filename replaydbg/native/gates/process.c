@@ -318,6 +318,7 @@ is_zero(PyObject *pid)
 static void
 go_on_in_child(void)
 {
+    core.forks++;
     lanes_forget_others();
     if (core.mode == REPLAY)
         streams_forked();

@@ -28,6 +28,7 @@ static struct {
     int (*remove)(SqliteVfs *);
     void *(*malloc)(int);
     int (*test_control)(int, ...);
+    void (*randomness)(int, void *);
 } lib;
 
 /* ---- an act of SQLite's ---- */
@@ -125,6 +126,17 @@ open_real(SqliteVfs *vfs, const char *path, SqliteFile *real, int flags, int *ou
     return rc;
 }
 
+/* The real VFS seeds SQLite's generator anew at the first file that a forked child opens, so that it does not draw its
+ * parent's numbers. A replay forks nothing, and opens no real file. */
+static void
+seed_after_fork(void)
+{
+    static unsigned forks;
+    if (forks != core.forks && lib.randomness)
+        lib.randomness(0, NULL);
+    forks = core.forks;
+}
+
 static int
 methods_version(const SqliteFile *real)
 {
@@ -141,6 +153,7 @@ vfs_open(SqliteVfs *vfs, const char *path, SqliteFile *file, int flags, int *out
     Act act;
     int64_t number = 0; /* flags, and above them the version of the methods */
     file->methods = real->methods = NULL;
+    seed_after_fork();
     act_begin(&act, VFS_OPEN, path ? path : "", flags, 0, NULL, 0);
     if (act.perform) {
         int out = 0, rc = open_real(vfs, path, real, flags, &out);
@@ -386,6 +399,7 @@ find_library(PyObject *module)
     lib.remove = (int (*)(SqliteVfs *))dlsym(library, "sqlite3_vfs_unregister");
     lib.malloc = (void *(*)(int))dlsym(library, "sqlite3_malloc");
     lib.test_control = (int (*)(int, ...))dlsym(library, "sqlite3_test_control");
+    lib.randomness = (void (*)(int, void *))dlsym(library, "sqlite3_randomness");
     return lib.find && lib.add && lib.remove && lib.malloc && lib.find(NULL);
 }
 
