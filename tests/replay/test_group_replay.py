@@ -53,6 +53,18 @@ def _replay(place: Path, *words: str, quiet: bool = True) -> Outcome:
     return run(command, cwd=place, env=without_steering(os.environ))
 
 
+def test_what_went_to_a_terminal_of_the_childs_is_not_shown(tmp_path: Path) -> None:
+    recorded = _record(
+        tmp_path,
+        "import os\nprint('parent', flush=True)\npid, master = os.forkpty()\n"
+        "if pid == 0:\n    print('child', flush=True)\n    os._exit(0)\n"
+        "os.read(master, 100)\nos.waitpid(pid, 0)\n",
+    )
+
+    assert recorded.stdout == "parent\n"
+    assert _replay(tmp_path, "r").stdout == "parent\n"
+
+
 def test_the_output_of_all_comes_in_its_order(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PRINTS)
     both = tmp_path / "both"

@@ -353,6 +353,9 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         }
         if (pid != 0)
             group_fork_ended(pid);
+        else if (make != fork_only)
+            for (int fd = 0; fd < 3; fd++) /* the C library has put the terminal there */
+                endpoint_forget(fd);
         if (pid < 0)
             PyErr_SetFromErrno(PyExc_OSError);
         else
