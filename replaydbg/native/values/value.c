@@ -733,6 +733,10 @@ as_passed(Decoder *d, PyObject *name)
         if (PyBytes_Check(name) && PyBytes_Check(v) && PyBytes_GET_SIZE(name) == PyBytes_GET_SIZE(v) &&
             memcmp(PyBytes_AS_STRING(name), PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v)) == 0)
             return v;
+        if (PyByteArray_CheckExact(name) && PyByteArray_CheckExact(v) &&
+            PyByteArray_GET_SIZE(name) == PyByteArray_GET_SIZE(v) &&
+            memcmp(PyByteArray_AS_STRING(name), PyByteArray_AS_STRING(v), (size_t)PyByteArray_GET_SIZE(v)) == 0)
+            return v;
     }
     return name;
 }
