@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replaydbg.log.reader import open_recording
 from replaydbg.replay.group_replay import OutputMerger, StreamWrite, replay_all
 from tests.fuzz import framing
 from tests.harness import tool
@@ -144,7 +145,8 @@ def test_a_recording_that_is_gone(tmp_path: Path) -> None:
 def test_what_a_process_wrote_is_damaged(tmp_path: Path) -> None:
     _record(tmp_path, "import os\nif os.fork() == 0:\n    os._exit(0)\nos.wait()\nprint(1)\n")
     path = tmp_path / "r.rdbgs" / "1.rdbg"
-    sections = dict(framing.sections_of(path.read_bytes()))
+    with open_recording(path) as recording:
+        sections = {name: b"".join(recording.pieces(name)) for name in recording.sections}
     path.write_bytes(framing.sealed(sections | {"transfers": b"x" * 112}))
 
     replayed = _replay(tmp_path, "r", quiet=False)
