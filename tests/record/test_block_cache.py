@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from replaydbg.log.shared import expand
 from replaydbg.record import block_cache, record
@@ -70,7 +71,7 @@ def test_every_block_comes_back(seeds: list[int]) -> None:
 
 
 def test_a_shorter_block_is_only_compressed(tmp_path: Path) -> None:
-    raw = b"x" * (PIECE - 1)
+    raw = b"x" * (PIECE - LOG_HEADER - 1)
 
     assert expand(BlockCache(str(tmp_path / "cache"), KEY).compress(raw), len(raw)) == raw
     assert not (tmp_path / "cache").exists()
