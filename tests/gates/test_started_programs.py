@@ -205,7 +205,7 @@ def test_a_program_whose_log_cannot_be_made_runs(place: Path) -> None:
 
     assert recorded.stdout == "['-c', 'x'] 0\n0\n", recorded
     assert [each.recording for each in group.processes] == ["1.rdbg", None]
-    assert group.processes[1].why_not
+    assert group.processes[1].why_not == "its recording could not be created"
     assert sorted(each.name for each in (place / "r.rdbgs").iterdir()) == ["1.rdbg", "group.json"]
 
 

@@ -27,6 +27,9 @@ member_starts_plainly(PyObject *boot)
         return;
     PyObject *program = PyTuple_GET_ITEM(given, 0);
     char **argv = words_of(PyTuple_GET_ITEM(given, 1)), **env = words_of(PyTuple_GET_ITEM(given, 2));
+    PyObject *page = PyDict_GetItemString(boot, "group"), *number = PyDict_GetItemString(boot, "process");
+    if (page && PyBytes_Check(page) && number && PyLong_Check(number))
+        group_has_no_room(PyBytes_AS_STRING(page), (unsigned)PyLong_AsUnsignedLong(number));
     if (PyBytes_Check(program) && argv && env)
         execve(PyBytes_AS_STRING(program), argv, env);
     free(argv);

@@ -89,8 +89,8 @@ wake_sealer(void)
     errno = saved;
 }
 
-int
-group_open(const char *page, unsigned process)
+static void *
+map_page(const char *page)
 {
     struct stat st;
     int fd = open(page, O_RDWR | O_CLOEXEC);
@@ -99,9 +99,23 @@ group_open(const char *page, unsigned process)
         at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);
-    if (at == MAP_FAILED)
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void
+group_has_no_room(const char *page, unsigned process)
+{
+    if ((group.page = map_page(page)) == NULL)
+        return;
+    __atomic_store_n(&group_row(process)->why_not, NO_ROOM, __ATOMIC_SEQ_CST);
+    group.page = NULL; /* the map ends with this program */
+}
+
+int
+group_open(const char *page, unsigned process)
+{
+    if ((group.page = map_page(page)) == NULL)
         return -1;
-    group.page = at;
     group.directory = strdup(page);
     *strrchr(group.directory, '/') = 0;
     group.process = process;

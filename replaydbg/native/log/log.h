@@ -60,7 +60,8 @@ void log_stop_in_child(void);           /* after fork: the child has no log */
 void log_append(Log *log, Buf *record); /* writes and commits a whole record, and frees it */
 
 /* group.c: without a group (the usual case) these do nothing */
-int group_open(const char *page, unsigned process); /* record: this process is one of a group */
+int group_open(const char *page, unsigned process);         /* record: this process is one of a group */
+void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
 void group_fork_begins(void);   /* in the parent, right before: its logs are made */
 void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */
