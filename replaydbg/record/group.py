@@ -29,7 +29,7 @@ from replaydbg.log.group import (
     write_group,
 )
 from replaydbg.native import join_library
-from replaydbg.record.place import reason_of, removed_unless_begun
+from replaydbg.record.place import check_replaceable, reason_of, removed_unless_begun
 from replaydbg.store.directory import LIVE, SEALED, Store
 
 TYPE_CHECKING = False
@@ -180,6 +180,8 @@ def boot_id() -> str:
 
 
 def _named(output: Path) -> Path:
+    if not output.name.endswith(GROUP):
+        check_replaceable(output)
     name = output.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP
     directory = output.with_name(name)
     if os.path.lexists(directory):

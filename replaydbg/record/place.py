@@ -29,8 +29,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
         except OSError as error:
             raise CannotRecord(str(store), reason_of(error)) from error
     output = output.absolute()
-    if output.exists() and not output.is_file():
-        raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is not a regular file")
+    check_replaceable(output)
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
     try:
         live.mkdir(mode=0o700)
@@ -40,6 +39,12 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     except OSError as error:
         raise CannotRecord(str(output), reason_of(error)) from error
     return live
+
+
+def check_replaceable(output: Path) -> None:
+    """Raise CannotRecord if `output` is something that no recording may replace."""
+    if output.exists() and not output.is_file():
+        raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is not a regular file")
 
 
 @contextmanager

@@ -148,6 +148,20 @@ def test_the_process_that_seals_is_killed(place: Path) -> None:
     assert [_replay(place, f"r/{number}").status for number in (1, 2, 3)] == [0, 5, 6]
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"), [(".", "is a directory"), ("", "is a directory"), ("/dev/null", "regular")]
+)
+def test_a_name_that_is_something_else(name: str, reason: str, place: Path) -> None:
+    (place / "program.py").write_text("print(1)")
+    command = [sys.executable, "-m", "replaydbg", "record", *CHILDREN, "-o", name, "program.py"]
+
+    recorded = _run(place, command)
+
+    assert (recorded.status, recorded.stdout) == (2, ""), recorded
+    assert reason in recorded.stderr
+    assert not list(place.parent.glob(f"{place.name}.*"))
+
+
 def test_a_group_is_removed_while_a_child_runs(place: Path) -> None:
     (place / "program.py").write_text(_OUTLIVING)
     _record(place, "program.py")
