@@ -40,10 +40,6 @@ _NOT_PLAIN = frozenset(
 _OVERWRITES = frozenset(("moves_about", "opened_again", "received"))
 
 
-# They write to one file by two positions, which overwrite each other. The replay of a group shows all bytes.
-_OVERWRITES = frozenset(("moves_about", "opened_again", "received"))
-
-
 @dataclass(frozen=True, slots=True)
 class Tried:
     """One case, one way."""
