@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from replaydbg.errors import ReplaydbgError
-from tests.bench import bisections, conditions, heaps, keys, matching, moment_diffs, plugin, plugin_suites
+from tests.bench import bisections, conditions, heaps, keys, matching, moment_diffs, plugin, plugin_suites, processes
 from tests.bench.cost_page import PICTURES, merged, write_page
 from tests.bench.goals import goals_text
 from tests.bench.growth import SIZES, grow, sizes_up_to
@@ -42,6 +42,7 @@ _FAILURES = (
     plugin.PluginFailed,
     moment_diffs.DiffFailed,
     matching.MatchingFailed,
+    processes.ProcessesFailed,
 )
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
@@ -113,6 +114,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         plugin_suites.NAME: lambda: plugin_suites.measure_suites(options.runs, options.timeout),
         moment_diffs.NAME: lambda: moment_diffs.measure_diff(options.runs, options.timeout),
         matching.NAME: lambda: matching.measure_matching(options.runs, options.timeout),
+        processes.NAME: lambda: processes.measure_processes(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -158,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
             plugin_suites.NAME,
             moment_diffs.NAME,
             matching.NAME,
+            processes.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )
