@@ -52,7 +52,36 @@ def pair_sockets(members: Sequence[Member], sides: Sequence[ChannelSide]) -> lis
         paired = {id(side) for pair in pairs for side in (pair.one, pair.other)}
         alone += [side for side in uses if id(side) not in paired]
     pairs, alone = _pair_unknown(alone)
-    return found + pairs + _pair_by_bytes(members, alone)
+    named, alone = _pair_named(members, alone)
+    return found + pairs + named + _pair_by_bytes(members, alone)
+
+
+def _pair_named(
+    members: Sequence[Member], alone: Sequence[ChannelSide]
+) -> tuple[list[ConnectionPair], list[ChannelSide]]:
+    """Pair unix sockets of which one knows the path that it connected to, and the other the process that connected.
+
+    One was closed before the other was first used, so neither knows the other. Connections of one process to one path
+    are told apart by time and bytes. Return those that are left, too.
+    """
+    unknown = [side for side in alone if side.kind == "unix" and not side.peer][:MOST_UNKNOWN]
+    clients: dict[tuple[str, int], list[ChannelSide]] = {}
+    servers: dict[tuple[str, int], list[ChannelSide]] = {}
+    for side in unknown:
+        if side.peer_path:
+            for pid in {members[index].pid for index in side.members}:
+                clients.setdefault((side.peer_path, pid), []).append(side)
+        elif side.path and side.peer_pid:
+            servers.setdefault((side.path, side.peer_pid), []).append(side)
+    found: list[ConnectionPair] = []
+    paired: set[int] = set()
+    for name, accepted in servers.items():
+        connected = [side for side in clients.get(name, []) if id(side) not in paired]
+        for pair in _pair_uses(members, connected, accepted):
+            if pair.other is not None and _explained(members, pair.one, pair.other) >= 0:
+                found.append(pair)
+                paired |= {id(pair.one), id(pair.other)}
+    return found, [side for side in alone if id(side) not in paired]
 
 
 def _pair_by_bytes(members: Sequence[Member], alone: Sequence[ChannelSide]) -> list[ConnectionPair]:

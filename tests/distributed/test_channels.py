@@ -292,6 +292,32 @@ def test_unix_sockets_of_which_one_had_gone_when_the_other_was_accepted(named: b
         assert found == [((1,), (), ""), ((), (3,), ""), ((2,), (), ""), ((), (3,), "")]
 
 
+@pytest.mark.parametrize("is_in_turn", [True, False])
+def test_unix_sockets_of_one_process_that_had_gone_when_they_were_accepted(is_in_turn: bool) -> None:
+    """A fork server is connected to for each child, with the same byte: only the time tells the connections apart."""
+    world, wires = World(2), [Wire(), Wire()]
+    client, server = world.processes
+    done: list[object] = []
+
+    def connect(number: int) -> None:
+        client.send(wires[number], client.open("unix", f"1{number}", cookie=1 + number), b"x")
+
+    def accept(number: int) -> None:
+        end = server.open("unix", f"2{number}", cookie=10 + number, path="/run/forks")
+        server.receive(wires[number], end)
+
+    for call in (connect, accept, connect, accept) if is_in_turn else (connect, connect, accept, accept):
+        call(sum(each is call for each in done))
+        done.append(call)
+    client.endpoints[:] = [each._replace(peer_path="/run/forks", peer_pid=1) for each in client.endpoints]
+    server.endpoints[:] = [each._replace(peer_pid=101) for each in server.endpoints]
+    members = [each._replace(pid=100 + each.process) for each in world.members()]
+
+    found = find_channels(members)
+
+    assert [(each.senders, each.receivers, each.doubt != "") for each in found] == [((1,), (2,), not is_in_turn)] * 2
+
+
 @pytest.mark.parametrize(("data", "is_sure"), [(b"few", False), (b"as many as nobody else", True)])
 def test_unix_sockets_that_know_nothing_of_each_other_are_paired_by_their_bytes(data: bytes, is_sure: bool) -> None:
     world, wire = World(2), Wire()
