@@ -43,9 +43,11 @@ def _about_group(group: Group, name: str) -> list[str]:
     running = sum(not each.has_ended for each in recorded)
     still = f", {running} of them still running" if running else ""
     joined = sum(each.how == "joined" for each in recorded)
-    more = f", {_counted(joined, 'process', 'processes')} joined" if joined else ""
-    children = _counted(len(recorded) - joined, "child process", "child processes")
-    lines = [f"{children} recorded{more}{still}: replaydbg ps {quoted(name)}"]
+    children = len(recorded) - joined
+    found = [f"{_counted(children, 'child process', 'child processes')} recorded"] if children or not joined else []
+    if joined:
+        found.append(f"{_counted(joined, 'process', 'processes')} joined")
+    lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"]
     reasons: dict[str, int] = {}
     for each in others:
         if not each.recording:
