@@ -15,6 +15,7 @@ from replaydbg.groups.group_session import GroupSession
 from replaydbg.prompt.terminal import completions
 from tests.harness.recorded_group import ADDS, ANSWERS, BANK, READS_REPLY, record_program
 from tests.harness.recording import record_file
+from tests.harness.sanitizer import IS_SANITIZED
 from tests.harness.typed import FAILS, Typed
 
 pytestmark = pytest.mark.slow
@@ -388,6 +389,7 @@ os.wait()
 """
 
 
+@pytest.mark.skipif(IS_SANITIZED, reason="the sanitizer holds most of this memory")
 def test_all_processes_share_one_memory_limit(tmp_path: Path) -> None:
     made = record_program(tmp_path, HEAVY)
     budget = MemoryBudget(96 << 20)
