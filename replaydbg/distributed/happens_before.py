@@ -15,8 +15,8 @@ from replaydbg.events.transfers import Endpoint
 from replaydbg.log.transfers import RECEIVES
 
 EDGE_KINDS = ("message", "start", "end", "signal", "semaphore", "file")
-"""What orders two processes: bytes; a process starts another one; it waits for its end; it sends it a signal, whose
-handler runs there; it releases a semaphore that the other one acquires; it opens a file that the other one has written.
+"""Relations that order two processes: bytes are received; a process is started; its end is waited for; a handler runs
+for a signal that was sent; a semaphore that was released is acquired; a file that was written is opened.
 """
 
 
@@ -25,8 +25,9 @@ class HappensBefore(NamedTuple):
 
     process: int
     event: int
-    """What was going on in `process`. For a send, the first event after it began: its bytes can be received before it
-    ends. For an end, the last event.
+    """For a send, the first event after it began: its bytes can be received before it ends.
+
+    For an end, the last event.
     """
     to_process: int
     to_event: int

@@ -61,8 +61,8 @@ def _pair_named(
 ) -> tuple[list[ConnectionPair], list[ChannelSide]]:
     """Pair unix sockets of which one knows the path that it connected to, and the other the process that connected.
 
-    One was closed before the other was first used, so neither knows the other. Connections of one process to one path
-    are told apart by time and bytes. Return those that are left, too.
+    One was closed before the other was first used, so neither knows the other. Time and bytes
+    distinguish connections of one process to one path. Return those that are left, too.
     """
     unknown = [side for side in alone if side.kind == "unix" and not side.peer][:MOST_UNKNOWN]
     clients: dict[tuple[str, int], list[ChannelSide]] = {}

@@ -1,4 +1,4 @@
-"""What orders the events of the processes of a group, and their vector clocks."""
+"""Order the events of the processes of a group, and compute their vector clocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from replaydbg.groups.opened_group import OpenedGroup
 
 
 def program_starts(opened: OpenedGroup) -> list[ProgramStart]:
-    """Return how recorded processes were started otherwise than by a fork.
+    """Return how recorded processes were started, except by a fork.
 
     The starter is the nearest ancestor that is recorded: a shell between the two has no events.
     """
@@ -27,7 +27,7 @@ def program_starts(opened: OpenedGroup) -> list[ProgramStart]:
 
 
 def bare_edges(opened: OpenedGroup) -> list[HappensBefore]:
-    """Return what orders processes without bytes: starts, ends, signals, semaphores, files; by what comes after."""
+    """Return the edges without bytes (starts, ends, signals, semaphores, files), sorted by their later event."""
     found = edges_without_bytes(opened.matching.members, program_starts(opened))
     return sorted(found, key=lambda edge: (edge.to_process, edge.to_event, edge.process, edge.event, edge.kind))
 

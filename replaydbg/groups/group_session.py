@@ -18,12 +18,12 @@ ONE_PROCESS = "This is a recording of one process. `record --children=python` re
 
 
 class Received(NamedTuple):
-    """What events received through channels."""
+    """Messages that events received through channels."""
 
     messages: dict[int, list[Message]]
     """By event; events that received nothing are missing."""
     problem: str
-    """Why it is not known; empty: it is."""
+    """Why they are unknown; empty: they are known."""
 
 
 class GroupSession:
@@ -59,7 +59,7 @@ class GroupSession:
 
     @cached_property
     def opened(self) -> OpenedGroup:
-        """What the processes sent and received; read once. Raises UsageError if the recording is in no group."""
+        """The group with all transfers of its processes; read once. Raises UsageError if it is none."""
         return OpenedGroup(self._directory())
 
     @property

@@ -187,7 +187,7 @@ def may_grow(directory: str) -> bool:
     return not limit or int(size) < int(limit)
 
 
-def tell_status(directory: Path, number: int, status: int) -> None:
+def write_status(directory: Path, number: int, status: int) -> None:
     """Write how a process ended into its row, as its parent does: exit code, or minus a signal. Raises OSError."""
     row = _HEAD.size + (number - 1) * _ROW.size
     with (directory / PAGE).open("r+b", buffering=0) as page:

@@ -1,6 +1,6 @@
-"""What the recordings of a group have in common, stored once: in the directory of blocks within the group's directory.
+"""Store data that recordings of a group have in common once, in the directory of blocks within the group's directory.
 
-It has the import world, the sources, the content of files, and what a forked child has in common with its parent. The
+This is the import world, the sources, the content of files, and what a forked child has in common with its parent. The
 files are those of `log/shared.py`. Several processes write them at once, each while it seals a recording; a recording
 is marked as complete only when all blocks that it needs are on the disk.
 """
@@ -187,7 +187,7 @@ class CommonPart:
 
 
 class Common(NamedTuple):
-    """How a recording is sealed whose group has others, too."""
+    """Orders for sealing one of several recordings of a group."""
 
     blocks: GroupBlocks
     has_forked: bool

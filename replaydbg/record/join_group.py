@@ -31,12 +31,13 @@ from replaydbg.log.group import (
     may_grow,
     page_rows,
     read_group,
-    tell_status,
     wake_sealer,
+    write_status,
 )
 from replaydbg.log.reader import open_recording
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.group import boot_id, library_for
+from replaydbg.record.place import handled_signals
 from replaydbg.record.result import RecordResult
 from replaydbg.record.start import wanted_program
 from replaydbg.store.directory import LIVE, SEALED, member_path
@@ -73,7 +74,7 @@ def record_joined(argv: list[str], directory: Path) -> RecordResult:
             process = started.row()
             if process is not None:
                 with suppress(OSError):  # somebody has removed the group
-                    tell_status(directory, process.number, ended.status)
+                    write_status(directory, process.number, ended.status)
     with postponed():  # a signal to a whole group is meant for the program
         wake_sealer(directory)
         return _sealed(directory, process, ended.status)
@@ -147,15 +148,11 @@ class _Started:
         return next((row for row in reversed(rows) if row.pid == self._pid and row.how == "joined"), None)
 
     def handled_signals(self) -> int:
-        """Return how many signals it has handled: a count in the header of its log, see format.md."""
+        """Return how many signals it has handled so far."""
         if not self._number:
             row = self.row()
             self._number = row.number if row is not None else 0
-        try:
-            with (self._directory / f"{self._number}{LIVE}" / "log").open("rb") as log:
-                return int.from_bytes(log.read(44)[40:], "little")
-        except OSError:
-            return 0  # it has not begun
+        return handled_signals(self._directory / f"{self._number}{LIVE}")
 
 
 def _sealed(directory: Path, process: GroupProcess | None, status: int) -> RecordResult:

@@ -14,7 +14,7 @@ from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.launch.quiet_start import without_second_warning
 from replaydbg.native import check_interpreter, core_file
-from replaydbg.record.place import make_live_directory, removed_unless_begun
+from replaydbg.record.place import handled_signals, make_live_directory, removed_unless_begun
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.start import Wishes, make_header, wanted_program, write_files
@@ -85,7 +85,7 @@ def record(
             fds=fds,
             ignored=[int(number) for number in header["signals"]],
             meanwhile=lambda pid: _meanwhile(live, started, running, pid),
-            handled=lambda: _handled_signals(live),
+            handled=lambda: handled_signals(live),
         )
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
@@ -133,15 +133,6 @@ def _meanwhile(
     if started is not None:
         started(live, sealed_path(live))
     _load_sealing()
-
-
-def _handled_signals(live: Path) -> int:
-    """Return how many signals the program has handled: a count in the header of its log, see format.md."""
-    try:
-        with (live / "log").open("rb") as log:
-            return int.from_bytes(log.read(44)[40:], "little")
-    except OSError:
-        return 0  # it has not begun
 
 
 def _load_sealing() -> None:

@@ -78,6 +78,15 @@ def write_start(live: Path, header: HeaderData, boot: Mapping[str, object], *, m
     return boot_file
 
 
+def handled_signals(live: Path) -> int:
+    """Return how many signals the program has handled: a count in the header of its log, see format.md."""
+    try:
+        with (live / "log").open("rb") as log:
+            return int.from_bytes(log.read(44)[40:], "little")
+    except OSError:
+        return 0  # it has not begun
+
+
 def why_no_log(live: Path) -> str:
     """Return why the program's process could not make its two logs, by allocating the same space again."""
     try:

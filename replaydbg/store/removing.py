@@ -13,7 +13,7 @@ from replaydbg.store.directory import INDEX, LIVE, SEALED
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared")
 """A block, one that was not written to its end, and the file of `clearing`."""
 _UNFINISHED = re.compile(r"\.([0-9]+\.rdbg|group\.json)\.[0-9]+(\.partial)?")
-"""What a process that was killed has left."""
+"""Files that a killed process has left unfinished."""
 
 
 def remove_group(directory: Path) -> None:

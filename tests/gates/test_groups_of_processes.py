@@ -110,7 +110,7 @@ def test_the_launcher_is_killed(place: Path) -> None:
 
 @pytest.mark.parametrize("children", [1, 2])
 def test_the_launcher_is_killed_while_it_starts_the_program(children: int, place: Path) -> None:
-    """What seals is its first child, the program the second: it has not begun then."""
+    """The process that seals is its first child, the program the second: it has not begun then."""
     (place / "program.py").write_text(_FORKS.format(2))
     launcher = _start(place)
     wait_until(lambda: len(_children_of(launcher.pid)) >= children)

@@ -1,4 +1,4 @@
-"""What recorded processes do to each other without bytes orders their events: starts, ends, signals, semaphores."""
+"""Starts, ends, signals and semaphores order the events of recorded processes, as messages do."""
 
 from __future__ import annotations
 

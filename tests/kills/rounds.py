@@ -24,7 +24,7 @@ from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
 
 VICTIMS = ("a process", "the launcher", "all at once")
-"""What is killed: a random process of the group; the launcher alone; processes, launcher, and what seals recordings."""
+"""Victims: a random process of the group; the launcher alone; processes, launcher, and the process that seals."""
 
 _PROGRAM = Path(__file__).parent / "programs" / "tree.py"
 _LATEST = 1.5
@@ -52,7 +52,7 @@ class Round:
     sealed: int
     events: int
     problems: tuple[str, ...]
-    """What `verify` says is missing."""
+    """Missing parts, as `verify` reports them."""
 
 
 def one_round(seed: int, victim: str, base: Path) -> Round:

@@ -1,4 +1,4 @@
-"""What the recordings of a group have in common is stored once, and each reads as if it had all of it itself."""
+"""Common data of a group's recordings is stored once, and each reads as if it had all of it itself."""
 
 import json
 import os

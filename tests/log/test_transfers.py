@@ -84,7 +84,7 @@ def test_descriptors_that_were_passed_come_back() -> None:
 
 @pytest.mark.parametrize("events", range(7))
 def test_the_part_up_to_an_event(events: int) -> None:
-    """What began later is left out, and what had not ended is open."""
+    """Transfers that began later are left out, and those that had not ended are open."""
     transfers = [sent(1, 0), sent(5, 1, 2, endpoint=3), sent(3, 2, 3, endpoint=2, address="10.0.0.1:53"), sent(4, 3, 4)]
 
     found, columns = read_transfers(

@@ -26,7 +26,7 @@ _GROUP = "r.rdbgs"
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What became of a part."""
+    """Result of a part."""
 
     part: Part
     cases: int = 0
@@ -35,7 +35,7 @@ class PartResult:
     judged: Judged = field(default_factory=Judged)
     size: int = 0
     troubles: tuple[str, ...] = ()
-    """What else is wrong: a run that died, output that differs."""
+    """Other problems: a run that died, output that differs."""
 
 
 def run_part(part: Part, keep: Path) -> PartResult:

@@ -62,22 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="keep real id() values (for programs that use them as addresses); they will differ in a replay",
     )
-    parser.add_argument(
-        "--chaos",
-        metavar="SEED",
-        help="randomize thread scheduling with this seed, to provoke races",
-    )
-    parser.add_argument(
-        "--chaos-runs",
-        type=int,
-        metavar="N",
-        help="record up to N times, each with the next seed, until a run fails; keep that one",
-    )
-    parser.add_argument(
-        "--on-deadlock",
-        choices=("wait", "stop"),
-        help="in a deadlock: wait, as the program would (default), or stop the program",
-    )
+    _add_thread_arguments(parser)
     parser.add_argument(
         "--keep-checkpoints",
         action="store_true",
@@ -99,6 +84,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
     parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
+
+
+def _add_thread_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--chaos",
+        metavar="SEED",
+        help="randomize thread scheduling with this seed, to provoke races",
+    )
+    parser.add_argument(
+        "--chaos-runs",
+        type=int,
+        metavar="N",
+        help="record up to N times, each with the next seed, until a run fails; keep that one",
+    )
+    parser.add_argument(
+        "--on-deadlock",
+        choices=("wait", "stop"),
+        help="in a deadlock: wait, as the program would (default), or stop the program",
+    )
 
 
 def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:

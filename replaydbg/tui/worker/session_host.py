@@ -82,7 +82,7 @@ class SessionHost:
 
     @property
     def process(self) -> ShownProcess:
-        """What is kept of the selected process."""
+        """State of the selected process besides its session."""
         number = self.view.process
         if number not in self._processes:
             self._processes[number] = ShownProcess(self.session)

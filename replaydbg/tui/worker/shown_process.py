@@ -1,4 +1,4 @@
-"""What the terminal UI keeps of a process besides its session: marks with their notes, values seen, and comparisons."""
+"""State of a process in the terminal UI besides its session: marks with their notes, values seen, and comparisons."""
 
 from __future__ import annotations
 
