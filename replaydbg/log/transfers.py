@@ -56,12 +56,12 @@ _LIMIT = 1 << 30
 """The longest section that is read: 20 million transfers."""
 _LONGEST = 1 << 48
 """The limit of a transfer's length."""
-_DEFINITION = struct.Struct("<BxHIQHHHHI19xB")
-_TRANSFER = struct.Struct("<QQQQQII")
-_HEADER = struct.Struct("<8sIIQ40x")
+DEFINITION = struct.Struct("<BxHIQHHHHI19xB")
+TRANSFER = struct.Struct("<QQQQQII")
+SECTION_HEADER = struct.Struct("<8sIIQ40x")
 _WORDS = SLOT // 8
-assert _DEFINITION.size == _TRANSFER.size == SLOT
-assert _HEADER.size == TRANSFERS_HEADER
+assert DEFINITION.size == TRANSFER.size == SLOT
+assert SECTION_HEADER.size == TRANSFERS_HEADER
 
 
 class HasSections(Protocol):
@@ -160,14 +160,14 @@ def transfers_before(data: bytes, events: int) -> bytes:
     at = TRANSFERS_HEADER
     while at + SLOT <= end:
         if data[at + SLOT - 1] == DEFINES:
-            at += max(_DEFINITION.unpack_from(data, at)[1], 1) * SLOT
+            at += max(DEFINITION.unpack_from(data, at)[1], 1) * SLOT
         elif int.from_bytes(data[at + 8 : at + 16], "little") < events:
             at += SLOT
         else:
             break
     if at <= TRANSFERS_HEADER or at > end:
         return b""
-    return _HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, at) + data[TRANSFERS_HEADER:at]
+    return SECTION_HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, at) + data[TRANSFERS_HEADER:at]
 
 
 def _corrupt(reason: str) -> Corrupt:
@@ -188,7 +188,7 @@ def _section(sections: HasSections) -> bytes:
         return b""  # the process was killed when it had just been made
     if not end:
         raise _corrupt("has no header")
-    number = _HEADER.unpack_from(data)[1]
+    number = SECTION_HEADER.unpack_from(data)[1]
     if number != TRANSFERS_FORMAT:
         raise _corrupt(f"has format {number}, which this version does not know")
     if end > len(data) and getattr(sections, "is_live", False):
@@ -206,7 +206,7 @@ def _end_of_whole(data: bytes) -> int:
     marks = data[TRANSFERS_HEADER + SLOT - 1 :: SLOT]
     at = 0
     while (at := marks.find(DEFINES, at)) >= 0:
-        slots = _DEFINITION.unpack_from(data, TRANSFERS_HEADER + at * SLOT)[1]
+        slots = DEFINITION.unpack_from(data, TRANSFERS_HEADER + at * SLOT)[1]
         if at + slots > count:
             return TRANSFERS_HEADER + at * SLOT
         at += max(slots, 1)
@@ -232,7 +232,7 @@ def _define(
     data: bytes, at: int, endpoints: list[Endpoint], addresses: list[str], passed: list[tuple[int, int]]
 ) -> int:
     """Read the definition in slot `at`; return how many slots it takes."""
-    kind, slots, number, cookie, *lengths, peer_pid, _ = _DEFINITION.unpack_from(data, at * SLOT)
+    kind, slots, number, cookie, *lengths, peer_pid, _ = DEFINITION.unpack_from(data, at * SLOT)
     text = data[(at + 1) * SLOT : (at + slots) * SLOT]
     if not slots or len(text) < (slots - 1) * SLOT or sum(lengths) > len(text):
         raise _corrupt("has a definition that is cut off")
@@ -358,49 +358,3 @@ def _open_ones(event: array[int], crossings: int) -> list[int]:
     if not event.count(0) and max(event) <= crossings:
         return []
     return [index for index, number in enumerate(event) if not 1 <= number <= crossings]
-
-
-# ---- writing: the core does it in C; this is for tools and tests ----
-
-
-def pack_transfers(
-    endpoints: list[Endpoint], transfers: list[Transfer], passed: tuple[tuple[int, int], ...] = ()
-) -> bytes:
-    """Return the section of these endpoints and transfers; `passed` is as in `Columns`."""
-    addresses: dict[str, int] = {"": 0}
-    body = [
-        _packed_definition(
-            KINDS.index(each.kind) + 1,
-            each.number,
-            (each.own, each.peer, each.path, each.peer_path),
-            each.cookie,
-            each.peer_pid,
-        )
-        for each in endpoints
-    ]
-    for each in transfers:
-        if each.address not in addresses:
-            addresses[each.address] = len(addresses)
-            body.append(_packed_definition(ADDRESS, addresses[each.address], (each.address, "", "", "")))
-        flags = (
-            RECEIVES * (each.way == "receive")
-            | PEEKS * each.peeks
-            | URGENT * each.urgent
-            | PARTLY_KNOWN * each.is_partly_known
-            | (0, TO_OUTPUT, TO_ERROR)[each.stream]
-            | PASSES * each.passes
-        )
-        last = addresses[each.address] | flags << 24
-        numbers = (each.event, each.begun, each.ticket, each.digest, each.length, each.endpoint)
-        body.append(_TRANSFER.pack(*numbers, last))
-    body += [_packed_definition(PASSED, endpoint, ("", "", "", ""), event) for event, endpoint in passed]
-    slots = b"".join(body)
-    return _HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, TRANSFERS_HEADER + len(slots)) + slots
-
-
-def _packed_definition(kind: int, number: int, strings: tuple[str, ...], cookie: int = 0, peer_pid: int = 0) -> bytes:
-    texts = [each.encode("utf-8", "surrogateescape") for each in strings]
-    text = b"".join(texts)
-    slots = 1 + -(-len(text) // SLOT)
-    head = _DEFINITION.pack(kind, slots, number, cookie, *map(len, texts), peer_pid, DEFINES)
-    return head + text.ljust((slots - 1) * SLOT, b"\0")

@@ -20,9 +20,9 @@ from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 from replaydbg.log import encode
 from replaydbg.log.container import seal
-from replaydbg.log.transfers import pack_transfers
 from tests.fuzz import groups, packs
 from tests.harness.build import Example, LogBuilder, example
+from tests.harness.transfers import pack_transfers
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
 GROUP, TRANSFERS, PACK = "group.json", "transfers", "tar"

@@ -10,8 +10,8 @@ from typing import Any
 from replaydbg.events.transfers import Endpoint, Transfer, digest_of
 from replaydbg.log.container import seal
 from replaydbg.log.group import Group, GroupProcess, write_group
-from replaydbg.log.transfers import pack_transfers
 from tests.harness.build import Example, LogBuilder, end_json, header_json
+from tests.harness.transfers import pack_transfers
 
 SOURCE = b"import os\n" + b"".join(b"step(%d)\n" % number for number in range(2, 60))
 """The program of all processes: event N is at its line N + 1."""

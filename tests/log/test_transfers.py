@@ -14,9 +14,10 @@ from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, Transfer, digest_of, joined_digest
 from replaydbg.log import transfers as module
 from replaydbg.log.reader import open_recording
-from replaydbg.log.transfers import SLOT, has_transfers, pack_transfers, read_transfers, transfers_before
+from replaydbg.log.transfers import SLOT, has_transfers, read_transfers, transfers_before
 from replaydbg.native import _core
 from tests.harness.build import Example, LogBuilder, header_json
+from tests.harness.transfers import pack_transfers
 
 PIPE = Endpoint(1, "pipe", "13:77", "13:77", 0, "")
 UDP = Endpoint(2, "udp", "127.0.0.1:9", "", 41, "")

@@ -195,13 +195,15 @@ def test_with_the_option_in_a_file(tmp_path: Path) -> None:
 
     ran = run_pytest(tmp_path, _FORK)
 
-    _group(ran, "test_it.py-test_bad-1")
+    _, group = _group(ran, "test_it.py-test_bad-1")
+    assert [each.how for each in group.processes] == ["program", "fork"]
 
 
 def test_with_the_option_where_the_first_start_cannot_see_it(tmp_path: Path) -> None:
     ran = run_pytest(tmp_path, _FORK, "-o", "replaydbg_children=fork")
 
-    _group(ran, "test_it.py-test_bad-1")
+    _, group = _group(ran, "test_it.py-test_bad-1")
+    assert [each.how for each in group.processes] == ["program", "fork"]
 
 
 def test_an_unknown_value(tmp_path: Path) -> None:

@@ -16,4 +16,6 @@ _ROUNDS = 4
 def test_a_group_whose_processes_were_killed_replays_up_to_its_last_events(
     victim: str, number: int, tmp_path: Path
 ) -> None:
-    one_round(number, victim, tmp_path)
+    played = one_round(number, victim, tmp_path)
+
+    assert played.replayed == played.recorded

@@ -34,8 +34,9 @@ _Static_assert(sizeof(GroupHead) == 64 && sizeof(ProcessRow) == 64, "see format.
 
 /* REPLAYDBG_GROUP=00012:00034:0:/directory of the group
  *
- * the row of the program's parent, or of its own if it has it, 0: it joins by itself (record --join); the row that was prepared for it, 0: none; 1: a Python
- * that is to run unrecorded. Numbers have always as many digits: they are changed in place. */
+ * the row of the program's parent, or of its own if it has it, 0: it joins by itself (record --join); the row that was
+ * prepared for it, 0: none; 1: a Python that is to run unrecorded. Numbers have always as many digits: they are changed
+ * in place. */
 #define GROUP_VARIABLE "REPLAYDBG_GROUP"
 #define GROUP_FORM GROUP_VARIABLE "=%05u:%05u:%c:%s"
 enum {
