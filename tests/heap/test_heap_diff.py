@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from array import array
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,9 @@ from replaydbg.heap.comparison.diff_results import Change, Diff
 from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
-from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Taken
+from replaydbg.heap.snapshot import FRAME_TYPE, TEXT, Snapshot, Taken
 from replaydbg.heap.walks.kernel import KERNEL, Kernel, PythonKernel
+from replaydbg.heap.walks.object_comparison import Columns
 from tests.harness.heap_mirror import Thing, mirror
 
 COIN = st.integers(0, 1)
@@ -373,6 +375,27 @@ def test_both_kernels_match_runs_alike(names: dict[str, Any], others: dict[str, 
     one, two = run_of({**names, "both": [names, others]}, "one"), run_of({**others, "both": [others, names]}, "two")
 
     assert diff(one, two, kernel=KERNELS[0], most=None) == diff(one, two, kernel=KERNELS[1], most=None)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_types_and_values_of_related_numbers_are_different_content(kernel: Kernel) -> None:
+    """Numbers of types and texts are small, and unequal pairs of them must not come to the same sign."""
+    object_of_type_3, text_6_of_type_6 = 3, 4
+
+    def columns(*targets: int) -> Columns:
+        types, values = [0, 1, 1, 3, 6], [0, 0, 0, 0, 6 << 2 | TEXT]
+        first_edge, labels = [0, 2, 3, 4, 4, 4], [1, 17, 64, 64]
+        numbers = (types, values, first_edge, [1, 2, *targets], labels)
+        kinds, kept, ends, to, how = (array("I", each) for each in numbers)
+        return Columns(kinds, kept, array("Q", bytes(8 * len(types))), ends, to, how, array("d"))
+
+    before = columns(object_of_type_3, text_6_of_type_6)
+    after = columns(text_6_of_type_6, object_of_type_3)
+    same = array("I", range(7))
+
+    to_after, to_before = kernel.match_paths(before, after, same, same, array("I", [0, 0]))
+
+    assert list(to_after) == list(to_before) == [0, 2, 1, 3, 4]
 
 
 @pytest.mark.slow

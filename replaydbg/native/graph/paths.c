@@ -5,10 +5,12 @@
 
 enum { ROUNDS = 2, MOST_EDGES = 50 }; /* as in heap/walks/path_matching.py */
 
+/* Not the same for the two in the other order, and for equal ones not always 0: small numbers, of types and texts, come
+ * in both. */
 static inline uint64_t
 mixed(uint64_t hash, uint64_t more)
 {
-    hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
+    hash = ((hash << 25 | hash >> 39) ^ more) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 32;
 }
 
