@@ -88,6 +88,8 @@ class GroupProcess(NamedTuple):
     """The name of its recording in the directory; None: it is not recorded."""
     why_not: str
     """Why it is not recorded, or why its recording is not sealed."""
+    waited: int = 0
+    """The event of its parent by which it had ended, as the parent learned by a wait; 0: unknown."""
 
 
 class Group(NamedTuple):
@@ -139,23 +141,8 @@ def _all_rows(directory: Path) -> tuple[list[GroupProcess], int]:
     for number in range(1, min(limit, count) + 1):
         row = _ROW.unpack_from(data, _HEAD.size + (number - 1) * _ROW.size)
         if not row[7]:  # it was never made
-            rows.append(_row(directory, number, *row[:7]))
+            rows.append(_row(directory, number, *row[:7])._replace(waited=row[8]))
     return rows, max(count - limit, 0)
-
-
-def ended_by(directory: Path) -> dict[int, int]:
-    """Return by which event of its parent each process had ended that its parent has waited for.
-
-    Empty when all have ended: the page is gone then. Raises OSError.
-    """
-    try:
-        data = (directory / PAGE).read_bytes()
-    except FileNotFoundError:
-        return {}
-    found = {}
-    for number, at in enumerate(range(_HEAD.size, len(data) - _ROW.size + 1, _ROW.size), 1):
-        found[number] = _ROW.unpack_from(data, at)[8]
-    return {number: event for number, event in found.items() if event}
 
 
 def _row(
@@ -247,17 +234,21 @@ def parse_group(directory: Path, data: bytes) -> Group:
 
 def read_group(directory: Path) -> Group:
     """Return the group in a directory. Raises NotARecording, or Corrupt."""
-    with DataFile(directory / FACTS, follow=False) as file:
-        group = parse_group(directory, file.read(0, LIMIT + 1))
+    group = _read_facts(directory)
     if group.is_complete or not os.path.lexists(directory / PAGE):
         return group
     try:
         rows, more = page_rows(directory)
     except OSError:
-        return group  # it has just been completed
+        return _read_facts(directory)  # it has just been completed
     known = {each.number: each for each in group.processes}
     rows = [_merged(each, known.get(each.number)) for each in rows]
     return group._replace(processes=rows, more=more)
+
+
+def _read_facts(directory: Path) -> Group:
+    with DataFile(directory / FACTS, follow=False) as file:
+        return parse_group(directory, file.read(0, LIMIT + 1))
 
 
 def _merged(row: GroupProcess, known: GroupProcess | None) -> GroupProcess:
@@ -286,6 +277,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "status_from": (str,),
     "recording": (str, type(None)),
     "why_not": (str,),
+    "waited": (int,),
 }
 
 
@@ -311,6 +303,7 @@ def _checked(directory: Path, data: Any) -> Group:
 def _process(directory: Path, row: Any) -> GroupProcess:
     if not isinstance(row, dict):
         raise Corrupt(str(directory), f"its {FACTS} has an invalid row")
+    row.setdefault("waited", 0)  # groups of before have no such field
     for name, kinds in _TYPES.items():
         value = row.get(name)
         if name not in row or not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):

@@ -278,7 +278,7 @@ class GroupSealer:
     def _row(self, row: GroupProcess) -> GroupProcess:
         done = self._done.get(row.number)
         if done is not None:
-            return done._replace(pid=row.pid)
+            return done._replace(pid=row.pid, waited=row.waited)
         return row._replace(argv=self._argv.get(row.number))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from replaydbg.log.group import Group, read_group
 from replaydbg.log.reader import open_recording
+from replaydbg.pytest_plugin.parent.kept_groups import KeptGroups
 from tests.harness import tool
 from tests.harness.plugin_runs import Ran, run_pytest
 
@@ -188,6 +189,28 @@ def test_a_server_that_outlives_the_test(tmp_path: Path) -> None:
     _verified(directory, group)
     replayed = _run("replay", "-q", directory / str(group.processes[1].recording))
     assert replayed.stdout == "2\n3\n", replayed
+
+
+def test_the_processes_of_a_test_are_known_when_all_have_ended(tmp_path: Path) -> None:
+    """The launcher may look at the last test after the whole group is complete."""
+    child = "import sys; print(sys.stdin.read())"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, subprocess, sys\n"
+        f"server = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE)\n"
+        "print(len(os.listdir('.')))\n"
+        "server.communicate(b'bye')\n"
+    )
+    done = _run("record", "-q", "--children=python", "-o", tmp_path / "it", program)
+    assert done.returncode == 0, done
+    directory = tmp_path / "it.rdbgs"
+    started = read_group(directory).processes[1]
+    assert read_group(directory).is_complete and 0 < started.event < started.waited
+    groups = KeptGroups(directory)
+
+    assert [each.number for each in groups.of_test(started.waited - 1, started.waited + 10)] == [2]
+    assert groups.of_test(started.waited, started.waited + 10) == []
+    assert groups.of_test(0, started.event - 1) == []
 
 
 def test_with_the_option_in_a_file(tmp_path: Path) -> None:

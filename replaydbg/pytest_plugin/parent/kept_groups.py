@@ -13,7 +13,7 @@ from pathlib import Path
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.group import GROUP, Group, GroupProcess, ended_by, read_group, write_group
+from replaydbg.log.group import GROUP, Group, GroupProcess, read_group, write_group
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.store.directory import member_path
 from replaydbg.store.private import DIRECTORY_MODE
@@ -37,13 +37,10 @@ class KeptGroups:
         """`session` is the directory of the session's group."""
         self._session = session
         self._waiting: list[_Waiting] = []
-        self._ended: dict[int, int] = {}
-        """By which event processes had ended that were waited for."""
 
     def of_test(self, began: int, ended: int) -> list[GroupProcess]:
         """Return the processes of a test that began and ended after so many events; empty if none is recorded."""
         try:
-            self._ended |= ended_by(self._session)
             rows = read_group(self._session).processes
         except (OSError, ReplaydbgError):
             return []
@@ -60,7 +57,7 @@ class KeptGroups:
             return False
         # Of one for which nobody has waited it is not known when it ended: only whether.
         is_sealed = (self._session / row.recording).exists()
-        return self._ended.get(row.number, 0 if is_sealed else began + 1) > began
+        return row.waited > began or not (row.waited or is_sealed)
 
     def keep(self, folder: str, status: int, processes: list[GroupProcess]) -> int:
         """Make the group of a test beside its recording, which is in it as process 1.
