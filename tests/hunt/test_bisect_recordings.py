@@ -436,7 +436,8 @@ def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(setting
     assert flip["is_confirmed"]
     assert flip["preemptions"]
     for each in flip["preemptions"]:
-        assert each["resumed"] is not None
+        # A thread that is interrupted in its last line, in the standard library, does not go on with another one.
+        assert each["resumed"] is not None or each["file"].endswith("threading.py"), each
         assert each["thread"] not in {ran["thread"] for ran in each["meanwhile"]}
 
 

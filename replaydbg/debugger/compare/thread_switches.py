@@ -52,7 +52,7 @@ class Interruption:
     source: str
     """Its text."""
     resumed: CodePlace | None = None
-    """The line with which it went on; None: that was not found."""
+    """The line with which it went on; None: it ran no other line, or that was not found."""
     called_from: CodePlace | None = None
     """For a line of a library: the innermost line of the program's own code that called it."""
     meanwhile: tuple[LinesRun, ...] = ()
