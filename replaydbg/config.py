@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     """The seed of short, uneven slices for the program's threads, which provoke races; None for ordinary ones."""
     on_deadlock: str
     """What to do when every thread waits for another one: `wait`, as the program would, or `stop`."""
+    children: str
+    """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
     session_memory: int
     """Memory limit for all processes of a debugging session together, in bytes; 0: the engine's default."""
@@ -319,12 +321,23 @@ def _on_deadlock(value: Any) -> str:
     return str(value)
 
 
+CHILDREN = ("python", "fork", "none")
+"""Which child processes `record` can record."""
+
+
+def _children(value: Any) -> str:
+    if value not in CHILDREN:
+        raise ValueError("it is python, fork or none")
+    return str(value)
+
+
 _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "max_size": 0,
     "quiet": False,
     "real_ids": False,
     "chaos": None,
     "on_deadlock": "wait",
+    "children": "python",
     "session_memory": 0,
     "theme": "dark",
     "ascii": False,
@@ -335,6 +348,7 @@ _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
 _READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
     "chaos": _seed,
     "on_deadlock": _on_deadlock,
+    "children": _children,
     "session_memory": parse_size,
     "theme": _word,
     "ascii": _truth,

@@ -14,7 +14,7 @@ from replaydbg.groups.opened_group import OpenedGroup, open_member
 from replaydbg.log.group import Group, GroupProcess, group_directory, process_number, read_group
 from replaydbg.store.directory import member_path
 
-ONE_PROCESS = "This is a recording of one process. `record --children=python` records several."
+ONE_PROCESS = "This is a recording of one process: the program had no children that were recorded."
 
 
 class Received(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,7 +50,7 @@ WHY_NOT = (
     "it is a replaydbg command",
 )
 """Why a process is not recorded, by its number in the page (log/page.h)."""
-TOO_LARGE, NO_ROOM, HAS_NOT_BEGUN, IS_TYPED, FINDS_NOTHING, IS_NOT_BUILT_FOR, IS_OURS = 1, 2, 5, 6, 7, 8, 9
+TOO_LARGE, NO_ROOM, IS_OTHER, HAS_NOT_BEGUN, IS_TYPED, FINDS_NOTHING, IS_NOT_BUILT_FOR, IS_OURS = 1, 2, 4, 5, 6, 7, 8, 9
 STATUS_FROM = ("", "parent", "itself")
 """Who knows the exit status, by its number in the page."""
 
@@ -114,26 +115,56 @@ def new_page(path: Path, max_size: int) -> None:
         file.write(_ROW.pack(0, 0, HOW.index("program"), 0, 0, 0, 0, 0, 0))
 
 
-def page_rows(directory: Path) -> tuple[list[GroupProcess], int]:
+def is_recorded(row: GroupProcess) -> bool:
+    """Whether a process is recorded, or is about to be."""
+    return bool(row.pid) and (bool(row.recording) or row.why_not == WHY_NOT[HAS_NOT_BEGUN])
+
+
+def reasons_of(rows: Sequence[GroupProcess], more: int) -> dict[str, int]:
+    """Return why processes are not recorded, each with their number; `more` have no row."""
+    reasons: dict[str, int] = {}
+    for row in rows:
+        if not row.recording:
+            reasons[row.why_not] = reasons.get(row.why_not, 0) + 1
+    if more:
+        reasons["too many processes"] = more
+    return reasons
+
+
+def page_rows(directory: Path, name: str = PAGE) -> tuple[list[GroupProcess], int]:
     """Return the rows of a group that is being written, and the number of processes without one.
 
-    Raises OSError, or Corrupt.
+    `name` is that of its page. Raises OSError, or Corrupt.
     """
-    rows, more = _all_rows(directory)
+    rows, more = _all_rows(directory, name)
     return [each for each in rows if not _is_unborn(each)], more
 
 
-def has_unborn(directory: Path) -> bool:
+def lock_page(page: int) -> bool:
+    """Keep others from joining while the page is open; False if somebody is about to join, or has just done so.
+
+    Who joins by `record --join` holds it from before it looks at the group until its program has ended.
+    """
+    import fcntl
+
+    try:
+        fcntl.flock(page, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def has_unborn(directory: Path, name: str = PAGE) -> bool:
     """Whether a process is about to be forked, or its parent was killed before it was. Raises OSError, or Corrupt."""
-    return any(map(_is_unborn, _all_rows(directory)[0]))
+    return any(map(_is_unborn, _all_rows(directory, name)[0]))
 
 
 def _is_unborn(row: GroupProcess) -> bool:
     return not row.pid and row.how in ("unknown", "fork")
 
 
-def _all_rows(directory: Path) -> tuple[list[GroupProcess], int]:
-    data = (directory / PAGE).read_bytes()
+def _all_rows(directory: Path, name: str = PAGE) -> tuple[list[GroupProcess], int]:
+    data = (directory / name).read_bytes()
     magic, limit, count, *_ = _HEAD.unpack_from(data) if len(data) >= _HEAD.size else (b"", 0, 0)
     if magic != _MAGIC or len(data) < _HEAD.size + limit * _ROW.size:
         raise Corrupt(str(directory), "its page of processes is damaged")

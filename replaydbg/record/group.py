@@ -4,33 +4,43 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.config import Settings
-from replaydbg.errors import CannotRecord, Corrupt, UsageError
+from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError, UsageError
 from replaydbg.events.run_facts import command_of
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import ENDING
 from replaydbg.log.group import (
     FACTS,
+    FINDS_NOTHING,
     GROUP,
+    IS_OTHER,
+    IS_OURS,
     ORDERS,
     PAGE,
     WAKE,
+    WHY_NOT,
     Group,
     GroupProcess,
+    has_unborn,
+    is_recorded,
+    lock_page,
     new_page,
     page_rows,
     read_group,
+    reasons_of,
     size_of_group,
     write_group,
 )
 from replaydbg.native import join_library
-from replaydbg.record.place import check_replaceable, reason_of, removed_unless_begun
-from replaydbg.store.directory import LIVE, SEALED, Store
+from replaydbg.record.place import check_replaceable, leave_group, reason_of, removed_unless_begun
+from replaydbg.store.directory import LIVE, SEALED, Store, live_path, sealed_path
+from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +52,9 @@ if TYPE_CHECKING:
     from replaydbg.record.result import RecordResult
     from replaydbg.record.start import Wishes
 
-
+_NEVER_RECORDED = ("", *(WHY_NOT[number] for number in (IS_OTHER, FINDS_NOTHING, IS_OURS)))
+"""Reasons for which a process is no part of a recording: nobody misses it there."""
+_IN_USE = "it exists: another recording is being written to it, its recorder was killed, or it is not a recording"
 _CONTROL = 3
 """The descriptor by which the process that seals hears from the launcher."""
 
@@ -59,9 +71,11 @@ class RecordedGroup:
         self._identity = os.urandom(16).hex()
         self._blocks = blocks
         self._sealer: _Sealer | None = None
+        self._replaced: dict[Path, Path] = {}
+        """Recordings that a user's name had before, by where they are until this one is sealed."""
         try:
             store = Store(settings.store)
-            directory = store.create_group().absolute() if output is None else _named(output.absolute())
+            directory = store.create_group().absolute() if output is None else self._named(output.absolute())
         except OSError as error:
             raise CannotRecord(str(output or settings.store), reason_of(error)) from error
         self.live = directory / f"1{LIVE}"
@@ -72,6 +86,7 @@ class RecordedGroup:
             os.mkfifo(directory / WAKE, 0o600)
         except OSError as error:
             self._remove()
+            self._restore_replaced()
             raise CannotRecord(str(directory), reason_of(error)) from error
 
     @contextmanager
@@ -84,6 +99,7 @@ class RecordedGroup:
             self.finish(None)
             if not self.live.is_dir():
                 self._remove()
+                self._restore_replaced()
             raise
 
     def describe(self, header: HeaderData, outputs: tuple[int, int]) -> None:
@@ -125,7 +141,8 @@ class RecordedGroup:
     def seal(self, ended: Ended, seconds: float) -> RecordResult:
         """Seal the recording of the first process, and wait until those of ended children are sealed.
 
-        Raises CannotRecord, and leaves nothing, if the program did not run.
+        If no other process was recorded, it becomes an ordinary recording beside the group's directory, which is
+        removed. Raises CannotRecord, and leaves nothing, if the program did not run.
         """
         # Imported here: it is loaded while the program runs.
         from replaydbg.log.group_blocks import common_of
@@ -133,18 +150,55 @@ class RecordedGroup:
 
         directory = self.live.parent
         rows: list[GroupProcess] = []
+        more = 0
         with suppress(OSError, Corrupt):  # somebody has removed the group
-            rows = page_rows(directory)[0]
+            rows, more = page_rows(directory)
+        is_alone = self._has_left()
         try:
             result = seal_recording(self.live, ended, seconds, common=common_of(directory, 1, rows))
         except CannotRecord:
-            self.finish(None)
-            self._remove()
+            if not is_alone:
+                self.finish(None)
+                self._remove()
+            self._restore_replaced()
             raise
+        self._forget_replaced()
+        if is_alone:
+            return result._replace(not_recorded=reasons_of(rows[1:], more))
         self.finish(ended.status)
         if not (directory / FACTS).exists():
             return result
-        return result._replace(group=read_group(directory), size=size_of_group(directory))
+        group = read_group(directory)
+        not_recorded = reasons_of(group.processes, group.more)
+        return result._replace(group=group, not_recorded=not_recorded, size=size_of_group(directory))
+
+    def _has_left(self) -> bool:
+        """Turn the group into the live directory of an ordinary recording, if it has nothing else to show."""
+        directory = self.live.parent
+        page, hidden = directory / PAGE, directory / f".{PAGE}"
+        alone = directory.with_name(directory.name.removesuffix(GROUP) + LIVE)
+        try:
+            with page.open("rb") as file:
+                page.rename(hidden)  # from now on, nobody joins
+                if _has_others(directory, hidden.name) or not lock_page(file.fileno()) or os.path.lexists(alone):
+                    hidden.rename(page)
+                    return False
+                self.live.rename(alone)
+                # Who waits for the lock shall see that the group is gone.
+                hidden.unlink()
+        except (OSError, ReplaydbgError):  # somebody removes the group, or the disk is full
+            if not alone.is_dir() or self.live.is_dir():
+                with suppress(OSError):
+                    hidden.rename(page)
+                return False
+        if self._sealer is not None:
+            self._sealer.dismiss()
+            self._sealer = None
+        with suppress(OSError):
+            self._remove()
+        self.live = alone
+        leave_group(alone)
+        return True
 
     def finish(self, status: int | None) -> None:
         """Wait until the recordings of children that have ended are sealed; `status` is the program's."""
@@ -153,17 +207,65 @@ class RecordedGroup:
             self._sealer = None
 
     def _remove(self) -> None:
-        for name in (PAGE, WAKE, ORDERS, FACTS):
-            (self.live.parent / name).unlink(missing_ok=True)
+        partial = self.live.parent.glob(f".{FACTS}.*")  # of a sealer that was dismissed
+        for path in (*(self.live.parent / name for name in (PAGE, WAKE, ORDERS, FACTS)), *partial):
+            path.unlink(missing_ok=True)
         for each in (self.live, self.live.parent):
             if each.is_dir() and not any(each.iterdir()):
                 each.rmdir()
+
+    def _named(self, output: Path) -> Path:
+        """Make the group's directory under the user's name; what has it now is replaced when this one is sealed."""
+        sealed = sealed_path(output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + LIVE))
+        directory = sealed.with_name(sealed.name.removesuffix(SEALED) + GROUP)
+        if not output.name.endswith(GROUP):
+            check_replaceable(output)
+        if os.path.lexists(live_path(sealed)):
+            raise CannotRecord(str(live_path(sealed)), _IN_USE)
+        if os.path.lexists(directory):
+            if not _is_complete(directory):
+                raise CannotRecord(str(directory), _IN_USE)
+            aside = directory.with_name(f".{directory.name}.{os.getpid()}.replaced")
+            directory.rename(aside)
+            self._replaced[aside] = directory
+        directory.mkdir(mode=0o700)
+        if sealed.is_file():
+            self._replaced[sealed] = sealed
+        return directory
+
+    def _restore_replaced(self) -> None:
+        for aside, path in self._replaced.items():
+            with suppress(OSError):
+                aside.rename(path)
+
+    def _forget_replaced(self) -> None:
+        """Remove what had the name before: a user who opens it wants the new recording."""
+        for path in self._replaced:
+            with suppress(OSError):
+                if path.is_dir():
+                    remove_group(path)
+                elif self.live.parent.name.endswith(GROUP):  # else the new recording has just replaced it
+                    path.unlink()
+        self._replaced.clear()
+
+
+def _has_others(directory: Path, page: str) -> bool:
+    """Whether another process makes it a group: it is recorded, or about to be, or its recording is missed."""
+    rows, more = page_rows(directory, page)
+    belong = any(is_recorded(row) or row.why_not not in _NEVER_RECORDED for row in rows[1:])
+    return belong or more > 0 or has_unborn(directory, page)
+
+
+def can_name_library() -> bool:
+    """Whether LD_PRELOAD can name the library by which Python programs join."""
+    path = join_library(interpreter.soabi())
+    return " " not in path and ":" not in path
 
 
 def library_for(option: str, instead: str = "") -> str:
     """Return the path of the library by which programs join, for an option. Raises NotBuilt, or UsageError."""
     path = join_library(interpreter.soabi())
-    if " " in path or ":" in path:
+    if not can_name_library():
         raise UsageError(
             f"{option} cannot be used: the path of replaydbg's library contains a space or a colon ({path!r}), and "
             f"LD_PRELOAD cannot name it. Install replaydbg elsewhere{f', or {instead}' if instead else ''}."
@@ -179,15 +281,11 @@ def boot_id() -> str:
         return ""
 
 
-def _named(output: Path) -> Path:
-    if not output.name.endswith(GROUP):
-        check_replaceable(output)
-    name = output.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP
-    directory = output.with_name(name)
-    if os.path.lexists(directory):
-        raise CannotRecord(str(directory), "it exists already")
-    directory.mkdir(mode=0o700)
-    return directory
+def _is_complete(directory: Path) -> bool:
+    try:
+        return read_group(directory).is_complete
+    except ReplaydbgError:
+        return False
 
 
 class _Sealer:
@@ -209,6 +307,12 @@ class _Sealer:
             _be_the_sealer(its.detach(), directory, blocks)
         its.close()
         self._control: socket.socket = ours
+
+    def dismiss(self) -> None:
+        """End it: nothing is left to be sealed."""
+        self._control.close()
+        os.kill(self._pid, signal.SIGKILL)  # our child, and nobody else has waited for it
+        os.waitpid(self._pid, 0)
 
     def finish(self, status: int | None) -> None:
         """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
@@ -236,10 +340,12 @@ def _be_the_sealer(control: int, directory: Path, blocks: Path | None) -> None:
         for target in (0, 1, 2):
             os.dup2(null, target)
         os.closerange(_CONTROL + 1, os.sysconf("SC_OPEN_MAX"))
-        # Imported here: it takes long, and the program starts meanwhile.
+        os.chdir("/")  # somebody may want to remove the directory, or to unmount it
+        # For writing, too: so it has no end when the last writer is gone.
+        wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        select.select([wake, _CONTROL], [], [])  # most programs start no other
         from replaydbg.record.group_sealer import seal_group
 
-        os.chdir("/")  # somebody may want to remove the directory, or to unmount it
-        seal_group(directory, _CONTROL, blocks)
+        seal_group(directory, _CONTROL, wake, blocks)
     finally:
         os._exit(0)

@@ -6,7 +6,6 @@ kernel makes readable when that process has ended.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import time
@@ -19,14 +18,14 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.container import remove_live
 from replaydbg.log.group import (
     FACTS,
-    HAS_NOT_BEGUN,
     ORDERS,
     PAGE,
     WAKE,
-    WHY_NOT,
     Group,
     GroupProcess,
     has_unborn,
+    is_recorded,
+    lock_page,
     page_rows,
     read_group,
     write_group,
@@ -85,11 +84,6 @@ def _status_of_zombie(pid: int) -> int | None:
     return os.waitstatus_to_exitcode(int(fields[-1]))
 
 
-def _is_ours(row: GroupProcess) -> bool:
-    """Whether a process is recorded, or is about to be."""
-    return bool(row.pid) and (bool(row.recording) or row.why_not == WHY_NOT[HAS_NOT_BEGUN])
-
-
 def _argv(row: GroupProcess, live: Path, known: dict[int, list[str]]) -> list[str]:
     """Return the command line of a process whose recording has begun; a forked child has its parent's."""
     if row.how == "fork":
@@ -137,7 +131,7 @@ class GroupSealer:
     def meet(self) -> None:
         """Take note of new processes."""
         for row in self._rows():
-            if row.number in self._watched or row.number in self._done or not _is_ours(row):
+            if row.number in self._watched or row.number in self._done or not is_recorded(row):
                 continue
             if row.number == 1 and not self.is_over:
                 continue  # the launcher's
@@ -173,7 +167,7 @@ class GroupSealer:
                 self._argv[number] = _argv(row, live, self._argv)
                 with suppress(OSError):
                     mark_live(live)
-            elif row is not None and not _is_ours(row):  # it runs unrecorded
+            elif row is not None and not is_recorded(row):  # it runs unrecorded
                 self._watched.pop(number).close()
 
     def _remove_unused(self, rows: list[GroupProcess]) -> None:
@@ -253,7 +247,7 @@ class GroupSealer:
         is_alone = False
         try:
             with (self._directory / PAGE).open("rb") as page:
-                is_alone = self.has_finished and _lock(page.fileno())
+                is_alone = self.has_finished and lock_page(page.fileno())
                 if is_alone:
                     self.meet()
                 self._write(is_complete=is_alone and self.has_finished)
@@ -290,27 +284,14 @@ def _log_header(live: Path) -> LogHeader | None:
         return None
 
 
-def _lock(page: int) -> bool:
-    """Keep others from joining while the page is open; False if somebody is about to join, or has just done so.
-
-    Who joins by `record --join` holds it from before it looks at the group until its program has ended.
-    """
-    try:
-        fcntl.flock(page, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def seal_group(directory: Path, control: int, blocks: Path | None = None) -> None:
+def seal_group(directory: Path, control: int, wake: int, blocks: Path | None = None) -> None:
     """Seal the recordings of children until the launcher has ended, and all of them.
 
-    `blocks` is the directory whose shared blocks they use, None for that of the group.
+    `control` is the descriptor by which the launcher reports its end, `wake` the fifo of the group; `blocks` is the
+    directory whose shared blocks they use, None for that of the group.
     """
     group = read_group(directory)
     sealer = GroupSealer(directory, group.processes[0], group.identity, blocks)
-    # For writing, too: so it has no end when the last writer is gone.
-    wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     while not sealer.is_complete:
         ready = _wait(sealer, [wake] if sealer.is_over else [wake, control])
         if wake in ready:

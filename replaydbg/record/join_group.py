@@ -46,6 +46,7 @@ _STEP = 0.02
 """Seconds between two looks whether the recording is sealed."""
 
 HAS_ENDED = "its recording has ended"
+IS_OF_ONE = "it is recorded with --children=none"
 NOT_RECORDED = "the program was not recorded"
 
 

@@ -87,6 +87,22 @@ def handled_signals(live: Path) -> int:
         return 0  # it has not begun
 
 
+def leave_group(live: Path) -> None:
+    """Remove from a live directory what only processes of a group need: no other process was recorded."""
+    header = live / "header.json"
+    try:
+        (live / "transfers").unlink(missing_ok=True)
+        facts = json.loads(header.read_text(encoding="utf-8"))
+        facts["name"] = live.name.removesuffix(LIVE)
+        for name in ("group", "process", "outputs"):
+            del facts[name]
+        partial = live / "header.json.partial"
+        partial.write_text(json.dumps(facts), encoding="utf-8")
+        partial.replace(header)
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # the disk is full: all of it can be read with these, too
+
+
 def why_no_log(live: Path) -> str:
     """Return why the program's process could not make its two logs, by allocating the same space again."""
     try:

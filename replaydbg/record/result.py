@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
@@ -33,3 +34,5 @@ class RecordResult(NamedTuple):
     """The entry of `end.json` on the snapshots that were taken; None: there were none."""
     group: Group | None = None
     """The processes that were recorded together; None: only one was to be recorded."""
+    not_recorded: Mapping[str, int] = {}
+    """Why processes that it started are not recorded, each with their number."""

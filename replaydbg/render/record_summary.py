@@ -22,6 +22,8 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
         lines += [f"replaydbg: {line}" for line in _about_group(result.group, name)]
     elif output is not None and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
+    for why, count in result.not_recorded.items():
+        lines.append(f"replaydbg: {_counted(count, 'process', 'processes')} not recorded: {why}")
     for note in result.notes:
         # A deadlock was already reported in full when it happened.
         lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
@@ -37,7 +39,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
 
 
 def _about_group(group: Group, name: str) -> list[str]:
-    """Return lines on the other processes: those with a recording, and why others have none."""
+    """Return lines on the other processes with a recording."""
     others = group.processes[1:]
     recorded = [each for each in others if each.recording]
     running = sum(not each.has_ended for each in recorded)
@@ -48,13 +50,6 @@ def _about_group(group: Group, name: str) -> list[str]:
     if joined:
         found.append(f"{_counted(joined, 'process', 'processes')} joined")
     lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"]
-    reasons: dict[str, int] = {}
-    for each in others:
-        if not each.recording:
-            reasons[each.why_not] = reasons.get(each.why_not, 0) + 1
-    if group.more:
-        reasons["too many processes"] = group.more
-    lines += [f"{_counted(count, 'process', 'processes')} not recorded: {why}" for why, count in reasons.items()]
     problems = [f"process {each.number}: {each.why_not}" for each in recorded if each.why_not]
     return lines + problems
 

@@ -147,7 +147,13 @@ class Store:
             if one.name == text:
                 return one.group
         path = Path(text)
-        for candidate in (path, path.with_name(path.name + GROUP) if path.name else path):
+        candidates = [path]
+        # As `record -o NAME` takes it.
+        if path.name.endswith(SEALED) and not os.path.lexists(path):
+            candidates.append(path.with_name(path.name.removesuffix(SEALED) + GROUP))
+        elif path.name:
+            candidates.append(path.with_name(path.name + GROUP))
+        for candidate in candidates:
             if candidate.name.endswith(GROUP) and candidate.is_dir():
                 return candidate
         return None

@@ -147,11 +147,19 @@ def test_a_recording_of_one_process(tmp_path: Path) -> None:
         typed = Typed.at("@end", session)
 
         for line in ("proc", "proc 2", "jump-to-sender", "jump-to-receiver", "sender", "info processes"):
-            assert "This is a recording of one process." in typed(line), line
+            assert "This is a recording of one process:" in typed(line), line
+
+
+_STARTS_AND_FORKS = """import os, subprocess
+subprocess.run(["true"])
+if not os.fork():
+    os._exit(0)
+os.wait()
+"""
 
 
 def test_processes_that_are_not_recorded(tmp_path: Path) -> None:
-    made = record_program(tmp_path, "import subprocess\nsubprocess.run(['true'])\n")
+    made = record_program(tmp_path, _STARTS_AND_FORKS)
     with Session(made / "1.rdbg") as session:
         typed = Typed.at("@end", session)
 

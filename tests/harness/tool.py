@@ -10,8 +10,11 @@ ENDS_EARLY = 6
 
 
 def record(python: str, recording: Path, argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
-    """Record `python *argv` into `recording`, without the tool's own messages on stderr."""
-    return [python, "-m", "replaydbg", "record", "-q", *options, "-o", str(recording), "--", *argv]
+    """Record `python *argv` into `recording`, without the tool's own messages on stderr.
+
+    Its children are not recorded unless the options say so: `recording` is one file.
+    """
+    return [python, "-m", "replaydbg", "record", "-q", "--children=none", *options, "-o", str(recording), "--", *argv]
 
 
 def replay(python: str, recording: Path) -> list[str]:

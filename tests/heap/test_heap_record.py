@@ -180,7 +180,7 @@ def test_one_is_taken_at_a_signal(tmp_path: Path) -> None:
     try:
         assert running.stdout is not None
         os.kill(int(running.stdout.readline()), signal.SIGUSR2)
-        live = tmp_path / "x.rdbg-live"
+        live = tmp_path / "x.rdbgs" / "1.rdbg-live"
         wait_until(lambda: list(live.glob("heap/0*[0-9]")))
         (tmp_path / "go").touch()
         assert running.wait(timeout=30) == 0

@@ -31,7 +31,7 @@ _HEADING = ("program", "version", "what it does", "processes", "recorded", "even
 _INTRODUCTION = """\
 # Real programs of several processes
 
-Each program is recorded once with `record --children=python`. Then the program's directory is removed, and `replay`
+Each program is recorded once with `record`. Then the program's directory is removed, and `replay`
 replays the whole group three times; its output must have the recorded lines. A process is *equal* if none of its
 replays diverges. *processes* includes those that cannot be recorded, such as programs that are not Python. Clients run
 unrecorded, and have ended before the first replay. A replay has no network: the fence refuses every connection.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.group import ORDERS, PAGE, WAKE, Group, GroupProcess, read_group, wake_sealer
+from replaydbg.log.group import ORDERS, Group, GroupProcess, read_group, wake_sealer
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.children import completed
@@ -251,7 +251,8 @@ def test_a_program_joins_while_the_group_ends(tmp_path: Path) -> None:
             outcomes.append((folder, joined(folder, "r", "-c", "print('runs')")))
 
     for folder, done in outcomes:
-        recordings = len(group_of(folder).processes) - 1
+        is_alone = (folder / "r.rdbg").exists()
+        recordings = 0 if is_alone else len(group_of(folder).processes) - 1
         assert (done.stdout, recordings) in (("runs\n", 1), ("", 0)), done.stderr
         assert done.status == (0 if recordings else 2)
 
@@ -262,10 +263,11 @@ def refused(tmp_path: Path, group: str, *options: str) -> str:
     return done.stderr
 
 
-def test_a_group_that_has_ended(tmp_path: Path) -> None:
-    with recorded(tmp_path, "print(1)\n"):
+@pytest.mark.parametrize("source", ["print(1)\n", "import os\nif os.fork():\n    print(os.wait())\n"])
+def test_a_group_that_has_ended(source: str, tmp_path: Path) -> None:
+    with recorded(tmp_path, source):
         pass
-    group_of(tmp_path)
+    wait_until(lambda: any((tmp_path / name).exists() for name in ("r.rdbg", "r.rdbgs/group.json")))
 
     assert refused(tmp_path, "r") == (
         "replaydbg: Cannot join 'r': its recording has ended. The program was not started.\n"
@@ -277,7 +279,13 @@ def test_no_group(tmp_path: Path) -> None:
     assert done.status == 0
 
     assert "No recording 'nowhere'" in refused(tmp_path, "nowhere")
-    assert "is a recording of one process" in refused(tmp_path, "./one.rdbg")
+    assert "Cannot join './one.rdbg': its recording has ended." in refused(tmp_path, "./one.rdbg")
+
+
+def test_a_recording_of_one_process(tmp_path: Path) -> None:
+    with recorded(tmp_path, WAITS, str(tmp_path / "first"), children="none"):
+        assert "Cannot join 'r.rdbg': it is recorded with --children=none." in refused(tmp_path, "r.rdbg")
+        (tmp_path / "first").touch()
 
 
 @pytest.mark.parametrize(
@@ -314,7 +322,7 @@ def test_a_group_whose_sealer_was_killed(tmp_path: Path) -> None:
 
         assert "the process that seals its recordings has ended" in refused(tmp_path, "r")
         (tmp_path / "first").touch()
-    assert (tmp_path / "r.rdbgs" / PAGE).exists() and (tmp_path / "r.rdbgs" / WAKE).exists()
+    assert (tmp_path / "r.rdbg").exists()
 
 
 def _processes() -> list[int]:

@@ -185,7 +185,7 @@ def test_results_as_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--to", "5"), ("--current-source",), ("--current-source", "--until-outcome")])
 def test_options_for_one_process(words: tuple[str, ...], tmp_path: Path) -> None:
-    _record(tmp_path, "print(1)\n")
+    _record(tmp_path, "import os\nif os.fork():\n    os.wait()\n")
 
     replayed = _replay(tmp_path, *words, "r")
 

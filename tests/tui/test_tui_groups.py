@@ -189,6 +189,6 @@ def test_a_recording_of_one_process(tmp_path: Path, key: str) -> None:
     async def look(seen: Seen) -> None:
         await seen.press(key)
 
-        assert "This is a recording of one process." in seen.text("console")
+        assert "This is a recording of one process:" in seen.text("console")
 
     see(record_file(FAILS, tmp_path, status=1), look)

@@ -50,7 +50,7 @@ def named_group(name: str) -> Path:
 
 def one_process(name: str) -> UsageError:
     """Return the error that a recording is in no group."""
-    return UsageError(f"{name!r} is a recording of one process. `record --children=python` records several.")
+    return UsageError(f"{name!r} is a recording of one process: the program had no children that were recorded.")
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.cli.common.schema import SCHEMA_VERSION
-from replaydbg.config import Settings, load_settings
-from replaydbg.errors import UsageError
+from replaydbg.config import CHILDREN, Settings, load_settings
+from replaydbg.errors import CannotJoin, UsageError
 from replaydbg.launch.endings import end_like
+from replaydbg.log.group import group_directory
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
+from replaydbg.record.group import can_name_library
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import GROUP, Store
@@ -20,6 +22,8 @@ from replaydbg.store.directory import GROUP, Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+
+    from replaydbg.config import Settings
 
 CHECKED_EVERY = 100_000_000
 """Nanoseconds between snapshots that are taken only to check invariants."""
@@ -70,10 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--children",
-        choices=("none", "fork", "python"),
-        default="none",
-        help="also record child processes, each in its own recording: fork = forked children, python = also started "
-        "Python programs (default: none)",
+        choices=CHILDREN,
+        help="which child processes to record, too, each in a recording of its own: fork = forked ones, python = also "
+        "started Python programs (default: python)",
     )
     parser.add_argument(
         "--join",
@@ -135,9 +138,10 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
-    given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
-    settings = load_settings(given)
-    if args.children != "none" and (args.chaos_runs is not None or args.keep_checkpoints):
+    names = ("quiet", "max_size", "real_ids", "chaos", "on_deadlock", "children")
+    settings = load_settings({name: getattr(args, name) for name in names})
+    is_of_one = args.chaos_runs is not None or args.keep_checkpoints
+    if is_of_one and args.children not in (None, "none"):
         raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
     result: RecordResult | None
     if args.join is not None:
@@ -155,7 +159,7 @@ def run(args: argparse.Namespace) -> int:
             settings=settings,
             started=started,
             snapshots=_snapshot_orders(args),
-            children=args.children,
+            children="none" if is_of_one else _children(args, settings),
         )
     _report(args, settings, result)
     return end_like(result.status)
@@ -163,16 +167,23 @@ def run(args: argparse.Namespace) -> int:
 
 def _joined(args: argparse.Namespace) -> RecordResult:
     # Imported here: only this option needs them.
-    from replaydbg.cli.common.output import named_group
-    from replaydbg.record.join_group import record_joined
+    from replaydbg.cli.common.output import the_store
+    from replaydbg.record.join_group import HAS_ENDED, IS_OF_ONE, record_joined
 
     given = [name for name in _GROUPS_OWN if getattr(args, name)]
-    if args.children != "none":
+    if args.children is not None:
         given.append("children")
     if given:
         option = given[0].replace("_", "-")
         raise UsageError(f"--join cannot be combined with --{option}: the settings of the group apply.")
-    return record_joined(args.program, named_group(args.join))
+    store = the_store()
+    directory = store.find_group(args.join)
+    if directory is None:
+        path = store.resolve(args.join)
+        directory = group_directory(path)
+        if directory is None:
+            raise CannotJoin(args.join, HAS_ENDED if path.is_file() else IS_OF_ONE)
+    return record_joined(args.program, directory)
 
 
 def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) -> None:
@@ -197,6 +208,13 @@ def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) 
         # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
         # with our text left in the stream, the flush at exit would change it.
         sys.stderr = None
+
+
+def _children(args: argparse.Namespace, settings: Settings) -> str:
+    """Return which children to record; what nobody asked for and cannot be done is no reason to record nothing."""
+    if args.children is None and settings.children == "python" and not can_name_library():
+        return "fork"
+    return settings.children
 
 
 def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:

@@ -20,6 +20,7 @@ def record_facts(result: RecordResult) -> JsonObject:
         "problem": result.problem,
         "snapshots": result.snapshots,
         "processes": None if result.group is None else [process_facts(each) for each in result.group.processes],
+        "not_recorded": dict(result.not_recorded),
     }
 
 

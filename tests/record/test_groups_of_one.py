@@ -1,0 +1,207 @@
+"""A recording begins as a group of one process, and becomes an ordinary one if no other process was recorded."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.reader import open_recording
+from tests.harness.children import completed
+from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.waiting import wait_until
+
+pytestmark = pytest.mark.slow
+
+_ALONE = "print('alone', flush=True)\n"
+_PIPES = """import os
+reading, writing = os.pipe()
+os.write(writing, b"x")
+print(os.read(reading, 1))
+"""
+_STARTS_A_PROGRAM = "import subprocess\nsubprocess.run(['sh', '-c', 'echo from a shell'])\n"
+_FORKS = """import os
+if os.fork() == 0:
+    print("child", flush=True)
+    os._exit(0)
+os.wait()
+print("parent", flush=True)
+"""
+_STARTS_PYTHON = """import subprocess, sys
+subprocess.run([sys.executable, "-c", "print('child', flush=True)"])
+print("parent", flush=True)
+"""
+_WAITS = """import os, time
+open("begun", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A directory; a program that still waits there when the test fails ends."""
+    yield tmp_path
+    (tmp_path / "go").touch()
+
+
+@pytest.mark.parametrize("program", [_ALONE, _PIPES, _STARTS_A_PROGRAM], ids=["alone", "pipes", "other program"])
+def test_a_program_alone_leaves_one_file(program: str, place: Path) -> None:
+    recorded = _record(place, program)
+
+    assert recorded.status == 0, recorded.stderr
+    assert _recordings(place) == ["r.rdbg"]
+    with open_recording(place / "r.rdbg") as recording:
+        recording.check()
+        assert recording.problems == ()
+        assert recording.name == "r"
+        assert recording.header.group == ""
+        assert "transfers" not in recording.sections
+    replayed = _tool(place, "replay", "-q", "r")
+    assert replayed.status == 0, replayed.stderr
+    assert _tool(place, "ps", "r").status == 2
+
+
+def test_programs_that_are_never_recorded_are_counted(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import subprocess, sys\n"
+        "for words in (['true'], ['true'], [sys.executable, '-V']):\n"
+        "    subprocess.run(words, check=True)\n"
+    )
+
+    recorded = _tool(place, "record", "-o", "r", "program.py")
+    as_json = _tool(place, "record", "--json", "-o", "r", "program.py")
+
+    assert _recordings(place) == ["r.rdbg"]
+    assert "replaydbg: 2 processes not recorded: another program\n" in recorded.stderr, recorded.stderr
+    assert json.loads(as_json.stderr)["not_recorded"] == {
+        "another program": 2,
+        "it is a Python without a program to run": 1,
+    }
+
+
+def test_a_python_whose_recording_is_missed_makes_a_group(place: Path) -> None:
+    _record(place, "import subprocess, sys\nsubprocess.run([sys.executable], input=b'print(1)')\n")
+
+    assert _recordings(place) == ["r.rdbgs"]
+    assert "its program comes from a terminal or from standard input" in _tool(place, "ps", "r").stderr
+
+
+def test_a_name_in_the_store(place: Path) -> None:
+    (place / "program.py").write_text(_ALONE)
+    for _ in range(2):
+        assert _tool(place, "record", "-q", "program.py").status == 0
+    (place / "program.py").write_text(_FORKS)
+    assert _tool(place, "record", "-q", "program.py").status == 0
+
+    assert _recordings(place / "store") == ["run-1.rdbg", "run-2.rdbg", "run-3.rdbgs"]
+
+
+@pytest.mark.parametrize("program", [_FORKS, _STARTS_PYTHON], ids=["forks", "starts Python"])
+def test_children_are_recorded_without_an_option(program: str, place: Path) -> None:
+    recorded = _record(place, program, name="r.rdbg")
+    group = completed(place / "r.rdbgs")
+
+    assert recorded.status == 0, recorded.stderr
+    assert _recordings(place) == ["r.rdbgs"]
+    assert [each.recording for each in group.processes] == ["1.rdbg", "2.rdbg"]
+    assert _tool(place, "replay", "-q", "r.rdbg").stdout == recorded.stdout == "child\nparent\n"
+
+
+@pytest.mark.parametrize("children", ["none", "fork"])
+def test_the_setting(children: str, place: Path) -> None:
+    _record(place, _STARTS_PYTHON, env={"REPLAYDBG_CHILDREN": children})
+
+    assert _recordings(place) == ["r.rdbg"]
+
+
+def test_a_setting_that_does_not_exist(place: Path) -> None:
+    recorded = _record(place, _ALONE, env={"REPLAYDBG_CHILDREN": "all"})
+
+    assert recorded.status == 2
+    assert "children cannot be 'all'" in recorded.stderr and "it is python, fork or none" in recorded.stderr
+
+
+def test_what_had_the_name_before_is_replaced(place: Path) -> None:
+    for program, left in ((_ALONE, "r.rdbg"), (_FORKS, "r.rdbgs"), (_STARTS_PYTHON, "r.rdbgs"), (_ALONE, "r.rdbg")):
+        recorded = _record(place, program)
+
+        assert recorded.status == 0, recorded.stderr
+        assert _recordings(place) == [left]
+        assert _tool(place, "replay", "-q", "r").stdout == recorded.stdout
+    assert sorted(path.name for path in place.iterdir()) == ["program.py", "r.rdbg"]
+
+
+def test_what_is_being_recorded_is_not_replaced(place: Path) -> None:
+    _record(place, _FORKS)
+    (place / "r.rdbgs" / "group.json").write_text(
+        (place / "r.rdbgs" / "group.json").read_text().replace('"complete": true', '"complete": false')
+    )
+
+    again = _record(place, _ALONE)
+
+    assert (again.status, again.stdout) == (2, "")
+    assert "r.rdbgs': it exists: another recording is being written to it" in again.stderr
+    assert _recordings(place) == ["r.rdbgs"]
+
+
+@pytest.mark.parametrize("before", [_ALONE, _FORKS], ids=["alone", "group"])
+def test_a_program_that_cannot_run_replaces_nothing(before: str, place: Path) -> None:
+    _record(place, before)
+    kept = _recordings(place)
+
+    command = ["sh", "-c", 'ulimit -f 100; exec "$@"', "sh", *_command("record", "-q", "-o", "r", "program.py")]
+    again = run(command, cwd=place, env=_env(place))
+
+    assert (again.status, again.stdout) == (2, ""), again
+    assert _recordings(place) == kept
+    assert _tool(place, "replay", "-q", "r").status == 0
+
+
+def test_the_launcher_is_killed(place: Path) -> None:
+    (place / "program.py").write_text(_WAITS)
+    launcher = subprocess.Popen(_command("record", "-q", "-o", "r", "program.py"), cwd=place, env=_env(place))
+    wait_until((place / "begun").exists)
+
+    launcher.kill()
+    launcher.wait()
+    assert _tool(place, "info", "r").status == 0
+    (place / "go").touch()
+    group = completed(place / "r.rdbgs")
+
+    assert [(each.number, each.recording, each.status) for each in group.processes] == [(1, "1.rdbg", 0)]
+    assert _tool(place, "replay", "-q", "r").status == 0
+
+
+def test_files_of_others_with_the_names_of_ours_stay(place: Path) -> None:
+    for name in ("page", "wake", "group.json", "orders.json", ".group.json.1"):
+        (place / name).write_text(name)
+
+    recorded = _record(place, _ALONE)
+
+    assert recorded.status == 0, recorded.stderr
+    assert all((place / name).read_text() == name for name in ("page", "wake", "group.json", "orders.json"))
+    assert (place / ".group.json.1").exists()
+
+
+def _recordings(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir() if ".rdbg" in path.name)
+
+
+def _record(place: Path, program: str, *, name: str = "r", env: dict[str, str] | None = None) -> Outcome:
+    (place / "program.py").write_text(program)
+    return run(_command("record", "-q", "-o", name, "program.py"), cwd=place, env=_env(place) | (env or {}))
+
+
+def _tool(place: Path, *words: str) -> Outcome:
+    return run(_command(*words), cwd=place, env=_env(place))
+
+
+def _command(*words: str) -> Sequence[str]:
+    return [sys.executable, "-m", "replaydbg", *words]
+
+
+def _env(place: Path) -> dict[str, str]:
+    return passed_on() | {"REPLAYDBG_STORE": str(place / "store")}
