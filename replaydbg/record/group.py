@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
@@ -44,8 +45,6 @@ from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
-
     from replaydbg.gates.row import Row
     from replaydbg.launch.process import Ended
     from replaydbg.log.json_data import HeaderData
@@ -55,8 +54,8 @@ if TYPE_CHECKING:
 _NEVER_RECORDED = ("", *(WHY_NOT[number] for number in (IS_OTHER, FINDS_NOTHING, IS_OURS)))
 """Reasons for which a process is no part of a recording: nobody misses it there."""
 _IN_USE = "it exists: another recording is being written to it, its recorder was killed, or it is not a recording"
-_CONTROL = 3
-"""The descriptor by which the process that seals hears from the launcher."""
+_CONTROL, _ANSWER = 3, 4
+"""The descriptors by which the process that seals hears from the launcher, and answers it."""
 
 
 class RecordedGroup:
@@ -71,6 +70,7 @@ class RecordedGroup:
         self._identity = os.urandom(16).hex()
         self._blocks = blocks
         self._sealer: _Sealer | None = None
+        self._header: HeaderData | None = None
         self._replaced: dict[Path, Path] = {}
         """Recordings that a user's name had before, by where they are until this one is sealed."""
         try:
@@ -108,6 +108,7 @@ class RecordedGroup:
         header["group"] = self._identity
         header["process"] = 1
         header["outputs"] = [interpreter.stream_identity(fd) for fd in outputs]
+        self._header = header
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
@@ -197,7 +198,8 @@ class RecordedGroup:
         with suppress(OSError):
             self._remove()
         self.live = alone
-        leave_group(alone)
+        if self._header is not None:
+            leave_group(alone, self._header)
         return True
 
     def finish(self, status: int | None) -> None:
@@ -292,25 +294,23 @@ class _Sealer:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
     def __init__(self, directory: Path, identity: str, argv: list[str], blocks: Path | None) -> None:
-        # Imported here: only groups need it.
-        import socket
-
         first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
         try:
             write_group(directory, Group(identity, [first], 0, False))
-            ours, its = socket.socketpair()
+            # Not a socket pair: that takes 2 ms to import, and each program pays it.
+            control, self._control = os.pipe()
+            self._answer, answer = os.pipe()
             self._pid = os.fork()
         except OSError as error:
             raise CannotRecord(str(directory), reason_of(error)) from error
         if self._pid == 0:
-            ours.close()
-            _be_the_sealer(its.detach(), directory, blocks)
-        its.close()
-        self._control: socket.socket = ours
+            _be_the_sealer(control, answer, directory, blocks)
+        os.close(control)
+        os.close(answer)
 
     def dismiss(self) -> None:
         """End it: nothing is left to be sealed."""
-        self._control.close()
+        self._close()
         os.kill(self._pid, signal.SIGKILL)  # our child, and nobody else has waited for it
         os.waitpid(self._pid, 0)
 
@@ -320,32 +320,38 @@ class _Sealer:
         None: it did not start.
         """
         with suppress(OSError):  # the sealer was killed: live directories stay
-            self._control.sendall(b"none\n" if status is None else b"%d\n" % status)
-            self._control.recv(1)
-        self._control.close()
+            os.write(self._control, b"none\n" if status is None else b"%d\n" % status)
+            os.read(self._answer, 1)
+        self._close()
         with suppress(ChildProcessError):
             os.waitpid(self._pid, os.WNOHANG)
 
+    def _close(self) -> None:
+        os.close(self._control)
+        os.close(self._answer)
 
-def _be_the_sealer(control: int, directory: Path, blocks: Path | None) -> None:
+
+def _be_the_sealer(control: int, answer: int, directory: Path, blocks: Path | None) -> None:
     """Become the process that seals: with nothing of ours open that somebody could wait for."""
     try:
         os.setsid()
         os.nice(5)  # the program comes first
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
-        if control != _CONTROL:  # where standard input is closed, it has this number already
-            os.dup2(control, _CONTROL, inheritable=False)
+        # Where standard streams are closed, each may have the number that is meant for the other.
+        moved = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _ANSWER + 1) for each in (control, answer)]
+        for each, target in zip(moved, (_CONTROL, _ANSWER), strict=True):
+            os.dup2(each, target, inheritable=False)
         null = os.open(os.devnull, os.O_RDWR)
         for target in (0, 1, 2):
             os.dup2(null, target)
-        os.closerange(_CONTROL + 1, os.sysconf("SC_OPEN_MAX"))
+        os.closerange(_ANSWER + 1, os.sysconf("SC_OPEN_MAX"))
         os.chdir("/")  # somebody may want to remove the directory, or to unmount it
         # For writing, too: so it has no end when the last writer is gone.
         wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         select.select([wake, _CONTROL], [], [])  # most programs start no other
         from replaydbg.record.group_sealer import seal_group
 
-        seal_group(directory, _CONTROL, wake, blocks)
+        seal_group(directory, (_CONTROL, _ANSWER), wake, blocks)
     finally:
         os._exit(0)

@@ -284,12 +284,13 @@ def _log_header(live: Path) -> LogHeader | None:
         return None
 
 
-def seal_group(directory: Path, control: int, wake: int, blocks: Path | None = None) -> None:
+def seal_group(directory: Path, launcher: tuple[int, int], wake: int, blocks: Path | None = None) -> None:
     """Seal the recordings of children until the launcher has ended, and all of them.
 
-    `control` is the descriptor by which the launcher reports its end, `wake` the fifo of the group; `blocks` is the
-    directory whose shared blocks they use, None for that of the group.
+    `launcher` has the descriptors by which the launcher reports its end, and is answered; `wake` is that of the group's
+    fifo; `blocks` is the directory whose shared blocks they use, None for that of the group.
     """
+    control, answer = launcher
     group = read_group(directory)
     sealer = GroupSealer(directory, group.processes[0], group.identity, blocks)
     while not sealer.is_complete:
@@ -306,7 +307,8 @@ def seal_group(directory: Path, control: int, wake: int, blocks: Path | None = N
         if ends:
             sealer.write()
             with suppress(OSError):
-                os.write(control, b"x")
+                os.write(answer, b"x")
+            os.close(answer)
             os.close(control)
         elif sealer.has_finished:
             sealer.write()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.errors import CannotRecord
@@ -39,6 +39,10 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     except OSError as error:
         raise CannotRecord(str(output), reason_of(error)) from error
     return live
+
+
+_OF_GROUPS = ("group", "process", "outputs")
+"""Fields of the header that only processes of a group have."""
 
 
 def check_replaceable(output: Path) -> None:
@@ -87,20 +91,17 @@ def handled_signals(live: Path) -> int:
         return 0  # it has not begun
 
 
-def leave_group(live: Path) -> None:
+def leave_group(live: Path, header: HeaderData) -> None:
     """Remove from a live directory what only processes of a group need: no other process was recorded."""
-    header = live / "header.json"
-    try:
+    facts: dict[str, object] = {**header, "name": live.name.removesuffix(LIVE)}
+    partial = live / "header.json.partial"
+    # If the disk is full, all of it can be read with these, too.
+    with suppress(OSError):
         (live / "transfers").unlink(missing_ok=True)
-        facts = json.loads(header.read_text(encoding="utf-8"))
-        facts["name"] = live.name.removesuffix(LIVE)
-        for name in ("group", "process", "outputs"):
-            del facts[name]
-        partial = live / "header.json.partial"
-        partial.write_text(json.dumps(facts), encoding="utf-8")
-        partial.replace(header)
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # the disk is full: all of it can be read with these, too
+        partial.write_text(
+            json.dumps({name: fact for name, fact in facts.items() if name not in _OF_GROUPS}), encoding="utf-8"
+        )
+        partial.replace(live / "header.json")
 
 
 def why_no_log(live: Path) -> str:
