@@ -59,6 +59,8 @@ descriptor(const Crossing *c, PyObject *number)
 Moving
 file_call_begins(const Crossing *c)
 {
+    if (group_is_alone()) /* what a process does before another one begins comes before all of that */
+        return (Moving){0, -1, 0};
     bool opens = calls[c->gate->moves - FILE_CALLS].opens;
     unsigned flags = opens ? TRANSFER_RECEIVES : 0;
     uint32_t endpoint =

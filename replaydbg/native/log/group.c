@@ -60,6 +60,12 @@ group_is_on(void)
 }
 
 bool
+group_is_alone(void)
+{
+    return __atomic_load_n(&group.page->count, __ATOMIC_RELAXED) == 1;
+}
+
+bool
 group_may_grow(uint64_t n)
 {
     if (group.page == NULL || group.page->max_size == 0)

@@ -63,6 +63,7 @@ void log_append(Log *log, Buf *record); /* writes and commits a whole record, an
 int group_open(const char *page, unsigned process);         /* record: this process is one of a group */
 void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
+bool group_is_alone(void);      /* no other process was ever about to begin; only where it is on */
 void group_fork_begins(void);   /* in the parent, right before: its logs are made */
 void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */
 bool group_will_record(void);   /* between the two */
