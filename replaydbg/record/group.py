@@ -145,15 +145,17 @@ class RecordedGroup:
         If no other process was recorded, it becomes an ordinary recording beside the group's directory, which is
         removed. Raises CannotRecord, and leaves nothing, if the program did not run.
         """
-        # Imported here: it is loaded while the program runs.
+        # Imported here: they are loaded while the program runs.
         from replaydbg.log.group_blocks import common_of
         from replaydbg.record.sealing import seal_recording
+        from replaydbg.record.snapshots import await_snapshots
 
         directory = self.live.parent
         rows: list[GroupProcess] = []
         more = 0
         with suppress(OSError, Corrupt):  # somebody has removed the group
             rows, more = page_rows(directory)
+        await_snapshots(self.live)  # copies of the process write them by their paths
         is_alone = self._has_left()
         try:
             result = seal_recording(self.live, ended, seconds, common=common_of(directory, 1, rows))

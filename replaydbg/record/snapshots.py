@@ -32,12 +32,20 @@ _SHORT = 5.0
 """Time limit in seconds for a snapshot that is requested while the program goes on."""
 
 
+def await_snapshots(live: Path) -> bool:
+    """Wait for snapshots that are still being written; return whether some were taken."""
+    state = live / "heap" / "state"
+    if not state.is_file():
+        return False
+    _await(state)
+    return True
+
+
 def finish_snapshots(live: Path) -> SnapshotsData | None:
     """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None."""
-    folder = live / "heap"
-    if not (folder / "state").is_file():
+    if not await_snapshots(live):
         return None
-    _await(folder / "state")
+    folder = live / "heap"
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
     # Imported here: most recorded programs have no snapshots, and all wait for the sealing.
     from replaydbg.heap.storage.snapshot_series import SnapshotPacker

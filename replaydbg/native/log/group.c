@@ -132,7 +132,7 @@ group_open(const char *page, unsigned process)
         __atomic_store_n(&group_row(process)->why_not, IS_RECORDED, __ATOMIC_SEQ_CST);
         wake_sealer();
     }
-    return 0;
+    return transfers_begin();
 }
 
 unsigned
@@ -358,6 +358,9 @@ group_child_begins(void)
     content_forked();
     started_forked();
     transfers_forked();
+    int saved = errno;
+    transfers_begin();
+    errno = saved;
     return true;
 }
 

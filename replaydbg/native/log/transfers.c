@@ -1,7 +1,8 @@
 /* What this process sends and receives through channels to other processes, in a group of processes: a mapped file
  * `transfers` beside the log, which is none of its events and has no part in a replay. A transfer is written when it
- * begins and completed when it ends: whoever is killed in a call leaves what it waited for. The file is made when the
- * first one comes. See docs/reference/format.md, and replaydbg/log/transfers.py, which reads it. */
+ * begins and completed when it ends: whoever is killed in a call leaves what it waited for. The file is made with the logs:
+ * later, the process may have no descriptor left. See docs/reference/format.md, and replaydbg/log/transfers.py, which reads
+ * it. */
 #include "base/core.h"
 #include "log/inside.h"
 #include <errno.h>
@@ -33,33 +34,30 @@ static uint64_t before; /* slots that this process wrote while it was its parent
 static IdMap addresses;
 static uint32_t address_count;
 
-static bool
-is_open(void)
+int
+transfers_begin(void)
 {
     char path[4200];
-    if (transfer_log.base || transfer_log.failed)
-        return transfer_log.base != NULL;
-    int saved = errno;
     snprintf(path, sizeof path, "%s/transfers", core.live_dir);
     transfer_log.path = strdup(path);
-    transfer_log.failed = true;
-    if (log_map(&transfer_log, 0, SIZE_AT_FIRST, O_CREAT | O_TRUNC) < 0)
-        log_fail_by(errno);
-    else {
-        LogHeader *h = header_of(&transfer_log);
-        memcpy(h->magic, "RDBGXFR", 8);
-        h->format = TRANSFERS_FORMAT;
-        h->committed = HEADER_SIZE;
-        transfer_log.failed = false;
+    if (log_map(&transfer_log, 0, SIZE_AT_FIRST, O_CREAT | O_TRUNC) < 0) {
+        int error = errno;
+        transfer_log = (Log){0};
+        log_fail_by(error);
+        errno = error;
+        return -1;
     }
-    errno = saved;
-    return transfer_log.base != NULL && !transfer_log.failed;
+    LogHeader *h = header_of(&transfer_log);
+    memcpy(h->magic, "RDBGXFR", 8);
+    h->format = TRANSFERS_FORMAT;
+    h->committed = HEADER_SIZE;
+    return 0;
 }
 
 static void *
 room(size_t slots)
 {
-    return is_open() ? log_room(&transfer_log, slots * TRANSFER_SLOT) : NULL;
+    return transfer_log.base ? log_room(&transfer_log, slots * TRANSFER_SLOT) : NULL;
 }
 
 static void
