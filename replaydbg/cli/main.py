@@ -75,7 +75,7 @@ COMMANDS = {
     "hits": Command("exploring", "count how often each line ran", replays=True),
     "verify": Command("recordings", "check a recording for damage, without running anything"),
     "pack": Command("recordings", "copy a recording, or a group of processes, into one file that needs no other files"),
-    "unpack": Command("recordings", "make a group of processes of the file that pack wrote"),
+    "unpack": Command("recordings", "restore a group of processes from a file that pack wrote"),
     "rm": Command("recordings", "remove recordings from the store"),
     "gc": Command("recordings", "delete shared blocks that no recording uses any more"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),

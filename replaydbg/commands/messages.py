@@ -103,26 +103,26 @@ def no_other_end(found: OtherEnds, *, is_receive: bool) -> str:
 
 COMMANDS = (
     PromptCommand(
-        ("sender",), "[EVENT]", "show who sent what an event received (default: this event)", _sender, completes=""
+        ("sender",), "[EVENT]", "show who sent what EVENT received (default: the last event)", _sender, completes=""
     ),
     PromptCommand(
         ("receiver",),
         "[EVENT]",
-        "show who received what an event sent (default: this event)",
+        "show who received what EVENT sent (default: the last event)",
         _receiver,
         completes="",
     ),
     PromptCommand(
         ("jump-to-sender",),
         "[EVENT [N]]",
-        "go to where what an event received was sent, in the process that sent it",
+        "go to the line that sent what EVENT received, in the sending process",
         _jump_to_sender,
         completes="",
     ),
     PromptCommand(
         ("jump-to-receiver",),
         "[EVENT [N]]",
-        "go to where what an event sent was received, in the process that received it",
+        "go to the line that received what EVENT sent, in the receiving process",
         _jump_to_receiver,
         completes="",
     ),

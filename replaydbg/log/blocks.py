@@ -102,7 +102,7 @@ def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, co
 def why_no_recording(data: bytes) -> str:
     """Return why a file that begins with `data` is not a recording."""
     if data.startswith(PACK_FOLDER.encode()):
-        return "it is the file of a group of processes, of which `replaydbg unpack` makes a group again"
+        return "it is a packed group of processes; use `replaydbg unpack` first"
     return "its first bytes are not those of a recording" if data else "it is empty"
 
 

@@ -48,8 +48,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--replaydbg-children",
         choices=CHILDREN,
         default=None,
-        help="record child processes of tests, too: `fork` those that a test forks, `python` also the Python programs "
-        "that it starts; a test's recording and theirs are kept together (default: none)",
+        help="child processes of tests to record, too: none, fork (forked children), python (also the Python programs "
+        "that a test starts); they are kept with the test's recording (default: none)",
     )
     parser.addini(
         "replaydbg_children", "which child processes of tests are recorded, too: none, fork, python", default="none"

@@ -112,7 +112,7 @@ def why_no_log(live: Path) -> str:
                 os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
     except OSError as error:
         return reason_of(error)
-    return "the system refused space for its log, and grants it again now"
+    return "there was no space for its log, but there is now: try again"
 
 
 def reason_of(error: OSError) -> str:

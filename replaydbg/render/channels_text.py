@@ -136,13 +136,13 @@ def message_remarks(messages: Sequence[Message]) -> Iterator[str]:
             yield f"{name}: {_unmatched(message)}"
         if message.passed:
             ends = ", ".join(f"{end.kind} {end.path or end.own}" for end in message.passed)
-            yield f"{name}: with it {'came' if message.is_receive else 'went'} descriptors of {ends}."
+            yield f"{name}: the message {'brought' if message.is_receive else 'carried'} descriptors of {ends}."
         certainties = {part.certainty for part in message.parts}
         if "ambiguous" in certainties:
             fits = "several sends match" if message.is_receive else "several receives may have taken"
-            yield f"{name}: ambiguous: {channel.doubt or f'{fits} these bytes (see messages#ambiguous-message)'}."
+            yield f"{name}: ambiguous: {channel.doubt or f'{fits} these bytes (see messages.md#ambiguous-message)'}."
         if "unsure" in certainties:
-            yield f"{name}: unsure: the two sides already differ at an earlier byte (see messages#unsure-channel)."
+            yield f"{name}: unsure: the two sides already differ at an earlier byte (see messages.md#unsure-channel)."
 
 
 def _unmatched(message: Message) -> str:

@@ -257,6 +257,4 @@ def why_it_ends(recording: Recording, is_cut: bool) -> str:
         return "the program and its recorder were killed"
     if end.reason:
         return end.reason
-    return (
-        f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without reporting it"
-    )
+    return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without an event"

@@ -129,8 +129,8 @@ def _groups() -> tuple[KeyAction, ...]:
     processes = "Processes"
     return (
         KeyAction("processes", "P", "processes", "select another process of the group", processes),
-        KeyAction("jump-to-sender", "<", "jump('sender')", "go to where what is received here was sent", processes),
-        KeyAction("jump-to-receiver", ">", "jump('receiver')", "go to where what is sent here was received", processes),
+        KeyAction("jump-to-sender", "<", "jump('sender')", "go to the sender of what is received here", processes),
+        KeyAction("jump-to-receiver", ">", "jump('receiver')", "go to the receiver of what is sent here", processes),
         KeyAction("messages", "M", "messages", "show the messages between the processes of the group", processes),
     )
 

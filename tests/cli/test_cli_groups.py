@@ -90,7 +90,7 @@ def test_ps(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.out.splitlines() == [
         f"1\t100\tprogram\texit code 0\t{events}\tprog.py 'a b'",
         f"2\t101\tfork of 1 at 5\tkilled by SIGKILL\t{events}\tprog.py 'a b'",
-        "3\t102\tother of 2 at 7\tnot followed\t\t",
+        "3\t102\tother of 2 at 7\tmay be running\t\t",
     ]
     assert "process 3 is not recorded: another program." in printed.err
     assert "2 more processes were started, and are not recorded." in printed.err

@@ -25,7 +25,7 @@ from replaydbg.render.measures import show_size
 
 NOT_COVERED = (
     "gevent's event loop, gRPC, a second interpreter in the process: a recording ends where one of them begins",
-    "child processes that are no Python run unrecorded; what the program reads from them is always recorded",
+    "child processes that are not Python programs: unrecorded, but what the program reads from them is recorded",
     "C code that reads the clock or the network directly (such as some database drivers)",
     "threads that C code starts and that call into Python; the program's own threads are recorded",
     "shared memory that is read while another process writes it, or of more than 64 MiB",

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edges",
         action="store_true",
-        help="list instead what orders processes without bytes: starts, ends, signals, semaphores, files",
+        help="instead, list events that order processes without a message: starts, ends, signals, semaphores, files",
     )
     add_json(parser)
 

@@ -18,7 +18,7 @@ from replaydbg.log.reader import open_recording
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "recording", help="a path, a name such as run-12, or latest; of a group of processes all, or one: run-12/3"
+        "recording", help="a path, a name such as run-12 (a group: all of it), run-12/3 (one process), or latest"
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write")
     add_json(parser)

@@ -109,7 +109,7 @@ def _row(process: GroupProcess, events: int | None, problem: str | None) -> tupl
 def _ended(process: GroupProcess) -> str:
     if process.status is not None:
         return show_status(process.status)
-    return "unknown" if process.has_ended else "running" if process.recording else "not followed"
+    return "unknown" if process.has_ended else "running" if process.recording else "may be running"
 
 
 def _remarks(group: Group, found: list[tuple[GroupProcess, int | None, str | None]]) -> list[str]:

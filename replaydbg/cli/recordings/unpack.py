@@ -16,7 +16,7 @@ from replaydbg.store.directory import SEALED
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", type=Path, help="the file that `replaydbg pack` wrote of a group of processes")
+    parser.add_argument("file", type=Path, help="a file that `replaydbg pack` made from a group of processes")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="NAME", help="the group to make, NAME.rdbgs (default: one in the store)"
     )

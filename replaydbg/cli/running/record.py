@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--children",
         choices=CHILDREN,
-        help="which child processes to record, too, each in a recording of its own: fork = forked ones, python = also "
-        "started Python programs (default: python)",
+        help="child processes to record, too, each in a recording of its own: none, fork (forked children), or python "
+        "(also the Python programs that the program starts) (default: python)",
     )
     parser.add_argument(
         "--join",

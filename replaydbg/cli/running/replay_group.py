@@ -90,7 +90,7 @@ def _writes(members: list[_Member]) -> tuple[dict[int, list[StreamWrite]], dict[
             try:
                 found[each.number] = stream_writes(recording, each.number, outer)
             except Corrupt as error:
-                problems[each.number] = f"its output is not in its place, or missing: {error.reason}."
+                problems[each.number] = f"its output may be missing or out of order: {error.reason}."
     return found, problems
 
 

@@ -381,7 +381,7 @@ give_otherwise(Crossing *c, PyObject *own)
     }
     if (given && *given) {
         if (++repeats > MOST_REPEATS)
-            cannot_answer(c, "it is asked again and again, and has nothing new to say");
+            cannot_answer(c, "it is called again and again, and the recording has no other result");
         liberty(REPEATED, 0, c, "");
         return cross_outcome_at(event_log.base + last[*given - 1].at, c, last[*given - 1].head);
     }
