@@ -266,12 +266,12 @@ def parse_group(directory: Path, data: bytes) -> Group:
 def read_group(directory: Path) -> Group:
     """Return the group in a directory. Raises NotARecording, or Corrupt."""
     group = _read_facts(directory)
-    if group.is_complete or not os.path.lexists(directory / PAGE):
+    if group.is_complete:
         return group
     try:
         rows, more = page_rows(directory)
     except OSError:
-        return _read_facts(directory)  # it has just been completed
+        return _read_facts(directory)  # it has been completed meanwhile
     known = {each.number: each for each in group.processes}
     rows = [_merged(each, known.get(each.number)) for each in rows]
     return group._replace(processes=rows, more=more)
@@ -288,12 +288,9 @@ def _merged(row: GroupProcess, known: GroupProcess | None) -> GroupProcess:
         return row
     if row.status is None and known.status is not None:
         row = row._replace(status=known.status, status_from=known.status_from)
-    return row._replace(
-        argv=known.argv,
-        has_ended=row.has_ended or known.has_ended,
-        recording=known.recording,
-        why_not=known.why_not,
-    )
+    if not known.has_ended:  # the page is newer
+        return row._replace(argv=known.argv)
+    return row._replace(argv=known.argv, has_ended=True, recording=known.recording, why_not=known.why_not)
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -153,7 +153,8 @@ def test_threads_that_are_started_after_the_change_run(cwd: Path) -> None:
         assert _line(here) == 12
         assert "the program ended" in here.message
         said = here.message.replace("\\\\n", "\\n")
-        assert said.count(" changed") == 11  # one is of the sentence; print() writes in pieces
+        # One is of the sentence; print() writes in pieces, between which another thread may write.
+        assert said.count("changed") == 11, said
         assert r"end changed\n" in said
 
 
