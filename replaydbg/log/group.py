@@ -28,6 +28,8 @@ FACTS, PAGE, WAKE, ORDERS = "group.json", "page", "wake", "orders.json"
 """Files in it: the rows; the same while it is written; the fifo that wakes the process that seals recordings; what a
 Python that joins has to know.
 """
+HIDDEN_PAGE = ".page"
+"""The name of the page while the group becomes an ordinary recording, so that nobody joins."""
 
 MOST_PROCESSES = 1000
 """Number of processes that get a row, and may be recorded. More are counted."""
@@ -120,11 +122,16 @@ def is_recorded(row: GroupProcess) -> bool:
     return bool(row.pid) and (bool(row.recording) or row.why_not == WHY_NOT[HAS_NOT_BEGUN])
 
 
+def is_starting(row: GroupProcess) -> bool:
+    """Whether a process is going to be recorded, but its recording has not begun."""
+    return not row.has_ended and row.why_not == WHY_NOT[HAS_NOT_BEGUN]
+
+
 def reasons_of(rows: Sequence[GroupProcess], more: int) -> dict[str, int]:
     """Return why processes are not recorded, each with their number; `more` have no row."""
     reasons: dict[str, int] = {}
     for row in rows:
-        if not row.recording:
+        if not row.recording and not is_starting(row):
             reasons[row.why_not] = reasons.get(row.why_not, 0) + 1
     if more:
         reasons["too many processes"] = more

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import select
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ from replaydbg.log.group import (
     FACTS,
     FINDS_NOTHING,
     GROUP,
+    HIDDEN_PAGE,
     IS_OTHER,
     IS_OURS,
     ORDERS,
@@ -39,9 +42,17 @@ from replaydbg.log.group import (
     write_group,
 )
 from replaydbg.native import join_library
-from replaydbg.record.place import check_replaceable, leave_group, reason_of, removed_unless_begun
-from replaydbg.store.directory import LIVE, SEALED, Store, live_path, sealed_path
-from replaydbg.store.removing import remove_group
+from replaydbg.record.place import check_no_group, check_replaceable, leave_group, reason_of, removed_unless_begun
+from replaydbg.store.directory import (
+    LIVE,
+    SEALED,
+    Store,
+    group_path,
+    index_path,
+    is_group,
+    live_path,
+    sealed_path,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +64,9 @@ if TYPE_CHECKING:
 
 _NEVER_RECORDED = ("", *(WHY_NOT[number] for number in (IS_OTHER, FINDS_NOTHING, IS_OURS)))
 """Reasons for which a process is no part of a recording: nobody misses it there."""
+_YOUNG = 0.5
+"""Seconds within which a started Python is known to be one, also on a busy machine."""
+_NOT_SEALED = "the process that seals the recordings of other processes was killed: they stay directories"
 _IN_USE = "it exists: another recording is being written to it, its recorder was killed, or it is not a recording"
 _CONTROL, _ANSWER = 3, 4
 """The descriptors by which the process that seals hears from the launcher, and answers it."""
@@ -71,8 +85,8 @@ class RecordedGroup:
         self._blocks = blocks
         self._sealer: _Sealer | None = None
         self._header: HeaderData | None = None
-        self._replaced: dict[Path, Path] = {}
-        """Recordings that a user's name had before, by where they are until this one is sealed."""
+        self._replaced: Path | None = None
+        """The file of an earlier recording that has the user's name."""
         try:
             store = Store(settings.store)
             directory = store.create_group().absolute() if output is None else self._named(output.absolute())
@@ -84,10 +98,11 @@ class RecordedGroup:
             self.live.mkdir(mode=0o700)
             new_page(directory / PAGE, settings.max_size)
             os.mkfifo(directory / WAKE, 0o600)
-        except OSError as error:
+        except BaseException as error:
             self._remove()
-            self._restore_replaced()
-            raise CannotRecord(str(directory), reason_of(error)) from error
+            if isinstance(error, OSError):
+                raise CannotRecord(str(directory), reason_of(error)) from error
+            raise
 
     @contextmanager
     def removed_unless_begun(self) -> Iterator[None]:
@@ -99,7 +114,6 @@ class RecordedGroup:
             self.finish(None)
             if not self.live.is_dir():
                 self._remove()
-                self._restore_replaced()
             raise
 
     def describe(self, header: HeaderData, outputs: tuple[int, int]) -> None:
@@ -151,11 +165,12 @@ class RecordedGroup:
         from replaydbg.record.snapshots import await_snapshots
 
         directory = self.live.parent
+        await_snapshots(self.live)  # copies of the process write them by their paths
+        _await_young(directory)
         rows: list[GroupProcess] = []
         more = 0
         with suppress(OSError, Corrupt):  # somebody has removed the group
             rows, more = page_rows(directory)
-        await_snapshots(self.live)  # copies of the process write them by their paths
         is_alone = self._has_left()
         try:
             result = seal_recording(self.live, ended, seconds, common=common_of(directory, 1, rows))
@@ -163,12 +178,12 @@ class RecordedGroup:
             if not is_alone:
                 self.finish(None)
                 self._remove()
-            self._restore_replaced()
             raise
-        self._forget_replaced()
         if is_alone:
             return result._replace(not_recorded=reasons_of(rows[1:], more))
-        self.finish(ended.status)
+        if not self.finish(ended.status) and not result.problem:
+            result = result._replace(problem=_NOT_SEALED)
+        self._remove_replaced()
         if not (directory / FACTS).exists():
             return result
         group = read_group(directory)
@@ -178,7 +193,7 @@ class RecordedGroup:
     def _has_left(self) -> bool:
         """Turn the group into the live directory of an ordinary recording, if it has nothing else to show."""
         directory = self.live.parent
-        page, hidden = directory / PAGE, directory / f".{PAGE}"
+        page, hidden = directory / PAGE, directory / HIDDEN_PAGE
         alone = directory.with_name(directory.name.removesuffix(GROUP) + LIVE)
         try:
             with page.open("rb") as file:
@@ -204,59 +219,74 @@ class RecordedGroup:
             leave_group(alone, self._header)
         return True
 
-    def finish(self, status: int | None) -> None:
-        """Wait until the recordings of children that have ended are sealed; `status` is the program's."""
-        if self._sealer is not None:
-            self._sealer.finish(status)
-            self._sealer = None
+    def finish(self, status: int | None) -> bool:
+        """Wait until the recordings of children that have ended are sealed; `status` is the program's.
+
+        Returns False if the process that seals was killed.
+        """
+        sealer, self._sealer = self._sealer, None
+        return sealer is None or sealer.finish(status)
 
     def _remove(self) -> None:
-        partial = self.live.parent.glob(f".{FACTS}.*")  # of a sealer that was dismissed
-        for path in (*(self.live.parent / name for name in (PAGE, WAKE, ORDERS, FACTS)), *partial):
+        directory = self.live.parent
+        # Of a sealer that was dismissed; and of a debugger that had it open.
+        others = (*directory.glob(f".{FACTS}.*"), index_path(self.live))
+        for path in (*(directory / name for name in (PAGE, WAKE, ORDERS, FACTS)), *others):
             path.unlink(missing_ok=True)
         for each in (self.live, self.live.parent):
             if each.is_dir() and not any(each.iterdir()):
                 each.rmdir()
 
     def _named(self, output: Path) -> Path:
-        """Make the group's directory under the user's name; what has it now is replaced when this one is sealed."""
-        sealed = sealed_path(output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + LIVE))
-        directory = sealed.with_name(sealed.name.removesuffix(SEALED) + GROUP)
+        """Make the group's directory under the user's name."""
         if not output.name.endswith(GROUP):
             check_replaceable(output)
+        sealed = sealed_path(output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + LIVE))
         if os.path.lexists(live_path(sealed)):
             raise CannotRecord(str(live_path(sealed)), _IN_USE)
-        if os.path.lexists(directory):
-            if not _is_complete(directory):
-                raise CannotRecord(str(directory), _IN_USE)
-            aside = directory.with_name(f".{directory.name}.{os.getpid()}.replaced")
-            directory.rename(aside)
-            self._replaced[aside] = directory
+        directory = group_path(sealed)
+        check_no_group(directory)
         directory.mkdir(mode=0o700)
-        if sealed.is_file():
-            self._replaced[sealed] = sealed
+        self._replaced = sealed
         return directory
 
-    def _restore_replaced(self) -> None:
-        for aside, path in self._replaced.items():
-            with suppress(OSError):
-                aside.rename(path)
-
-    def _forget_replaced(self) -> None:
-        """Remove what had the name before: a user who opens it wants the new recording."""
-        for path in self._replaced:
-            with suppress(OSError):
-                if path.is_dir():
-                    remove_group(path)
-                elif self.live.parent.name.endswith(GROUP):  # else the new recording has just replaced it
+    def _remove_replaced(self) -> None:
+        """Remove an earlier file of the same name: a user who opens it wants the new recording."""
+        if self._replaced is not None and is_group(self.live.parent):
+            for path in (self._replaced, index_path(self._replaced)):
+                with suppress(OSError):
                     path.unlink()
-        self._replaced.clear()
+
+
+def _await_young(directory: Path) -> None:
+    """Wait for programs that were started just now: until they have begun, nobody knows that they are Python."""
+    until = time.monotonic() + _YOUNG
+    while time.monotonic() < until:
+        try:
+            rows, _ = page_rows(directory)
+        except (OSError, Corrupt):
+            return
+        if not any(row.how == "other" and row.status is None and _age(row.pid) < _YOUNG for row in rows):
+            return
+        time.sleep(0.005)
+
+
+def _age(pid: int) -> float:
+    """Return for how many seconds a process has run; infinite if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return math.inf
+    if fields[0] in (b"Z", b"X"):
+        return math.inf
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _has_others(directory: Path, page: str) -> bool:
     """Whether another process makes it a group: it is recorded, or about to be, or its recording is missed."""
     rows, more = page_rows(directory, page)
-    belong = any(is_recorded(row) or row.why_not not in _NEVER_RECORDED for row in rows[1:])
+    # What took the first one's place by an exec has to be shown, whatever it is.
+    belong = any(is_recorded(row) or row.how == "exec" or row.why_not not in _NEVER_RECORDED for row in rows[1:])
     return belong or more > 0 or has_unborn(directory, page)
 
 
@@ -285,13 +315,6 @@ def boot_id() -> str:
         return ""
 
 
-def _is_complete(directory: Path) -> bool:
-    try:
-        return read_group(directory).is_complete
-    except ReplaydbgError:
-        return False
-
-
 class _Sealer:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
@@ -316,17 +339,19 @@ class _Sealer:
         os.kill(self._pid, signal.SIGKILL)  # our child, and nobody else has waited for it
         os.waitpid(self._pid, 0)
 
-    def finish(self, status: int | None) -> None:
+    def finish(self, status: int | None) -> bool:
         """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
 
-        None: it did not start.
+        None: it did not start. Returns False if the sealer was killed: live directories stay.
         """
-        with suppress(OSError):  # the sealer was killed: live directories stay
+        answer = b""
+        with suppress(OSError):
             os.write(self._control, b"none\n" if status is None else b"%d\n" % status)
-            os.read(self._answer, 1)
+            answer = os.read(self._answer, 1)
         self._close()
         with suppress(ChildProcessError):
             os.waitpid(self._pid, os.WNOHANG)
+        return bool(answer)
 
     def _close(self) -> None:
         os.close(self._control)

@@ -18,6 +18,7 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.container import remove_live
 from replaydbg.log.group import (
     FACTS,
+    HIDDEN_PAGE,
     ORDERS,
     PAGE,
     WAKE,
@@ -34,6 +35,8 @@ from replaydbg.log.group_blocks import common_of
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.origin import mark_live
 from replaydbg.record.sealing import seal_recording
+from replaydbg.store.directory import is_group
+from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -231,6 +234,11 @@ class GroupSealer:
         """Take note that nobody else seals the recording of the first program, which may run, or be about to."""
         self.is_over = True
         self._ended_at = time.monotonic()
+        with suppress(OSError):  # it was about to make an ordinary recording of the group
+            (self._directory / HIDDEN_PAGE).rename(self._directory / PAGE)
+        if not is_group(self._directory):  # it had just done so
+            with suppress(OSError):
+                remove_group(self._directory)
 
     def first_ends(self, status: int | None) -> None:
         """Take note that the launcher has sealed the recording of the first program."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from replaydbg.errors import CannotRecord
 from replaydbg.log.codec import encode_value
 from replaydbg.log.origin import mark_live
-from replaydbg.store.directory import LIVE, SEALED, Store
+from replaydbg.store.directory import LIVE, SEALED, Store, group_path, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     output = output.absolute()
     check_replaceable(output)
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
+    check_no_group(group_path(sealed_path(live)))
     try:
         live.mkdir(mode=0o700)
     except FileExistsError as error:
@@ -39,6 +40,15 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     except OSError as error:
         raise CannotRecord(str(output), reason_of(error)) from error
     return live
+
+
+def check_no_group(directory: Path) -> None:
+    """Raise CannotRecord if `directory` exists; with nothing in it, it is removed."""
+    with suppress(OSError):
+        directory.rmdir()
+    if os.path.lexists(directory):
+        reason = "it exists: a group of processes is not replaced; remove it with `replaydbg rm`, or use another name"
+        raise CannotRecord(str(directory), reason)
 
 
 _OF_GROUPS = ("group", "process", "outputs")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replaydbg.errors import quoted
+from replaydbg.log.group import GROUP, is_starting
 from replaydbg.record.result import RecordResult
 from replaydbg.render.measures import show_size
 
@@ -20,7 +21,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     if result.group is not None:
         lines += [f"replaydbg: {line}" for line in _about_group(result.group, name)]
-    elif output is not None and result.path.name != output.name:
+    elif output is not None and output.suffix != GROUP and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
     for why, count in result.not_recorded.items():
         lines.append(f"replaydbg: {_counted(count, 'process', 'processes')} not recorded: {why}")
@@ -41,7 +42,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
 def _about_group(group: Group, name: str) -> list[str]:
     """Return lines on the other processes with a recording."""
     others = group.processes[1:]
-    recorded = [each for each in others if each.recording]
+    recorded = [each for each in others if each.recording or is_starting(each)]
     running = sum(not each.has_ended for each in recorded)
     still = f", {running} of them still running" if running else ""
     joined = sum(each.how == "joined" for each in recorded)
@@ -50,7 +51,7 @@ def _about_group(group: Group, name: str) -> list[str]:
     if joined:
         found.append(f"{_counted(joined, 'process', 'processes')} joined")
     lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"]
-    problems = [f"process {each.number}: {each.why_not}" for each in recorded if each.why_not]
+    problems = [f"process {each.number}: {each.why_not}" for each in recorded if each.why_not and each.recording]
     return lines + problems
 
 

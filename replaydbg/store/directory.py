@@ -85,7 +85,7 @@ class Store:
             if path.name.endswith(LIVE):
                 name = path.name.removesuffix(LIVE)
                 found.setdefault(name, StoredRecording(name, path, True))
-            elif path.name.endswith(GROUP) and path.is_dir():
+            elif path.name.endswith(GROUP) and is_group(path):
                 name = path.name.removesuffix(GROUP)
                 first = member_path(path, 1)
                 found.setdefault(name, StoredRecording(name, first, first.name.endswith(LIVE), path))
@@ -154,7 +154,7 @@ class Store:
         elif path.name:
             candidates.append(path.with_name(path.name + GROUP))
         for candidate in candidates:
-            if candidate.name.endswith(GROUP) and candidate.is_dir():
+            if candidate.name.endswith(GROUP) and is_group(candidate):
                 return candidate
         return None
 
@@ -166,6 +166,17 @@ class Store:
             if path.parent == self.directory and path.name.endswith(ending):
                 return path.name.removesuffix(ending)
         return str(path)
+
+
+_MEMBER = re.compile(rf"[0-9]+({re.escape(SEALED)}|{re.escape(LIVE)})")
+
+
+def is_group(directory: Path) -> bool:
+    """Whether a directory has recordings of a group; the name alone says nothing: other files may be left in it."""
+    try:
+        return any(_MEMBER.fullmatch(name) for name in os.listdir(directory))  # noqa: PTH208 - names are enough
+    except (OSError, ValueError):  # it is no directory, or no name
+        return False
 
 
 def index_path(recording: Path) -> Path:
@@ -182,6 +193,11 @@ def member_path(group: Path, number: int) -> Path:
 def sealed_path(live: Path) -> Path:
     """Return the path to which the live directory `live` is sealed."""
     return live.with_name(live.name.removesuffix(LIVE) + SEALED)
+
+
+def group_path(sealed: Path) -> Path:
+    """Return the directory of the group that has the name of the sealed file `sealed`."""
+    return sealed.with_name(sealed.name.removesuffix(SEALED) + GROUP)
 
 
 def live_path(sealed: Path) -> Path:

@@ -124,27 +124,153 @@ def test_a_setting_that_does_not_exist(place: Path) -> None:
     assert "children cannot be 'all'" in recorded.stderr and "it is python, fork or none" in recorded.stderr
 
 
-def test_what_had_the_name_before_is_replaced(place: Path) -> None:
-    for program, left in ((_ALONE, "r.rdbg"), (_FORKS, "r.rdbgs"), (_STARTS_PYTHON, "r.rdbgs"), (_ALONE, "r.rdbg")):
+@pytest.mark.parametrize("children", [(), ("--children=none",)])
+def test_a_group_is_not_replaced(children: tuple[str, ...], place: Path) -> None:
+    for program, left in ((_ALONE, "r.rdbg"), (_ALONE, "r.rdbg"), (_FORKS, "r.rdbgs")):
         recorded = _record(place, program)
 
         assert recorded.status == 0, recorded.stderr
         assert _recordings(place) == [left]
         assert _tool(place, "replay", "-q", "r").stdout == recorded.stdout
-    assert sorted(path.name for path in place.iterdir()) == ["program.py", "r.rdbg"]
+    again = _tool(place, "record", "-q", *children, "-o", "r", "program.py")
+    assert (again.status, again.stdout) == (2, "")
+    assert "r.rdbgs': it exists: a group of processes is not replaced; remove it" in again.stderr, again.stderr
+    assert _tool(place, "rm", "r").status == 0
+    assert _tool(place, "record", "-q", *children, "-o", "r", "program.py").status == 0
+    assert sorted(path.name for path in place.iterdir()) == ["program.py", "r.rdbg" if children else "r.rdbgs"]
+
+
+def test_a_symbolic_link_is_not_replaced(place: Path) -> None:
+    _record(place, _FORKS)
+    (place / "s.rdbgs").symlink_to("r.rdbgs")
+
+    assert _record(place, _ALONE, name="s").status == 2
+    assert _tool(place, "replay", "-q", "r").status == 0
+
+
+@pytest.mark.parametrize("name", ["/", ".", "..", "a/"])
+def test_names_of_directories(name: str, place: Path) -> None:
+    (place / "a").mkdir()
+    recorded = _record(place, _ALONE, name=name)
+
+    assert (recorded.status, recorded.stdout) == (2, ""), recorded
+    assert recorded.stderr.startswith("replaydbg: Cannot record to"), recorded.stderr
+
+
+def test_a_debugger_has_it_open_while_it_is_recorded(place: Path) -> None:
+    (place / "program.py").write_text(_WAITS)
+    launcher = subprocess.Popen(_command("record", "-q", "-o", "r", "program.py"), cwd=place, env=_env(place))
+    wait_until((place / "begun").exists)
+
+    debugged = subprocess.run(
+        _command("debug", "r"),
+        cwd=place,
+        env=_env(place),
+        input=b"quit\n",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    (place / "go").touch()
+
+    assert debugged.returncode == 0, debugged
+    assert launcher.wait(60) == 0
+    assert _recordings(place) == ["r.rdbg"]
+    assert _tool(place, "replay", "-q", "r").status == 0
+
+
+def test_other_files_in_a_directory_with_its_name_hide_nothing(place: Path) -> None:
+    recorded = _record(place, "import os\nif os.path.exists('r.rdbgs'):\n    open('r.rdbgs/mine', 'w').close()\n")
+
+    assert (place / "r.rdbgs" / "mine").exists()
+    assert recorded.status == 0, recorded.stderr
+    assert _tool(place, "info", "r").status == 0
+    assert _tool(place, "replay", "-q", "r").status == 0
+
+
+@pytest.mark.parametrize("left", ["page renamed", "moved"])
+def test_the_launcher_is_killed_while_a_group_becomes_a_file(left: str, place: Path) -> None:
+    """The process that seals ends what it had begun."""
+    calls = {"page renamed": "Path.rename", "moved": "Path.unlink"}[left]
+    hidden = ".page"
+    (place / "program.py").write_text(_ALONE)
+    (place / "launch.py").write_text(
+        "import os, signal, sys\nfrom pathlib import Path\n"
+        f"before, launcher = {calls}, os.getpid()\n"
+        f"def changed(self, *args, **kw):\n"
+        f"    result = before(self, *args, **kw)\n"
+        f"    if {hidden!r} in (self.name, *(each.name for each in args if isinstance(each, Path))):\n"
+        f"        if os.getpid() == launcher:\n            os.kill(launcher, signal.SIGKILL)\n    return result\n"
+        f"{calls} = changed\n"
+        "from replaydbg.cli.main import main\n"
+        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
+    )
+
+    killed = run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+
+    assert killed.status == 137, killed
+    expected = ["r.rdbgs"] if left == "page renamed" else ["r.rdbg-live"]
+    wait_until(lambda: _recordings(place) == expected, message=lambda: sorted(place.rglob("*")))
+    if left == "page renamed":
+        assert [each.recording for each in completed(place / "r.rdbgs").processes] == ["1.rdbg"]
+    assert _tool(place, "replay", "-q", "r").stdout == "alone\n"
+    assert _tool(place, "rm", "r").status == 0
+    assert _recordings(place) == []
 
 
 def test_what_is_being_recorded_is_not_replaced(place: Path) -> None:
-    _record(place, _FORKS)
-    (place / "r.rdbgs" / "group.json").write_text(
-        (place / "r.rdbgs" / "group.json").read_text().replace('"complete": true', '"complete": false')
-    )
+    (place / "program.py").write_text(_WAITS)
+    launcher = subprocess.Popen(_command("record", "-q", "-o", "r", "program.py"), cwd=place, env=_env(place))
+    wait_until((place / "begun").exists)
 
     again = _record(place, _ALONE)
 
     assert (again.status, again.stdout) == (2, "")
-    assert "r.rdbgs': it exists: another recording is being written to it" in again.stderr
+    assert "r.rdbgs': it exists: a group of processes is not replaced" in again.stderr
+    (place / "go").touch()
+    assert launcher.wait(60) == 0
+
+
+def test_an_interrupt_before_the_program_runs_leaves_nothing(place: Path) -> None:
+    (place / "program.py").write_text(_ALONE)
+    (place / "launch.py").write_text(
+        "import os, signal, sys\nmade = os.mkfifo\n"
+        "def changed(*args):\n    made(*args)\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "os.mkfifo = changed\n"
+        "from replaydbg.cli.main import main\n"
+        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
+    )
+
+    ended = run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+
+    assert ended.status in (130, -2), ended
+    assert _recordings(place) == []
+
+
+def test_a_program_that_another_one_replaces_is_shown_in_its_group(place: Path) -> None:
+    _record(place, "import os\nos.execvp('true', ['true'])\n")
+
     assert _recordings(place) == ["r.rdbgs"]
+    assert [each.how for each in completed(place / "r.rdbgs").processes] == ["program", "exec"]
+
+
+def test_a_program_that_is_still_starting_is_not_said_to_have_ended(place: Path) -> None:
+    (place / "program.py").write_text(
+        "import os, subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(0.3)'])\nos._exit(4)\n"
+    )
+
+    recorded = _tool(place, "record", "-o", "r", "program.py")
+
+    assert recorded.status == 4
+    assert "1 child process recorded" in recorded.stderr and "it ended before" not in recorded.stderr, recorded.stderr
+    assert [each.recording for each in completed(place / "r.rdbgs").processes] == ["1.rdbg", "2.rdbg"]
+
+
+def test_a_child_that_ends_with_the_code_of_a_divergence(place: Path) -> None:
+    _record(place, "import os\nif os.fork() == 0:\n    os._exit(4)\nos.wait()\n")
+
+    assert _tool(place, "replay", "-q", "r").status == 0
 
 
 @pytest.mark.parametrize("before", [_ALONE, _FORKS], ids=["alone", "group"])

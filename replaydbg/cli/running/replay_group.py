@@ -140,8 +140,10 @@ def _print_json(members: list[_Member], results: dict[int, dict[str, Any]]) -> N
 
 def _exit_code(results: dict[int, dict[str, Any]], *, is_json: bool) -> int:
     """Return 4 if a process diverged; else the code of the first that could not be replayed, or not to its end."""
-    codes = [each["exit_code"] for each in results.values()]
-    if DIVERGED in codes:
+    # A process may have ended with that code by itself.
+    if any(
+        each["exit_code"] == DIVERGED and (each["error"] or each["facts"]["divergence"]) for each in results.values()
+    ):
         return DIVERGED
     failed = [each["exit_code"] for each in results.values() if each["error"]]
     if failed:
