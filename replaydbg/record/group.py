@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import math
@@ -72,6 +73,10 @@ _CONTROL, _ANSWER = 3, 4
 """The descriptors by which the process that seals hears from the launcher, and answers it."""
 
 
+class NoFifos(CannotRecord):
+    """A group cannot be recorded there: the file system has no fifos."""
+
+
 class RecordedGroup:
     """The group that is being recorded: a directory, and in it the live directory of its first process."""
 
@@ -96,12 +101,16 @@ class RecordedGroup:
         """The live directory of the first process."""
         try:
             self.live.mkdir(mode=0o700)
+        except OSError as error:  # somebody has removed it
+            raise CannotRecord(str(directory), reason_of(error)) from error
+        try:
             new_page(directory / PAGE, settings.max_size)
             os.mkfifo(directory / WAKE, 0o600)
         except BaseException as error:
             self._remove()
             if isinstance(error, OSError):
-                raise CannotRecord(str(directory), reason_of(error)) from error
+                has_none = error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
+                raise (NoFifos if has_none else CannotRecord)(str(directory), reason_of(error)) from error
             raise
 
     @contextmanager
@@ -166,7 +175,8 @@ class RecordedGroup:
 
         directory = self.live.parent
         await_snapshots(self.live)  # copies of the process write them by their paths
-        _await_young(directory)
+        if self._library is not None:
+            _await_young(directory)
         rows: list[GroupProcess] = []
         more = 0
         with suppress(OSError, Corrupt):  # somebody has removed the group
@@ -197,8 +207,10 @@ class RecordedGroup:
         alone = directory.with_name(directory.name.removesuffix(GROUP) + LIVE)
         try:
             with page.open("rb") as file:
+                if os.path.lexists(alone) or _has_others(directory, PAGE) or not lock_page(file.fileno()):
+                    return False
                 page.rename(hidden)  # from now on, nobody joins
-                if _has_others(directory, hidden.name) or not lock_page(file.fileno()) or os.path.lexists(alone):
+                if _has_others(directory, HIDDEN_PAGE):
                     hidden.rename(page)
                     return False
                 self.live.rename(alone)
@@ -239,9 +251,13 @@ class RecordedGroup:
 
     def _named(self, output: Path) -> Path:
         """Make the group's directory under the user's name."""
-        if not output.name.endswith(GROUP):
+        is_named_group = output.name.endswith(GROUP)
+        if not is_named_group:
             check_replaceable(output)
         sealed = sealed_path(output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + LIVE))
+        check_replaceable(sealed)
+        if is_named_group and os.path.lexists(sealed):
+            raise CannotRecord(str(sealed), "it exists, and -o has another name")
         if os.path.lexists(live_path(sealed)):
             raise CannotRecord(str(live_path(sealed)), _IN_USE)
         directory = group_path(sealed)
@@ -319,14 +335,19 @@ class _Sealer:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
     def __init__(self, directory: Path, identity: str, argv: list[str], blocks: Path | None) -> None:
+        opened: list[int] = []
         first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
         try:
             write_group(directory, Group(identity, [first], 0, False))
             # Not a socket pair: that takes 2 ms to import, and each program pays it.
             control, self._control = os.pipe()
+            opened += [control, self._control]
             self._answer, answer = os.pipe()
+            opened += [self._answer, answer]
             self._pid = os.fork()
         except OSError as error:
+            for each in opened:
+                os.close(each)
             raise CannotRecord(str(directory), reason_of(error)) from error
         if self._pid == 0:
             _be_the_sealer(control, answer, directory, blocks)

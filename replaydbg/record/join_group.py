@@ -21,6 +21,7 @@ from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import run_process
 from replaydbg.log.allowance import load_json
+from replaydbg.log.codec import decode_value
 from replaydbg.log.group import (
     GROUP,
     MOST_PROCESSES,
@@ -81,6 +82,15 @@ def record_joined(argv: list[str], directory: Path) -> RecordResult:
         return _sealed(directory, process, ended.status)
 
 
+def has_left_group(path: Path) -> bool:
+    """Whether a recording that is in no group has ended, or is the rest of a group that is being sealed."""
+    try:
+        orders = decode_value((path / "boot").read_bytes())
+    except (OSError, Corrupt):
+        return True  # it is a file, or is just being sealed
+    return isinstance(orders, dict) and "group" in orders
+
+
 def _with_invitation(environment: dict[str, str], directory: Path, library: str) -> dict[str, str]:
     """Return the environment by which a program finds the group; it has no parent there (log/page.h)."""
     given = environment.get("LD_PRELOAD")
@@ -113,6 +123,7 @@ def _check_open(name: str, directory: Path) -> None:
     try:
         group = read_group(directory)
         orders = load_json((directory / ORDERS).read_bytes())
+        is_full = not may_grow(str(directory))
     except (OSError, ValueError, Corrupt, NotARecording) as error:
         raise CannotJoin(name, f"its files cannot be read ({error})") from error
     if group.is_complete:
@@ -125,7 +136,7 @@ def _check_open(name: str, directory: Path) -> None:
         raise CannotJoin(name, "the process that seals its recordings has ended")
     if len(group.processes) >= MOST_PROCESSES:
         raise CannotJoin(name, f"it has {MOST_PROCESSES:,} processes, and takes no more")
-    if not may_grow(str(directory)):
+    if is_full:
         raise CannotJoin(name, "its recordings have reached --max-size")
 
 

@@ -43,9 +43,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
 
 
 def check_no_group(directory: Path) -> None:
-    """Raise CannotRecord if `directory` exists; with nothing in it, it is removed."""
-    with suppress(OSError):
-        directory.rmdir()
+    """Raise CannotRecord if `directory` exists."""
     if os.path.lexists(directory):
         reason = "it exists: a group of processes is not replaced; remove it with `replaydbg rm`, or use another name"
         raise CannotRecord(str(directory), reason)

@@ -50,7 +50,7 @@ def _about_group(group: Group, name: str) -> list[str]:
     found = [f"{_counted(children, 'child process', 'child processes')} recorded"] if children or not joined else []
     if joined:
         found.append(f"{_counted(joined, 'process', 'processes')} joined")
-    lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"]
+    lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"] if recorded else []
     problems = [f"process {each.number}: {each.why_not}" for each in recorded if each.why_not and each.recording]
     return lines + problems
 

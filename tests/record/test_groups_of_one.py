@@ -140,6 +140,69 @@ def test_a_group_is_not_replaced(children: tuple[str, ...], place: Path) -> None
     assert sorted(path.name for path in place.iterdir()) == ["program.py", "r.rdbg" if children else "r.rdbgs"]
 
 
+def test_a_file_that_was_not_named_is_not_replaced(place: Path) -> None:
+    (place / "r.rdbg").write_text("mine")
+
+    refused = _record(place, _ALONE, name="r.rdbgs")
+
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "r.rdbg': it exists, and -o has another name" in refused.stderr
+    assert _recordings(place) == ["r.rdbg"]
+
+
+@pytest.mark.parametrize("options", [(), ("--children=fork",)])
+def test_a_file_system_without_fifos(options: tuple[str, ...], place: Path) -> None:
+    (place / "program.py").write_text(_FORKS)
+    (place / "launch.py").write_text(
+        "import errno, os, sys\n"
+        "def refuse(*args):\n    raise PermissionError(errno.EPERM, 'Operation not permitted')\n"
+        "os.mkfifo = refuse\n"
+        "from replaydbg.cli.main import main\n"
+        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
+    )
+
+    command = [sys.executable, "launch.py", "record", "-q", *options, "-o", "r", "program.py"]
+    recorded = run(command, cwd=place, env=_env(place))
+
+    assert recorded.status == (2 if options else 0), recorded
+    assert _recordings(place) == ([] if options else ["r.rdbg"])
+
+
+def test_a_limit_of_size_is_that_of_one_process_until_there_are_others(place: Path) -> None:
+    (place / "program.py").write_text("import time\nfor _ in range(40_000):\n    time.time()\n")
+    sizes = set()
+    for children in ("python", "none"):
+        recorded = _tool(
+            place, "record", "--json", f"--children={children}", "--max-size=1300K", "-o", "r", "program.py"
+        )
+        sizes.add((json.loads(recorded.stderr)["events"], json.loads(recorded.stderr)["reason"]))
+
+    assert len(sizes) == 1, sizes
+
+
+def test_a_python_that_starts_while_the_others_are_looked_at_is_recorded(place: Path) -> None:
+    """The page is there for it as long as there is a group."""
+    (place / "program.py").write_text(
+        "import os, subprocess, sys\n"
+        "if os.fork() == 0:\n"
+        "    while os.getppid() != 1 and not os.path.exists('seen'):\n        pass\n"
+        "    os._exit(subprocess.run([sys.executable, '-c', 'pass']).returncode)\n"
+    )
+    (place / "launch.py").write_text(
+        "import os, sys, time\n"
+        "import replaydbg.record.group as group\n"
+        "look = group._has_others\n"
+        "def slowly(*args):\n    open('seen', 'w').close()\n    time.sleep(0.5)\n    return look(*args)\n"
+        "group._has_others = slowly\n"
+        "from replaydbg.cli.main import main\n"
+        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
+    )
+
+    run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+
+    assert [each.recording for each in completed(place / "r.rdbgs").processes] == ["1.rdbg", "2.rdbg", "3.rdbg"]
+
+
 def test_a_symbolic_link_is_not_replaced(place: Path) -> None:
     _record(place, _FORKS)
     (place / "s.rdbgs").symlink_to("r.rdbgs")

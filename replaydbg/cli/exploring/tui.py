@@ -17,7 +17,7 @@ from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.render.measures import show_status
-from replaydbg.store.directory import LIVE, SEALED
+from replaydbg.store.directory import GROUP, LIVE, SEALED, is_group, member_path
 
 if TYPE_CHECKING:
     from replaydbg.tui.apps.recording_picker import Listed
@@ -110,7 +110,9 @@ def _picked(settings: Settings) -> Path | None:
 
     store = the_store()
     paths = [each.path for each in store.list()]
-    here = [each for each in Path.cwd().iterdir() if each.name.endswith((SEALED, LIVE)) and each not in paths]
+    beside = sorted(Path.cwd().iterdir())
+    here = [each for each in beside if each.name.endswith((SEALED, LIVE)) and each not in paths]
+    here += [member_path(each, 1) for each in beside if each.name.endswith(GROUP) and is_group(each)]
     found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
     known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
     if not known:

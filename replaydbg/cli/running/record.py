@@ -14,7 +14,7 @@ from replaydbg.launch.endings import end_like
 from replaydbg.log.group import group_directory
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
-from replaydbg.record.group import can_name_library
+from replaydbg.record.group import NoFifos, can_name_library
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import GROUP, Store
@@ -152,23 +152,31 @@ def run(args: argparse.Namespace) -> int:
             print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
             return 0
     else:
-        started = _hold_checkpoints if args.keep_checkpoints else None
-        result = record(
+        result = _recorded(args, settings, "none" if is_of_one else _children(args, settings))
+    _report(args, settings, result)
+    return end_like(result.status)
+
+
+def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> RecordResult:
+    try:
+        return record(
             args.program,
             output=args.output,
             settings=settings,
-            started=started,
+            started=_hold_checkpoints if args.keep_checkpoints else None,
             snapshots=_snapshot_orders(args),
-            children="none" if is_of_one else _children(args, settings),
+            children=children,
         )
-    _report(args, settings, result)
-    return end_like(result.status)
+    except NoFifos:
+        if args.children is not None:
+            raise
+        return _recorded(args, settings, "none")
 
 
 def _joined(args: argparse.Namespace) -> RecordResult:
     # Imported here: only this option needs them.
     from replaydbg.cli.common.output import the_store
-    from replaydbg.record.join_group import HAS_ENDED, IS_OF_ONE, record_joined
+    from replaydbg.record.join_group import HAS_ENDED, IS_OF_ONE, has_left_group, record_joined
 
     given = [name for name in _GROUPS_OWN if getattr(args, name)]
     if args.children is not None:
@@ -182,7 +190,7 @@ def _joined(args: argparse.Namespace) -> RecordResult:
         path = store.resolve(args.join)
         directory = group_directory(path)
         if directory is None:
-            raise CannotJoin(args.join, HAS_ENDED if path.is_file() else IS_OF_ONE)
+            raise CannotJoin(args.join, HAS_ENDED if has_left_group(path) else IS_OF_ONE)
     return record_joined(args.program, directory)
 
 
@@ -211,7 +219,7 @@ def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) 
 
 
 def _children(args: argparse.Namespace, settings: Settings) -> str:
-    """Return which children to record; what nobody asked for and cannot be done is no reason to record nothing."""
+    """Return which children to record; what was not asked for and cannot be done is no reason to record nothing."""
     if args.children is None and settings.children == "python" and not can_name_library():
         return "fork"
     return settings.children

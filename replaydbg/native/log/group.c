@@ -70,7 +70,8 @@ group_may_grow(uint64_t n)
 {
     if (group.page == NULL || group.page->max_size == 0)
         return true;
-    return __atomic_add_fetch(&group.page->size, n, __ATOMIC_SEQ_CST) <= group.page->max_size;
+    /* of one process, the log has the same limit, by bytes that it has used */
+    return __atomic_add_fetch(&group.page->size, n, __ATOMIC_SEQ_CST) <= group.page->max_size || group_is_alone();
 }
 
 uint64_t
@@ -132,7 +133,8 @@ group_open(const char *page, unsigned process)
         __atomic_store_n(&group_row(process)->why_not, IS_RECORDED, __ATOMIC_SEQ_CST);
         wake_sealer();
     }
-    return transfers_begin();
+    transfers_begin();
+    return 0;
 }
 
 unsigned
@@ -358,9 +360,7 @@ group_child_begins(void)
     content_forked();
     started_forked();
     transfers_forked();
-    int saved = errno;
     transfers_begin();
-    errno = saved;
     return true;
 }
 

@@ -55,7 +55,7 @@ typedef struct {
     const char *texts[ENDPOINT_TEXTS];
 } EndpointFacts;
 void transfer_define(const EndpointFacts *facts, uint32_t number);
-int transfers_begin(void);   /* after the logs; -1, with errno, and the logs end there */
+void transfers_begin(void);  /* after the logs, which end there if it fails */
 void transfers_forked(void); /* in any child: what comes is its own */
 
 /* endpoints.c */

@@ -34,24 +34,24 @@ static uint64_t before; /* slots that this process wrote while it was its parent
 static IdMap addresses;
 static uint32_t address_count;
 
-int
+void
 transfers_begin(void)
 {
     char path[4200];
+    int saved = errno;
     snprintf(path, sizeof path, "%s/transfers", core.live_dir);
     transfer_log.path = strdup(path);
     if (log_map(&transfer_log, 0, SIZE_AT_FIRST, O_CREAT | O_TRUNC) < 0) {
-        int error = errno;
         transfer_log = (Log){0};
-        log_fail_by(error);
-        errno = error;
-        return -1;
+        log_fail_by(errno);
     }
-    LogHeader *h = header_of(&transfer_log);
-    memcpy(h->magic, "RDBGXFR", 8);
-    h->format = TRANSFERS_FORMAT;
-    h->committed = HEADER_SIZE;
-    return 0;
+    else {
+        LogHeader *h = header_of(&transfer_log);
+        memcpy(h->magic, "RDBGXFR", 8);
+        h->format = TRANSFERS_FORMAT;
+        h->committed = HEADER_SIZE;
+    }
+    errno = saved;
 }
 
 static void *
