@@ -164,7 +164,7 @@ def test_children_that_inherit_the_streams_are_named(tmp_path: Path, act: str, c
     source.write_text(f"import os, subprocess\nprint('one', flush=True)\n{act}\nprint('two')\n")
 
     recorded = subprocess.run(
-        [sys.executable, "-m", "replaydbg", "record", "--json", "-o", str(recording), str(source)],
+        [sys.executable, "-m", "replaydbg", "record", "--json", "--children=none", "-o", str(recording), str(source)],
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
