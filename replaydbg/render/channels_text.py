@@ -140,9 +140,9 @@ def message_remarks(messages: Sequence[Message]) -> Iterator[str]:
         certainties = {part.certainty for part in message.parts}
         if "ambiguous" in certainties:
             fits = "several sends match" if message.is_receive else "several receives may have taken"
-            yield f"{name}: ambiguous: {channel.doubt or f'{fits} these bytes (see messages.md#ambiguous-message)'}."
+            yield f"{name}: ambiguous: {channel.doubt or f'{fits} these bytes (see messages#ambiguous-message)'}."
         if "unsure" in certainties:
-            yield f"{name}: unsure: the two sides already differ at an earlier byte (see messages.md#unsure-channel)."
+            yield f"{name}: unsure: the two sides already differ at an earlier byte (see messages#unsure-channel)."
 
 
 def _unmatched(message: Message) -> str:

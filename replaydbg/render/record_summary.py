@@ -47,7 +47,7 @@ def _about_group(group: Group, name: str) -> list[str]:
     still = f", {running} of them still running" if running else ""
     joined = sum(each.how == "joined" for each in recorded)
     children = len(recorded) - joined
-    found = [f"{_counted(children, 'child process', 'child processes')} recorded"] if children or not joined else []
+    found = [f"{_counted(children, 'child process', 'child processes')} recorded"] if children else []
     if joined:
         found.append(f"{_counted(joined, 'process', 'processes')} joined")
     lines = [f"{', '.join(found)}{still}: replaydbg ps {quoted(name)}"] if recorded else []
