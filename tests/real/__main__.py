@@ -21,8 +21,8 @@ _INTRODUCTION = """\
 
 Each program is recorded once, then replayed five times in another environment (time zone, locale, home directory,
 terminal width): twice with every file of its working directory changed, three times with the directory removed. stdout,
-stderr and the exit code must be the recorded ones each time, and nothing may be written. The output that child
-processes print directly is not compared, since they do not run in a replay. A server or client that the program talks
+stderr and the exit code must be the recorded ones each time, and nothing may be written. Child processes are not
+recorded (`--children=none`), and what they print directly is not compared. A server or client that the program talks
 to runs unrecorded beside it, and has ended before the first replay. `tox -e real` writes this page;
 [how to run it](contributing/run-real.md).
 """

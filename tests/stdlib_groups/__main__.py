@@ -30,9 +30,9 @@ _INTRODUCTION = """\
 CPython's own tests are run plain, then with `record --children=python`, in parts of at most eight test cases. Each test
 case must have the result that it has unrecorded; one that does not is run again both ways, since many of these tests
 depend on time. Then the working directory is removed, and every recorded process is replayed. A process is *equal* if
-its replay has no divergence up to the last event, and ends with the recorded exit code. *cut* are recordings that end
-before their process did; so far they are equal. *processes* includes those that are not recorded, such as programs that
-are not Python. `tox -e stdlib-groups` writes this page.
+its replay has no divergence up to the last event, and ends with the recorded exit code. *cut* counts recordings that
+end before their process did; they are equal up to their end. *processes* includes those that are not recorded, such as
+programs that are not Python. `tox -e stdlib-groups` writes this page.
 """
 
 
