@@ -179,13 +179,12 @@ def _all_rows(directory: Path, name: str = PAGE) -> tuple[list[GroupProcess], in
     for number in range(1, min(limit, count) + 1):
         row = _ROW.unpack_from(data, _HEAD.size + (number - 1) * _ROW.size)
         if not row[7]:  # it was never made
-            rows.append(_row(directory, number, *row[:7])._replace(waited=row[8]))
+            rows.append(_row(directory, number, row))
     return rows, max(count - limit, 0)
 
 
-def _row(
-    directory: Path, number: int, event: int, parent: int, how: int, why_not: int, pid: int, status: int, source: int
-) -> GroupProcess:
+def _row(directory: Path, number: int, row: tuple[int, ...]) -> GroupProcess:
+    event, parent, how, why_not, pid, status, source, _, waited = row
     reason = WHY_NOT[why_not] if why_not < len(WHY_NOT) else "unknown"
     return GroupProcess(
         number,
@@ -199,6 +198,7 @@ def _row(
         STATUS_FROM[source] if source < len(STATUS_FROM) else "",
         None if reason else f"{number}.rdbg",
         reason,
+        waited,
     )
 
 

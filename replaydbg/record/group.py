@@ -54,6 +54,7 @@ from replaydbg.store.directory import (
     live_path,
     sealed_path,
 )
+from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class RecordedGroup:
                 self._remove()
             raise
         if is_alone:
-            return result._replace(not_recorded=reasons_of(rows[1:], more))
+            return result._replace(not_recorded=reasons_of(rows, more))
         if not self.finish(ended.status) and not result.problem:
             result = result._replace(problem=_NOT_SEALED)
         self._remove_replaced()
@@ -214,18 +215,16 @@ class RecordedGroup:
                     hidden.rename(page)
                     return False
                 self.live.rename(alone)
-                # Who waits for the lock shall see that the group is gone.
-                hidden.unlink()
+                with suppress(OSError):  # who waits for the lock shall see that the group is gone
+                    hidden.unlink()
         except (OSError, ReplaydbgError):  # somebody removes the group, or the disk is full
-            if not alone.is_dir() or self.live.is_dir():
-                with suppress(OSError):
-                    hidden.rename(page)
-                return False
+            with suppress(OSError):
+                hidden.rename(page)
+            return False
         if self._sealer is not None:
             self._sealer.dismiss()
             self._sealer = None
-        with suppress(OSError):
-            self._remove()
+        self._remove()
         self.live = alone
         if self._header is not None:
             leave_group(alone, self._header)
@@ -240,14 +239,9 @@ class RecordedGroup:
         return sealer is None or sealer.finish(status)
 
     def _remove(self) -> None:
-        directory = self.live.parent
-        # Of a sealer that was dismissed; and of a debugger that had it open.
-        others = (*directory.glob(f".{FACTS}.*"), index_path(self.live))
-        for path in (*(directory / name for name in (PAGE, WAKE, ORDERS, FACTS)), *others):
-            path.unlink(missing_ok=True)
-        for each in (self.live, self.live.parent):
-            if each.is_dir() and not any(each.iterdir()):
-                each.rmdir()
+        # What cannot be removed hides nothing: it is no group.
+        with suppress(OSError):
+            remove_group(self.live.parent)
 
     def _named(self, output: Path) -> Path:
         """Make the group's directory under the user's name."""

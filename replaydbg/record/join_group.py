@@ -22,6 +22,7 @@ from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import run_process
 from replaydbg.log.allowance import load_json
 from replaydbg.log.codec import decode_value
+from replaydbg.log.decode import Malformed
 from replaydbg.log.group import (
     GROUP,
     MOST_PROCESSES,
@@ -47,7 +48,6 @@ _STEP = 0.02
 """Seconds between two looks whether the recording is sealed."""
 
 HAS_ENDED = "its recording has ended"
-IS_OF_ONE = "it is recorded with --children=none"
 NOT_RECORDED = "the program was not recorded"
 
 
@@ -82,13 +82,15 @@ def record_joined(argv: list[str], directory: Path) -> RecordResult:
         return _sealed(directory, process, ended.status)
 
 
-def has_left_group(path: Path) -> bool:
-    """Whether a recording that is in no group has ended, or is the rest of a group that is being sealed."""
+def why_no_group(path: Path) -> str:
+    """Return why the recording at `path`, which is in no group, cannot be joined."""
     try:
         orders = decode_value((path / "boot").read_bytes())
-    except (OSError, Corrupt):
-        return True  # it is a file, or is just being sealed
-    return isinstance(orders, dict) and "group" in orders
+    except (OSError, Malformed):  # it is a file, or is just being sealed, or is damaged
+        return HAS_ENDED
+    # A group that has become one recording is being sealed.
+    has_left = isinstance(orders, dict) and "group" in orders
+    return HAS_ENDED if has_left else "it is recorded with --children=none"
 
 
 def _with_invitation(environment: dict[str, str], directory: Path, library: str) -> dict[str, str]:

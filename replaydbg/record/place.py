@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from replaydbg.errors import CannotRecord
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = 1 << 20
 """Initial size of each log (FIRST_SIZE in the core)."""
+_OF_GROUPS = ("group", "process", "outputs")
+"""Fields of the header that only processes of a group have."""
 
 
 def make_live_directory(output: Path | None, store: Path) -> Path:
@@ -47,10 +49,6 @@ def check_no_group(directory: Path) -> None:
     if os.path.lexists(directory):
         reason = "it exists: a group of processes is not replaced; remove it with `replaydbg rm`, or use another name"
         raise CannotRecord(str(directory), reason)
-
-
-_OF_GROUPS = ("group", "process", "outputs")
-"""Fields of the header that only processes of a group have."""
 
 
 def check_replaceable(output: Path) -> None:
@@ -101,15 +99,15 @@ def handled_signals(live: Path) -> int:
 
 def leave_group(live: Path, header: HeaderData) -> None:
     """Remove from a live directory what only processes of a group need: no other process was recorded."""
-    facts: dict[str, object] = {**header, "name": live.name.removesuffix(LIVE)}
+    facts = {name: fact for name, fact in header.items() if name not in _OF_GROUPS}
+    facts["name"] = live.name.removesuffix(LIVE)
     partial = live / "header.json.partial"
-    # If the disk is full, all of it can be read with these, too.
-    with suppress(OSError):
+    try:
         (live / "transfers").unlink(missing_ok=True)
-        partial.write_text(
-            json.dumps({name: fact for name, fact in facts.items() if name not in _OF_GROUPS}), encoding="utf-8"
-        )
+        partial.write_text(json.dumps(facts), encoding="utf-8")
         partial.replace(live / "header.json")
+    except OSError:  # the disk is full: all of it can be read with these, too
+        partial.unlink(missing_ok=True)
 
 
 def why_no_log(live: Path) -> str:

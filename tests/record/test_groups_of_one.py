@@ -153,16 +153,13 @@ def test_a_file_that_was_not_named_is_not_replaced(place: Path) -> None:
 @pytest.mark.parametrize("options", [(), ("--children=fork",)])
 def test_a_file_system_without_fifos(options: tuple[str, ...], place: Path) -> None:
     (place / "program.py").write_text(_FORKS)
-    (place / "launch.py").write_text(
+    changed = (
         "import errno, os, sys\n"
         "def refuse(*args):\n    raise PermissionError(errno.EPERM, 'Operation not permitted')\n"
         "os.mkfifo = refuse\n"
-        "from replaydbg.cli.main import main\n"
-        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
     )
 
-    command = [sys.executable, "launch.py", "record", "-q", *options, "-o", "r", "program.py"]
-    recorded = run(command, cwd=place, env=_env(place))
+    recorded = _record_changed(place, changed, *options)
 
     assert recorded.status == (2 if options else 0), recorded
     assert _recordings(place) == ([] if options else ["r.rdbg"])
@@ -183,22 +180,20 @@ def test_a_limit_of_size_is_that_of_one_process_until_there_are_others(place: Pa
 def test_a_python_that_starts_while_the_others_are_looked_at_is_recorded(place: Path) -> None:
     """The page is there for it as long as there is a group."""
     (place / "program.py").write_text(
-        "import os, subprocess, sys\n"
+        "import os, subprocess, sys, time\n"
         "if os.fork() == 0:\n"
-        "    while os.getppid() != 1 and not os.path.exists('seen'):\n        pass\n"
+        "    while not os.path.exists('seen'):\n        time.sleep(0.001)\n"
         "    os._exit(subprocess.run([sys.executable, '-c', 'pass']).returncode)\n"
     )
-    (place / "launch.py").write_text(
+    changed = (
         "import os, sys, time\n"
         "import replaydbg.record.group as group\n"
         "look = group._has_others\n"
         "def slowly(*args):\n    open('seen', 'w').close()\n    time.sleep(0.5)\n    return look(*args)\n"
         "group._has_others = slowly\n"
-        "from replaydbg.cli.main import main\n"
-        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
     )
 
-    run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+    _record_changed(place, changed)
 
     assert [each.recording for each in completed(place / "r.rdbgs").processes] == ["1.rdbg", "2.rdbg", "3.rdbg"]
 
@@ -257,7 +252,7 @@ def test_the_launcher_is_killed_while_a_group_becomes_a_file(left: str, place: P
     calls = {"page renamed": "Path.rename", "moved": "Path.unlink"}[left]
     hidden = ".page"
     (place / "program.py").write_text(_ALONE)
-    (place / "launch.py").write_text(
+    changed = (
         "import os, signal, sys\nfrom pathlib import Path\n"
         f"before, launcher = {calls}, os.getpid()\n"
         f"def changed(self, *args, **kw):\n"
@@ -265,11 +260,9 @@ def test_the_launcher_is_killed_while_a_group_becomes_a_file(left: str, place: P
         f"    if {hidden!r} in (self.name, *(each.name for each in args if isinstance(each, Path))):\n"
         f"        if os.getpid() == launcher:\n            os.kill(launcher, signal.SIGKILL)\n    return result\n"
         f"{calls} = changed\n"
-        "from replaydbg.cli.main import main\n"
-        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
     )
 
-    killed = run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+    killed = _record_changed(place, changed)
 
     assert killed.status == 137, killed
     expected = ["r.rdbgs"] if left == "page renamed" else ["r.rdbg-live"]
@@ -296,15 +289,13 @@ def test_what_is_being_recorded_is_not_replaced(place: Path) -> None:
 
 def test_an_interrupt_before_the_program_runs_leaves_nothing(place: Path) -> None:
     (place / "program.py").write_text(_ALONE)
-    (place / "launch.py").write_text(
+    changed = (
         "import os, signal, sys\nmade = os.mkfifo\n"
         "def changed(*args):\n    made(*args)\n    os.kill(os.getpid(), signal.SIGINT)\n"
         "os.mkfifo = changed\n"
-        "from replaydbg.cli.main import main\n"
-        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
     )
 
-    ended = run([sys.executable, "launch.py", "record", "-q", "-o", "r", "program.py"], cwd=place, env=_env(place))
+    ended = _record_changed(place, changed)
 
     assert ended.status in (130, -2), ended
     assert _recordings(place) == []
@@ -382,6 +373,16 @@ def _recordings(directory: Path) -> list[str]:
 def _record(place: Path, program: str, *, name: str = "r", env: dict[str, str] | None = None) -> Outcome:
     (place / "program.py").write_text(program)
     return run(_command("record", "-q", "-o", name, "program.py"), cwd=place, env=_env(place) | (env or {}))
+
+
+def _record_changed(place: Path, changed: str, *options: str) -> Outcome:
+    """Record `program.py` by a launcher that executes `changed` first."""
+    (place / "launch.py").write_text(
+        f"{changed}import sys\nfrom replaydbg.cli.main import main\n"
+        "sys.orig_argv = [sys.executable, '-m', 'replaydbg', *sys.argv[1:]]\nsys.exit(main())\n"
+    )
+    command = [sys.executable, "launch.py", "record", "-q", *options, "-o", "r", "program.py"]
+    return run(command, cwd=place, env=_env(place))
 
 
 def _tool(place: Path, *words: str) -> Outcome:

@@ -267,7 +267,8 @@ def refused(tmp_path: Path, group: str, *options: str) -> str:
 def test_a_group_that_has_ended(source: str, tmp_path: Path) -> None:
     with recorded(tmp_path, source):
         pass
-    wait_until(lambda: any((tmp_path / name).exists() for name in ("r.rdbg", "r.rdbgs/group.json")))
+    if not (tmp_path / "r.rdbg").exists():
+        group_of(tmp_path)
 
     assert refused(tmp_path, "r") == (
         "replaydbg: Cannot join 'r': its recording has ended. The program was not started.\n"
@@ -285,6 +286,8 @@ def test_no_group(tmp_path: Path) -> None:
 def test_a_recording_of_one_process(tmp_path: Path) -> None:
     with recorded(tmp_path, WAITS, str(tmp_path / "first"), children="none"):
         assert "Cannot join 'r.rdbg': it is recorded with --children=none." in refused(tmp_path, "r.rdbg")
+        (tmp_path / "r.rdbg-live" / "boot").write_bytes(b"damaged")
+        assert "Cannot join 'r.rdbg': its recording has ended." in refused(tmp_path, "r.rdbg")
         (tmp_path / "first").touch()
 
 

@@ -39,13 +39,20 @@ def open_named(name: str) -> Recording:
 
 def named_group(name: str) -> Path:
     """Return the directory of the group that the user named, by its name or by that of a process in it."""
-    store = the_store()
-    directory = store.find_group(name)
-    if directory is None:
-        directory = group_directory(store.resolve(name))
+    directory, _ = group_or_recording(name)
     if directory is None:
         raise one_process(name)
     return directory
+
+
+def group_or_recording(name: str) -> tuple[Path | None, Path]:
+    """Return the directory of the group as `named_group`, None if it is in no group; and the path that was named."""
+    store = the_store()
+    directory = store.find_group(name)
+    if directory is not None:
+        return directory, directory
+    path = store.resolve(name)
+    return group_directory(path), path
 
 
 def one_process(name: str) -> UsageError:

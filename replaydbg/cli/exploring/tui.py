@@ -111,9 +111,9 @@ def _picked(settings: Settings) -> Path | None:
     store = the_store()
     paths = [each.path for each in store.list()]
     beside = sorted(Path.cwd().iterdir())
-    here = [each for each in beside if each.name.endswith((SEALED, LIVE)) and each not in paths]
+    here = [each for each in beside if each.name.endswith((SEALED, LIVE))]
     here += [member_path(each, 1) for each in beside if each.name.endswith(GROUP) and is_group(each)]
-    found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
+    found = [_listed(each, store.name_of(each)) for each in [*paths, *(each for each in here if each not in paths)]]
     known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
     if not known:
         raise UsageError(f"No recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one.")

@@ -11,7 +11,6 @@ from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import CHILDREN, Settings, load_settings
 from replaydbg.errors import CannotJoin, UsageError
 from replaydbg.launch.endings import end_like
-from replaydbg.log.group import group_directory
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.group import NoFifos, can_name_library
@@ -22,8 +21,6 @@ from replaydbg.store.directory import GROUP, Store
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-
-    from replaydbg.config import Settings
 
 CHECKED_EVERY = 100_000_000
 """Nanoseconds between snapshots that are taken only to check invariants."""
@@ -175,8 +172,8 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
 
 def _joined(args: argparse.Namespace) -> RecordResult:
     # Imported here: only this option needs them.
-    from replaydbg.cli.common.output import the_store
-    from replaydbg.record.join_group import HAS_ENDED, IS_OF_ONE, has_left_group, record_joined
+    from replaydbg.cli.common.output import group_or_recording
+    from replaydbg.record.join_group import record_joined, why_no_group
 
     given = [name for name in _GROUPS_OWN if getattr(args, name)]
     if args.children is not None:
@@ -184,13 +181,9 @@ def _joined(args: argparse.Namespace) -> RecordResult:
     if given:
         option = given[0].replace("_", "-")
         raise UsageError(f"--join cannot be combined with --{option}: the settings of the group apply.")
-    store = the_store()
-    directory = store.find_group(args.join)
+    directory, path = group_or_recording(args.join)
     if directory is None:
-        path = store.resolve(args.join)
-        directory = group_directory(path)
-        if directory is None:
-            raise CannotJoin(args.join, HAS_ENDED if has_left_group(path) else IS_OF_ONE)
+        raise CannotJoin(args.join, why_no_group(path))
     return record_joined(args.program, directory)
 
 

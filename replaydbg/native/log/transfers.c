@@ -1,8 +1,8 @@
 /* What this process sends and receives through channels to other processes, in a group of processes: a mapped file
  * `transfers` beside the log, which is none of its events and has no part in a replay. A transfer is written when it
- * begins and completed when it ends: whoever is killed in a call leaves what it waited for. The file is made with the logs:
- * later, the process may have no descriptor left. See docs/reference/format.md, and replaydbg/log/transfers.py, which reads
- * it. */
+ * begins and completed when it ends: whoever is killed in a call leaves what it waited for. The file is made with the
+ * logs: later, the process may have no descriptor left. See docs/reference/format.md, and replaydbg/log/transfers.py,
+ * which reads it. */
 #include "base/core.h"
 #include "log/inside.h"
 #include <errno.h>
