@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import math
 import os
-import select
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +15,6 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError, UsageError
 from replaydbg.events.run_facts import command_of
 from replaydbg.launch import interpreter
-from replaydbg.launch.interruption import ENDING
 from replaydbg.log.group import (
     FACTS,
     FINDS_NOTHING,
@@ -30,7 +26,6 @@ from replaydbg.log.group import (
     PAGE,
     WAKE,
     WHY_NOT,
-    Group,
     GroupProcess,
     has_unborn,
     is_recorded,
@@ -40,10 +35,10 @@ from replaydbg.log.group import (
     read_group,
     reasons_of,
     size_of_group,
-    write_group,
 )
 from replaydbg.native import join_library
 from replaydbg.record.place import check_no_group, check_replaceable, leave_group, reason_of, removed_unless_begun
+from replaydbg.record.sealer_process import SealerProcess
 from replaydbg.store.directory import (
     LIVE,
     SEALED,
@@ -67,11 +62,9 @@ if TYPE_CHECKING:
 _NEVER_RECORDED = ("", *(WHY_NOT[number] for number in (IS_OTHER, FINDS_NOTHING, IS_OURS)))
 """Reasons for which a process is no part of a recording: nobody misses it there."""
 _YOUNG = 0.5
-"""Seconds within which a started Python is known to be one, also on a busy machine."""
+"""Seconds after which a started program is no longer waited for: it is what it is known to be by then."""
 _NOT_SEALED = "the process that seals the recordings of other processes was killed: they stay directories"
 _IN_USE = "it exists: another recording is being written to it, its recorder was killed, or it is not a recording"
-_CONTROL, _ANSWER = 3, 4
-"""The descriptors by which the process that seals hears from the launcher, and answers it."""
 
 
 class NoFifos(CannotRecord):
@@ -89,7 +82,7 @@ class RecordedGroup:
         self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex()
         self._blocks = blocks
-        self._sealer: _Sealer | None = None
+        self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None
         self._replaced: Path | None = None
         """The file of an earlier recording that has the user's name."""
@@ -161,7 +154,7 @@ class RecordedGroup:
     def start_sealer(self, header: HeaderData) -> None:
         """Start the process that seals the recordings of children. Raises CannotRecord."""
         command = command_of(header["kind"], header["target"], header["argv"])
-        self._sealer = _Sealer(self.live.parent, self._identity, command, self._blocks)
+        self._sealer = SealerProcess(self.live.parent, self._identity, command, self._blocks)
 
     def seal(self, ended: Ended, seconds: float) -> RecordResult:
         """Seal the recording of the first process, and wait until those of ended children are sealed.
@@ -323,77 +316,3 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-class _Sealer:
-    """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
-
-    def __init__(self, directory: Path, identity: str, argv: list[str], blocks: Path | None) -> None:
-        opened: list[int] = []
-        first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
-        try:
-            write_group(directory, Group(identity, [first], 0, False))
-            # Not a socket pair: that takes 2 ms to import, and each program pays it.
-            control, self._control = os.pipe()
-            opened += [control, self._control]
-            self._answer, answer = os.pipe()
-            opened += [self._answer, answer]
-            self._pid = os.fork()
-        except OSError as error:
-            for each in opened:
-                os.close(each)
-            raise CannotRecord(str(directory), reason_of(error)) from error
-        if self._pid == 0:
-            _be_the_sealer(control, answer, directory, blocks)
-        os.close(control)
-        os.close(answer)
-
-    def dismiss(self) -> None:
-        """End it: nothing is left to be sealed."""
-        self._close()
-        os.kill(self._pid, signal.SIGKILL)  # our child, and nobody else has waited for it
-        os.waitpid(self._pid, 0)
-
-    def finish(self, status: int | None) -> bool:
-        """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
-
-        None: it did not start. Returns False if the sealer was killed: live directories stay.
-        """
-        answer = b""
-        with suppress(OSError):
-            os.write(self._control, b"none\n" if status is None else b"%d\n" % status)
-            answer = os.read(self._answer, 1)
-        self._close()
-        with suppress(ChildProcessError):
-            os.waitpid(self._pid, os.WNOHANG)
-        return bool(answer)
-
-    def _close(self) -> None:
-        os.close(self._control)
-        os.close(self._answer)
-
-
-def _be_the_sealer(control: int, answer: int, directory: Path, blocks: Path | None) -> None:
-    """Become the process that seals: with nothing of ours open that somebody could wait for."""
-    try:
-        os.setsid()
-        os.nice(5)  # the program comes first
-        for number in ENDING:
-            signal.signal(number, signal.SIG_DFL)
-        # Where standard streams are closed, each may have the number that is meant for the other.
-        moved = [fcntl.fcntl(each, fcntl.F_DUPFD_CLOEXEC, _ANSWER + 1) for each in (control, answer)]
-        for each, target in zip(moved, (_CONTROL, _ANSWER), strict=True):
-            os.dup2(each, target, inheritable=False)
-        null = os.open(os.devnull, os.O_RDWR)
-        for target in (0, 1, 2):
-            os.dup2(null, target)
-        os.closerange(_ANSWER + 1, os.sysconf("SC_OPEN_MAX"))
-        os.chdir("/")  # somebody may want to remove the directory, or to unmount it
-        # For writing, too: so it has no end when the last writer is gone.
-        wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        select.select([wake, _CONTROL], [], [])  # most programs start no other
-        from replaydbg.record.group_sealer import seal_group
-
-        seal_group(directory, (_CONTROL, _ANSWER), wake, blocks)
-    finally:
-        os._exit(0)
