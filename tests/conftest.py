@@ -11,6 +11,7 @@ from replaydbg.render import texts
 from tests.harness.recording import record_file
 from tests.harness.stages import long_tests
 from tests.harness.surroundings import is_steering, restore_signals
+from tests.harness.tracebacks import add_missing_lines
 from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
@@ -28,6 +29,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in long:
             item.add_marker(pytest.mark.long)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Let a timeout that came at an instruction without a line fail its test alone."""
+    if call.excinfo is not None:
+        add_missing_lines(call.excinfo.value)
+        if call.excinfo.tb is not call.excinfo.value.__traceback__:
+            call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
 
 
 # ---- the debugger's prompt ----

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -16,6 +17,7 @@ from tests.harness.figures import read_figures
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.table import as_markdown, as_text, with_unit
+from tests.harness.tracebacks import add_missing_lines, line_of
 from tests.real.peer import PORT, SITE, Peer, PeerFailed, running_beside, with_port
 from tests.real.scenarios import SCENARIOS
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
@@ -221,3 +223,24 @@ def test_errors_of_the_core_are_told_from_those_of_others(tmp_path: Path) -> Non
 
     assert [(each.kind, each.is_ours) for each in found] == [("InvalidRead", True), ("UninitValue", False)]
     assert found[0].stack == ("strlen (f.c:7)",)
+
+
+# ---- tracebacks without lines ----
+
+
+def test_an_entry_without_a_line_gets_one() -> None:
+    def fail() -> None:
+        raise ValueError
+
+    named = fail.__code__
+    fail.__code__ = named.replace(co_linetable=bytes([0x80 | 15 << 3 | 7]) * (len(named.co_code) // 16 + 1))
+    with pytest.raises(ValueError) as caught:
+        fail()
+    assert caught.tb.tb_next is not None
+    assert line_of(caught.tb.tb_next) is None
+
+    add_missing_lines(caught.value)
+
+    entries = traceback.extract_tb(caught.value.__traceback__)
+    assert [each.name for each in entries] == ["test_an_entry_without_a_line_gets_one", "fail"]
+    assert entries[1].lineno == named.co_firstlineno
