@@ -57,6 +57,7 @@ typedef struct {
     bool follows, followed; /* replay: the recording is still being written; it was when the replay began */
     bool lenient;           /* replay: of edited code, see lenient/lenient.h; set_lenient() */
     bool edited;            /* then: it is known to be */
+    bool importing;         /* record: the importer's own work goes on, at which no handler of a signal runs */
     bool shares_memory;     /* record: other processes may write into maps of the program */
     bool outcome_is_known;  /* replay: how the program ended has been noted */
     uint64_t heap_due;      /* record: at this event a snapshot of the heap may be due */
@@ -101,6 +102,8 @@ typedef struct {
     void (*copied)(void);              /* this process is a copy */
     void (*exits_apart)(int status);   /* a process of the debugger's: engine_exit() */
     void (*reports_ending)(void);      /* to the launcher, once */
+    /* its own work is done, with this result or an exception; steals it, and returns what it is now */
+    PyObject *(*importer_has_worked)(PyObject *result);
 } BaseHooks;
 extern const BaseHooks base_hooks;
 

@@ -93,6 +93,7 @@ const BaseHooks base_hooks = {
     .copied = libc_trap_copied,
     .exits_apart = engine_exit,
     .reports_ending = ending_report,
+    .importer_has_worked = signals_after_importing,
 };
 
 static void

@@ -90,6 +90,8 @@ record_between(int signum, const Place *place)
 
 /* ---- record ---- */
 
+static bool waiting[MOST_SIGNALS]; /* for the end of what the importer does */
+
 static PyObject *
 stub(PyObject *self, PyObject *args)
 {
@@ -100,6 +102,10 @@ stub(PyObject *self, PyObject *args)
     log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
+    if (core.importing && signum > 0 && signum < MOST_SIGNALS) {
+        waiting[signum] = true;
+        Py_RETURN_NONE;
+    }
     sender_known(signum);
     if (core.depth > 0) {
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
@@ -117,6 +123,29 @@ stub(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef stub_def = {"handler", stub, METH_VARARGS, NULL};
+
+/* Once a handler has raised, those after it run at the interpreter's next check, as they do without us. */
+static bool
+run_waiting(void)
+{
+    bool is_well = true;
+    for (int signum = 1; signum < MOST_SIGNALS; signum++) {
+        if (!waiting[signum])
+            continue;
+        waiting[signum] = false;
+        if (!is_well) {
+            PyErr_SetInterruptEx(signum);
+            continue;
+        }
+        PyObject *frame = (PyObject *)PyEval_GetFrame();
+        PyObject *args = Py_BuildValue("(iO)", signum, frame ? frame : Py_None);
+        PyObject *result = args ? stub(NULL, args) : NULL;
+        is_well = result != NULL;
+        Py_XDECREF(result);
+        Py_XDECREF(args);
+    }
+    return is_well;
+}
 
 /* ---- replay ---- */
 
@@ -346,6 +375,33 @@ watch(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef watch_def = {"handler", watch, METH_VARARGS, NULL};
+
+/* ---- both ---- */
+
+/* Handlers that waited for the end of the importer's work run, in replay at the same place: there the interpreter makes
+ * no check of its own. What a handler raises takes the place of the result. */
+PyObject *
+signals_after_importing(PyObject *result)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    bool is_well = true;
+    if (core.mode == RECORD)
+        is_well = run_waiting();
+    else if (expected.pending && (!expected.place.ticks || lanes_place() >= expected.place.ticks)) {
+        signals_look();
+        is_well = PyErr_CheckSignals() == 0;
+    }
+    if (is_well) {
+        PyErr_Restore(type, value, traceback);
+        return result;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    Py_XDECREF(result);
+    return NULL;
+}
 
 /* ---- what the program calls ---- */
 

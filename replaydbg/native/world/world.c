@@ -251,6 +251,29 @@ world_is_real(void)
     return core.mode != REPLAY || core.current_source || engine.diverting;
 }
 
+/* In both modes: what importing allocates must bring the next collection equally near. Returns whether this is the
+ * outermost work of ours. */
+static bool
+work_begin(void)
+{
+    bool is_outermost = core.depth == 0;
+    own_work_begin();
+    core.importing |= is_outermost && core.mode == RECORD;
+    return is_outermost;
+}
+
+/* Steals the result, or NULL with an exception. A handler of a signal that came meanwhile runs now: while the importer
+ * works there is no event to which it could be noted, and a replay does not do this work. */
+static PyObject *
+work_done(bool is_outermost, PyObject *result)
+{
+    own_work_end();
+    if (!is_outermost)
+        return result;
+    core.importing = false;
+    return base_hooks.importer_has_worked(result);
+}
+
 /* Does the real thing unless replaying, and notes it while recording. Steals nothing. `path` names it. */
 static PyObject *
 world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
@@ -264,7 +287,7 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
         key = fallback ? PyBytes_AS_STRING(fallback) : NULL;
     }
     PyObject *value = NULL;
-    own_work_begin(); /* in both modes: what importing allocates must bring the next collection equally near */
+    bool is_outermost = work_begin();
     PyObject *elsewhere = moved_path(path);
     if (key && core.lenient && (elsewhere || core.current_source) && is_cached(path))
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", key);
@@ -283,11 +306,10 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
         else
             collector_give_exception();
     }
-    own_work_end();
     Py_XDECREF(elsewhere);
     Py_XDECREF(fallback);
     Py_XDECREF(text);
-    return value;
+    return work_done(is_outermost, value);
 }
 
 static PyObject *real_posix, *real_io; /* the modules that the program has */
@@ -385,16 +407,13 @@ static PyObject *original_write_atomic;
 static PyObject *
 world_write_atomic(PyObject *self, PyObject *args)
 {
-    if (core.mode == REPLAY)
-        Py_RETURN_NONE;
-    own_work_begin();
-    PyObject *result = PyObject_CallObject(original_write_atomic, args);
+    bool is_outermost = work_begin();
+    PyObject *result = core.mode == REPLAY ? Py_NewRef(Py_None) : PyObject_CallObject(original_write_atomic, args);
     if (result == NULL && PyErr_ExceptionMatches(PyExc_OSError)) {
         PyErr_Clear(); /* the importer ignores it too, but by way of Python code, which a replay would not run */
         result = Py_NewRef(Py_None);
     }
-    own_work_end();
-    return result;
+    return work_done(is_outermost, result);
 }
 
 /* ---- modules that are loaded later get their gates when they have been executed ---- */
