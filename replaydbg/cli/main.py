@@ -58,6 +58,7 @@ COMMANDS = {
     "channels": Command("recordings", "list the channels between processes that were recorded together"),
     "sender": Command("recordings", "show who sent the bytes that an event received"),
     "receiver": Command("recordings", "show who received the bytes that an event sent"),
+    "cut": Command("recordings", "show a global state of processes that were recorded together", replays=True),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),

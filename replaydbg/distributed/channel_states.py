@@ -22,6 +22,8 @@ class InFlight(NamedTuple):
     """The index of the receive that took them later; None: nobody did."""
     offset: int
     """How many bytes of the send come before them."""
+    taken_at: int
+    """How many bytes of the receive come before them."""
     length: int
     certainty: int
     """SURE, AMBIGUOUS or UNSURE: whether they are those of this send."""
@@ -51,17 +53,24 @@ class ChannelHistory:
 
     def in_flight(self, cut: Cut) -> Iterator[InFlight]:
         """Yield what had been sent and not received, in the order in which it was received, what nobody took last."""
-        segments, offsets = self.found.segments, self._offsets
+        segments = self.found.segments
+        offsets, taken_at = self._offsets
         for at in range(self._first_not_received(cut), len(segments)):
             send, receive = segments.send[at], segments.receive[at]
             if not self.is_sent(cut, send):
                 if self._is_in_order:
                     return
             elif not self.is_received(cut, receive):
-                yield InFlight(send, receive, offsets[at], segments.length[at], segments.certainty[at])
+                yield InFlight(
+                    send, receive, offsets[at], taken_at[at], segments.length[at], segments.certainty[at]
+                )
         for send, taken in self._never_received:
             if self.is_sent(cut, send):
-                yield InFlight(send, None, taken, self.found.sends.length[send] - taken, SURE)
+                yield InFlight(send, None, taken, 0, self.found.sends.length[send] - taken, SURE)
+
+    def has_received(self, cut: Cut) -> bool:
+        """Whether anything was received."""
+        return any(self.is_received(cut, receive) for receive in range(len(self._receives)))
 
     def is_unsure(self, cut: Cut) -> bool:
         """Whether something was received of which it is not known whether it was sent."""
@@ -91,15 +100,10 @@ class ChannelHistory:
         return bisect_left(self.found.segments.receive, count)
 
     @cached_property
-    def _offsets(self) -> Sequence[int]:
-        """For each segment, how many bytes of its send come before it."""
-        taken: dict[int, int] = {}
-        offsets = array("Q")
-        for send, length in zip(self.found.segments.send, self.found.segments.length, strict=True):
-            offset = taken.get(send, 0)
-            offsets.append(offset)
-            taken[send] = offset + length
-        return offsets
+    def _offsets(self) -> tuple[Sequence[int], Sequence[int]]:
+        """For each segment, how many bytes of its send, and of its receive, come before it."""
+        segments = self.found.segments
+        return _before(segments.send, segments.length), _before(segments.receive, segments.length)
 
     @cached_property
     def _never_received(self) -> list[tuple[int, int]]:
@@ -113,3 +117,13 @@ class ChannelHistory:
             # What a receiver has cut off of a datagram is gone; one can be empty.
             return [(send, 0) for send, count in taken.items() if count < 0]
         return [(send, count) for send, count in taken.items() if count < sends.length[send]]
+
+
+def _before(moves: Sequence[int], lengths: Sequence[int]) -> Sequence[int]:
+    """Return for each segment the bytes of its send, or receive, in the segments before it."""
+    taken: dict[int, int] = {}
+    found = array("Q")
+    for move, length in zip(moves, lengths, strict=True):
+        found.append(taken.get(move, 0))
+        taken[move] = found[-1] + length
+    return found

@@ -335,6 +335,18 @@ class GetPartValue(PredicateQuery[str | None]):
 
 
 @dataclass(frozen=True, slots=True)
+class GetModuleValue(PredicateQuery[tuple[str, str]]):
+    """The value of the expression as text, and why there is none; one of both is empty."""
+
+    tag = "value_in_module"
+    shape = (str, str)
+
+    def _read(self, answer: Any) -> tuple[str, str]:
+        text, reason = answer
+        return text, reason
+
+
+@dataclass(frozen=True, slots=True)
 class JudgeEachLine(PredicateQuery[None]):
     """The predicate as the core evaluates it at each line of a run; it gives no answer of its own."""
 
@@ -389,6 +401,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindWaitingStores,
         GetVerdict,
         GetPartValue,
+        GetModuleValue,
     )
 }
 """Every query that is answered, by its tag."""

@@ -36,6 +36,17 @@ def value_of_part(query: queries.GetPartValue) -> str | None:
         return None
 
 
+def value_in_module(query: queries.GetModuleValue) -> tuple[str, str]:
+    """Return the value of an expression as text, and why there is none."""
+    names, missing = names_in(query)
+    if missing:
+        return "", missing
+    try:
+        return shown(aside(aside(asked, query), names)), ""
+    except BaseException as error:
+        return "", cut(f"{type(error).__name__}: {error}", 500)
+
+
 def judging(query: queries.JudgeEachLine) -> bytes:
     """Make the function that the core calls at each line."""
     judge_here, names_here = judge_with(query), names_for(query)

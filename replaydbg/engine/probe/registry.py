@@ -10,7 +10,7 @@ from replaydbg.engine.probe.exception_names import types_named
 from replaydbg.engine.probe.frames import arguments, exception, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
 from replaydbg.engine.probe.passages import passing
-from replaydbg.engine.probe.predicates import judged, judging, value_of_part
+from replaydbg.engine.probe.predicates import judged, judging, value_in_module, value_of_part
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
 from replaydbg.engine.probe.variable_homes import kinds, place
@@ -45,6 +45,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "passing": passing,
     "storing": storing,
     "value_of_part": value_of_part,
+    "value_in_module": value_in_module,
 }
 
 

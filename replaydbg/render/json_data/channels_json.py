@@ -68,10 +68,11 @@ def _open(moves: Moves) -> list[JsonObject]:
 
 
 def _contradiction(apart: Contradicted) -> JsonObject:
-    return {"first": apart.first, "last": apart.last, "send": _end(apart.send), "receive": _end(apart.receive)}
+    return {"first": apart.first, "last": apart.last, "send": end_facts(apart.send), "receive": end_facts(apart.receive)}
 
 
-def _end(end: MessageEnd) -> JsonObject:
+def end_facts(end: MessageEnd) -> JsonObject:
+    """Return a send or a receive as data."""
     site = end.site
     return {
         "process": end.process,
@@ -94,7 +95,7 @@ def message_facts(messages: Sequence[Message]) -> list[JsonObject]:
             "length": message.length,
             "peeks": message.peeks,
             "parts": [
-                {**_end(part.end), "first": part.first, "length": part.length, "certainty": part.certainty}
+                {**end_facts(part.end), "first": part.first, "length": part.length, "certainty": part.certainty}
                 for part in message.parts
             ],
             "unmatched": message.unmatched,

@@ -1,0 +1,127 @@
+"""`replaydbg cut`: show a global state of processes that were recorded together."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from replaydbg.cli.common.opening import opened as opened_recording
+from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
+from replaydbg.cli.recordings.channels import print_problems_of, problems_of
+from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
+from replaydbg.groups.cut_values import values_at_positions
+from replaydbg.groups.group_cuts import GroupCut, GroupCuts
+from replaydbg.groups.group_session import GroupSession
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.groups.other_end import event_here
+from replaydbg.render.cuts_text import COLUMNS, FLYING_COLUMNS, RIGHT, cut_remarks, flying_rows, position_rows, value_text
+from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, unfinished_facts, value_facts
+from replaydbg.store.directory import member_path
+
+_ENDS = ("end", "last")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a group of processes: a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "moments",
+        metavar="PROCESS@MOMENT",
+        nargs="*",
+        help="how far a process may have gone, such as 2@898 or 2@exc (default: all as far as they went)",
+    )
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="only where each process waits for others: it has dealt with what it received",
+    )
+    parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
+    parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
+    parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the cut; 1 if a recording of the group is missing or damaged, 3 if the cut may not be consistent."""
+    opened = OpenedGroup(named_group(args.recording))
+    cuts = GroupCuts(opened)
+    with ExitStack() as stack:
+        sessions = _Sessions(opened, stack)
+        wanted = dict(_position(cuts, sessions, each) for each in args.moments)
+        cut = cuts.latest(wanted, quiet=args.quiet)
+        values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
+        _show(args, cuts, cut, values)
+    print_problems_of(opened)
+    return 1 if opened.problems else 3 if cut.doubts else 0
+
+
+class _Sessions:
+    """The sessions of the processes of a group, opened when the first one is needed."""
+
+    def __init__(self, opened: OpenedGroup, stack: ExitStack) -> None:
+        self._opened, self._stack = opened, stack
+        self._group: GroupSession | None = None
+
+    def group(self, process: int) -> GroupSession:
+        if self._group is None:
+            path = member_path(self._opened.directory, process)
+            self._group = self._stack.enter_context(opened_recording(str(path))).group
+        return self._group
+
+    def values(self, cut: GroupCut, expression: str, module: str) -> dict[int, ModuleValue]:
+        """Return the value of an expression in each process."""
+        found = {}
+        for process, position in cut.positions.items():
+            session = self.group(process).session(process)
+            found[process] = values_at_positions(session, [position], expression, module=module)[position]
+        return found
+
+
+def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int]:
+    """Return a process and its position. Raises UsageError."""
+    number, at, moment = text.partition("@")
+    last = cuts.finder.last
+    if not at or not moment or not number.isdecimal():
+        raise UsageError(f"{text!r} is not a moment of a process, such as 2@898 or 2@exc.")
+    process = int(number)
+    if process not in last:
+        raise UsageError(f"The group has no recording of process {process}. Recorded: {', '.join(map(str, last))}.")
+    if moment in _ENDS:
+        return process, last[process]
+    if moment.isdecimal():
+        return process, int(moment)
+    session = sessions.group(process).session(process)
+    session.seek(moment if moment[0].isdecimal() else f"@{moment}")
+    return process, event_here(session)
+
+
+def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict[int, ModuleValue] | None) -> None:
+    opened, last = cuts.opened, cuts.finder.last
+    messages, unfinished = cuts.in_flight(cut), cuts.unfinished(cut)
+    contents = cuts.contents(messages) if args.bytes else None
+    if args.json:
+        facts = {"path": str(opened.directory), **cut_facts(cut, last)}
+        facts |= {"in_flight": flying_facts(messages, contents), "unfinished": unfinished_facts(unfinished)}
+        facts |= {"values": value_facts(values) if values is not None else None, "problems": problems_of(opened)}
+        print_json(facts)
+        return
+    print_table(COLUMNS, position_rows(opened, cut, last), right=RIGHT)
+    print(f"in flight: {_counted(len(messages))}")
+    if messages:
+        print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
+    for process, value in sorted((values or {}).items()):
+        print(f"{args.eval}\t{value_text(process, value)}")
+    for line in cut_remarks(opened, cut, unfinished):
+        print(f"replaydbg: {printable(line)}", file=sys.stderr)
+
+
+def _cut_columns(rows: Iterator[Sequence[str]], is_whole: bool) -> Iterator[Sequence[str]]:
+    return (row if is_whole else row[:-1] for row in rows)
+
+
+def _counted(count: int) -> str:
+    return f"{count:,} message{'' if count == 1 else 's'}" if count else "nothing"

@@ -1,0 +1,66 @@
+"""Values of an expression at many moments: one run of the program passes them all."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from replaydbg.debugger.bisection.predicates import check
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.engine.engine_process import EngineProcess, PendingAnswer
+from replaydbg.engine.queries import GetModuleValue
+from replaydbg.errors import AskFailed
+
+AT_ONCE = 4
+"""Copies of the program that evaluate while it runs on."""
+
+LONGEST = 5.0
+"""Seconds that one evaluation may take."""
+
+
+class ModuleValue(NamedTuple):
+    """The value of an expression, with the names of a module."""
+
+    text: str
+    """As its repr() shows it, which is cut if it is long; empty: there is none."""
+    reason: str
+    """Why there is none."""
+
+
+def values_at(
+    view: ReplayView, counts: Sequence[int], expression: str, *, module: str = "__main__"
+) -> dict[int, ModuleValue]:
+    """Return the value of an expression before each of these lines, each in a throw-away copy of the program.
+
+    Raises UsageError if the expression cannot be read, Cancelled and EngineLost.
+    """
+    query = check(expression, module=module).query(GetModuleValue)
+    view.work.begin(f"evaluating {expression}")
+    found: dict[int, ModuleValue] = {}
+    pending: deque[tuple[int, PendingAnswer[tuple[str, str]]]] = deque()
+
+    def take_first() -> None:
+        count, first = pending.popleft()
+        try:
+            found[count] = ModuleValue(*first.value(LONGEST, view.work.idle))
+        except AskFailed as error:
+            found[count] = ModuleValue("", error.reason)
+        finally:
+            first.close()
+
+    worker: EngineProcess | None = None
+    try:
+        for count in sorted(set(counts)):
+            worker = view.travel.at(count) if worker is None else view.travel.arrived(worker, count)
+            pending.append((count, worker.begin_to_ask(query)))
+            if len(pending) >= AT_ONCE:
+                take_first()
+        while pending:
+            take_first()
+    finally:
+        for _, each in pending:
+            each.close()
+        if worker is not None:
+            worker.kill()
+    return found

@@ -1,0 +1,190 @@
+"""The consistent cuts of a group of recorded processes, with the state of its channels."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from replaydbg.distributed.channel_states import ChannelHistory, InFlight
+from replaydbg.distributed.channels import MessageChannel
+from replaydbg.distributed.cuts import CutFinder, finder_of
+from replaydbg.distributed.quiet import QuietFinder
+from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
+from replaydbg.events.records import Event
+from replaydbg.groups.causality import program_starts
+from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of
+from replaydbg.groups.opened_group import OpenedGroup, received_bytes
+from replaydbg.log.reader import open_recording
+from replaydbg.log.transfers import PEEKS, RECEIVES
+from replaydbg.store.directory import member_path
+
+
+class TakenBytes(NamedTuple):
+    """Bytes of a message in the receive that took them after the cut."""
+
+    process: int
+    event: int
+    offset: int
+    """How many bytes of the receive come before them."""
+    length: int
+
+
+class FlyingMessage(NamedTuple):
+    """A send of which bytes had not been received."""
+
+    channel: MessageChannel
+    send: MessageEnd
+    receive: MessageEnd | None
+    """The first receive that took them later; None: nobody did."""
+    length: int
+    """Number of these bytes; for a send that never ended those that are known."""
+    certainty: str
+    """One of CERTAINTIES: whether they are those of this send."""
+    is_whole: bool
+    """Whether they are all bytes of the send."""
+    taken: tuple[TakenBytes, ...]
+    """Where they are in receives, in order; those that nobody received are missing."""
+
+
+class GroupCut(NamedTuple):
+    """A cut: how far each process had gone."""
+
+    positions: dict[int, int]
+    """For each recorded process the number of its events; 0: before the first one."""
+    wanted: dict[int, int]
+    """The positions that were asked for."""
+    doubts: tuple[str, ...]
+    """Why it is not known to be consistent; empty: it is."""
+    is_quiet: bool
+    """Whether every process waited for others, or had ended."""
+
+
+class GroupCuts:
+    """Finds cuts. The first answer matches all channels; later ones are a look at tables."""
+
+    def __init__(self, opened: OpenedGroup) -> None:
+        """Take an opened group."""
+        self.opened = opened
+
+    @cached_property
+    def finder(self) -> CutFinder:
+        """What finds the latest consistent cut."""
+        return finder_of(self.opened.matching, program_starts(self.opened))
+
+    @cached_property
+    def histories(self) -> list[ChannelHistory]:
+        """The channels between recorded processes."""
+        matching = self.opened.matching
+        return [ChannelHistory(matching.match(each)) for each in matching.channels if each.senders]
+
+    @cached_property
+    def quiet(self) -> dict[int, array[int]]:
+        """The quiet positions of each process: one pass over each log. Raises a ReplaydbgError."""
+        return {member.process: self._quiet(member.process) for member in self.opened.matching.members}
+
+    def _quiet(self, process: int) -> array[int]:
+        index = self.opened.index_of(process)
+        assert index is not None, process
+        member = self.opened.matching.members[index]
+        channels = {end.number for end in member.endpoints if end.kind in (*PIPES, *STREAM_SOCKETS, *DATAGRAMS)}
+        columns = member.transfers
+        receives = {
+            event
+            for event, endpoint, flags in zip(columns.event, columns.endpoint, columns.flags, strict=True)
+            if flags & RECEIVES and not flags & PEEKS and endpoint in channels
+        }
+        with open_recording(member_path(self.opened.directory, process)) as recording:
+            found = QuietFinder(receives).read(recording.events())
+        if _was_receiving(member.events, columns.event, columns.begun, columns.flags):
+            found.append(member.events)
+        return array("Q", sorted({each for each in found if each >= member.branch}))
+
+    def latest(self, wanted: Mapping[int, int], *, quiet: bool = False) -> GroupCut:
+        """Return the latest consistent cut at or before positions; `quiet`: one at which every process waits.
+
+        Processes that are not in `wanted` go as far as they can.
+        """
+        positions = self.finder.latest(wanted, self.quiet if quiet else None)
+        return GroupCut(positions, dict(wanted), tuple(self._doubts(positions)), quiet)
+
+    def _doubts(self, positions: Mapping[int, int]) -> list[str]:
+        found = []
+        for history in self.histories:
+            channel = history.found.channel
+            if history.is_unsure(positions):
+                found.append(f"{channel.kind} {channel.name}: what was received does not match what was sent")
+            elif channel.doubt and history.has_received(positions):
+                found.append(f"{channel.kind} {channel.name}: {channel.doubt}")
+        return found
+
+    def in_flight(self, cut: GroupCut) -> list[FlyingMessage]:
+        """Return the messages that had been sent and not received in a cut, by channel."""
+        found = []
+        for history in self.histories:
+            if history.found.channel.receivers:
+                parts: dict[int, list[InFlight]] = {}
+                for part in history.in_flight(cut.positions):
+                    parts.setdefault(part.send, []).append(part)
+                found += [self._message(history, each) for each in parts.values()]
+        return found
+
+    def _message(self, history: ChannelHistory, parts: Sequence[InFlight]) -> FlyingMessage:
+        found, send = history.found, parts[0].send
+        takers = [part for part in parts if part.receive is not None]
+        length = sum(part.length for part in parts)
+        first = takers[0].receive if takers else None
+        return FlyingMessage(
+            found.channel,
+            end_of(self.opened, found, send, is_send=True),
+            end_of(self.opened, found, first, is_send=False) if first is not None else None,
+            length,
+            CERTAINTIES[max(part.certainty for part in parts)],
+            send < len(found.sends) and length == found.sends.length[send],
+            tuple(self._taken(history, part) for part in takers),
+        )
+
+    def _taken(self, history: ChannelHistory, part: InFlight) -> TakenBytes:
+        assert part.receive is not None
+        index, row = history.found.receives.place(part.receive)
+        member = self.opened.matching.members[index]
+        return TakenBytes(member.process, member.transfers.event[row], part.taken_at, part.length)
+
+    def contents(self, messages: Sequence[FlyingMessage]) -> list[bytes | None]:
+        """Return the bytes of messages, as they were received later; None: they were not, or are not recorded."""
+        wanted: dict[int, dict[int, bytes]] = {}
+        for message in messages:
+            for piece in message.taken:
+                wanted.setdefault(piece.process, {})[piece.event] = b""
+        for process, events in wanted.items():
+            self._read(process, events)
+        return [_joined(message, wanted) for message in messages]
+
+    def _read(self, process: int, events: dict[int, bytes]) -> None:
+        with open_recording(member_path(self.opened.directory, process)) as recording:
+            for entry in recording.events(first=min(events), last=max(events), controls=False):
+                if isinstance(entry, Event) and entry.number in events:
+                    events[entry.number] = received_bytes(recording, entry)
+
+    def unfinished(self, cut: GroupCut) -> list[tuple[MessageChannel, MessageEnd]]:
+        """Return sends that had begun and not ended in a cut: of these, more bytes can have been under way."""
+        return [
+            (history.found.channel, end_of(self.opened, history.found, send, is_send=True))
+            for history in self.histories
+            for send in history.unfinished(cut.positions)
+        ]
+
+
+def _was_receiving(events: int, event: Sequence[int], begun: Sequence[int], flags: bytes) -> bool:
+    """Whether the only call that had not ended was a receive, after the last event: the process waited."""
+    unfinished = [row for row, number in enumerate(event) if not number]
+    return len(unfinished) == 1 and begun[unfinished[0]] == events and bool(flags[unfinished[0]] & RECEIVES)
+
+
+def _joined(message: FlyingMessage, received: Mapping[int, Mapping[int, bytes]]) -> bytes | None:
+    pieces = [
+        received[piece.process][piece.event][piece.offset : piece.offset + piece.length] for piece in message.taken
+    ]
+    found = b"".join(pieces)
+    return found if len(found) == message.length else None

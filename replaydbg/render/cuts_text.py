@@ -1,0 +1,88 @@
+"""Cuts of a group as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.distributed.channels import MessageChannel
+from replaydbg.events.show import printable
+from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
+from replaydbg.groups.messages import MessageEnd
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.render.channels_text import end_line, end_text
+
+COLUMNS = ("#", "event", "of", "asked for", "last call")
+RIGHT = ("#", "event", "of", "asked for")
+"""The columns that hold numbers."""
+
+FLYING_COLUMNS = ("channel", "from", "to", "bytes", "sent by", "received by", "content")
+
+MOST_BYTES = 60
+"""Bytes of a message that are shown."""
+
+
+def cut_text(positions: Mapping[int, int]) -> str:
+    """Return a cut in one line, such as `1@211 2@902`."""
+    return " ".join(f"{process}@{position}" for process, position in sorted(positions.items()))
+
+
+def position_rows(opened: OpenedGroup, cut: GroupCut, last: Mapping[int, int]) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each process of a cut; `last` has their numbers of events."""
+    opened.read_sites([(process, position) for process, position in cut.positions.items()])
+    for process, position in sorted(cut.positions.items()):
+        asked = cut.wanted.get(process)
+        owner, event = opened.owner(process, position)
+        site = opened.site(owner, event) if position else None
+        end = MessageEnd(owner, event, event, site, opened.line(owner, site) if site is not None else "")
+        place = "not begun" if not position else end_text(opened, end) if site is not None else ""
+        yield (
+            str(process),
+            f"{position:,}",
+            f"{last[process]:,}",
+            f"{asked:,}" if asked is not None and asked != position else "",
+            place.partition("  ")[2] if site is not None else place,
+        )
+
+
+def flying_rows(
+    opened: OpenedGroup, messages: Sequence[FlyingMessage], contents: Sequence[bytes | None] | None
+) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each message in flight; without `contents` they have no content."""
+    for at, message in enumerate(messages):
+        channel = message.channel
+        yield (
+            f"{channel.number} {channel.kind}",
+            ", ".join(map(str, channel.senders)),
+            ", ".join(map(str, channel.receivers)),
+            f"{message.length:,}" + ("" if message.is_whole else " (rest)"),
+            end_line(opened, message.send) + ("" if message.certainty == "certain" else f"  {message.certainty}"),
+            end_line(opened, message.receive) if message.receive is not None else "nobody",
+            content_text(contents[at]) if contents is not None else "",
+        )
+
+
+def content_text(content: bytes | None) -> str:
+    """Return the bytes of a message, cut if they are many."""
+    if content is None:
+        return "unknown"
+    return repr(content[:MOST_BYTES]) + (f" and {len(content) - MOST_BYTES:,} more" if len(content) > MOST_BYTES else "")
+
+
+def value_text(process: int, value: ModuleValue) -> str:
+    """Return the value of an expression in a process as a line."""
+    return f"{process}\t{printable(value.text) if value.text else f'no value: {printable(value.reason)}'}"
+
+
+def cut_remarks(
+    opened: OpenedGroup, cut: GroupCut, unfinished: Sequence[tuple[MessageChannel, MessageEnd]]
+) -> Iterator[str]:
+    """Yield sentences about a cut."""
+    if cut.doubts:
+        yield "It is not known whether this cut is consistent:"
+        yield from (f"{each}." for each in cut.doubts)
+    for channel, send in unfinished:
+        yield (
+            f"{channel.kind} {channel.name}: a call that sends had begun and not ended ({end_text(opened, send, ', ')}). "
+            "How many of its bytes were in flight is not known."
+        )

@@ -1,0 +1,58 @@
+"""Cuts of a group as JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.distributed.channels import MessageChannel
+from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
+from replaydbg.groups.messages import MessageEnd
+from replaydbg.render.json_data.channels_json import end_facts
+from replaydbg.render.json_data.json_object import JsonObject
+
+
+def cut_facts(cut: GroupCut, last: Mapping[int, int]) -> JsonObject:
+    """Return a cut as data."""
+    return {
+        "processes": [
+            {"process": process, "event": position, "events": last[process], "asked_for": cut.wanted.get(process)}
+            for process, position in sorted(cut.positions.items())
+        ],
+        "is_quiet": cut.is_quiet,
+        "is_consistent": not cut.doubts,
+        "doubts": list(cut.doubts),
+    }
+
+
+def flying_facts(messages: Sequence[FlyingMessage], contents: Sequence[bytes | None] | None) -> list[JsonObject]:
+    """Return messages in flight as data; without `contents` they have no content."""
+    return [
+        {
+            "channel": message.channel.number,
+            "send": end_facts(message.send),
+            "receive": end_facts(message.receive) if message.receive is not None else None,
+            "length": message.length,
+            "is_whole": message.is_whole,
+            "certainty": message.certainty,
+            **({"content": _hex(contents[at])} if contents is not None else {}),
+        }
+        for at, message in enumerate(messages)
+    ]
+
+
+def _hex(content: bytes | None) -> str | None:
+    return content.hex() if content is not None else None
+
+
+def unfinished_facts(sends: Sequence[tuple[MessageChannel, MessageEnd]]) -> list[JsonObject]:
+    """Return sends that had not ended as data."""
+    return [{"channel": channel.number, "send": end_facts(send)} for channel, send in sends]
+
+
+def value_facts(values: Mapping[int, ModuleValue]) -> list[JsonObject]:
+    """Return the values of an expression as data."""
+    return [
+        {"process": process, "value": value.text if not value.reason else None, "reason": value.reason or None}
+        for process, value in sorted(values.items())
+    ]
