@@ -61,12 +61,19 @@ class ChannelHistory:
                 if self._is_in_order:
                     return
             elif not self.is_received(cut, receive):
-                yield InFlight(
-                    send, receive, offsets[at], taken_at[at], segments.length[at], segments.certainty[at]
-                )
+                yield InFlight(send, receive, offsets[at], taken_at[at], segments.length[at], segments.certainty[at])
         for send, taken in self._never_received:
             if self.is_sent(cut, send):
                 yield InFlight(send, None, taken, 0, self.found.sends.length[send] - taken, SURE)
+
+    def parts_of(self, send: int) -> list[InFlight]:
+        """Return all bytes of a send that were received at any time, in order."""
+        segments = self.found.segments
+        offsets, taken_at = self._offsets
+        return [
+            InFlight(send, segments.receive[at], offsets[at], taken_at[at], segments.length[at], segments.certainty[at])
+            for at in self._segments.get(send, ())
+        ]
 
     def has_received(self, cut: Cut) -> bool:
         """Whether anything was received."""
@@ -98,6 +105,14 @@ class ChannelHistory:
         position = cut.get(self._processes[self._receives.member[0]], 0)
         count = bisect_left(self._receives.event, position + 1)
         return bisect_left(self.found.segments.receive, count)
+
+    @cached_property
+    def _segments(self) -> dict[int, list[int]]:
+        """The segments of each send."""
+        found: dict[int, list[int]] = {}
+        for at, send in enumerate(self.found.segments.send):
+            found.setdefault(send, []).append(at)
+        return found
 
     @cached_property
     def _offsets(self) -> tuple[Sequence[int], Sequence[int]]:

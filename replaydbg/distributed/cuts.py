@@ -56,8 +56,8 @@ class CutFinder:
             if each.source != each.target and each.source in last and each.target in last:
                 pairs[each.source, each.target].append(each)
         self._limits: defaultdict[int, dict[int, tuple[array[int], array[int]]]] = defaultdict(dict)
-        for (source, target), each in pairs.items():
-            self._limits[source][target] = _limits(each)
+        for (source, target), needed in pairs.items():
+            self._limits[source][target] = _limits(needed)
 
     def latest(self, wanted: Cut, allowed: Mapping[int, Sequence[int]] | None = None) -> dict[int, int]:
         """Return the latest consistent cut at or before the positions `wanted`; those that are missing: the last ones.

@@ -1,7 +1,7 @@
 """Find quiet positions: a process waits for others, has dealt with what it received, and sent what it wanted to send.
 
-A consistent cut need not be settled: what was received can lie in a buffer whose reader has not run, what was taken from
-a balance need not be sent yet. Just before a wait that may last it is, so that invariants hold there.
+A consistent cut need not be settled: what was received can lie in a buffer whose reader has not run, and what was taken
+from a balance need not be sent yet. Just before a wait that may last it is, so that invariants hold there.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class QuietFinder:
         self._follow(event)
 
     def _switch(self, entry: Control) -> None:
-        """All threads wait if the next one to go on is one that waits in a call: one that could run would come first."""
+        """All threads wait if the next one to go on waited in a call: one that could run would come first."""
         if entry.why is SwitchReason.ENDED:
             self._status.pop(entry.lane, None)
         else:
@@ -91,7 +91,7 @@ class QuietFinder:
         self._status[following] = None
 
     def _all_wait(self, position: int, lanes: Iterable[int]) -> bool:
-        """Whether the calls in which threads are at a position are waits that may last; of unfinished ones: perhaps not."""
+        """Whether the calls of threads at a position are waits that may last; an unfinished one need not be."""
         for lane in lanes:
             events, waits = self._marks.get(lane, (array("Q"), bytearray()))
             at = bisect_right(events, position)
@@ -131,7 +131,8 @@ def _descriptor(event: Event) -> int:
 
 
 def _number(value: object) -> int:
-    return value.fd if isinstance(value, OpenFile) else value if isinstance(value, int) else -1
+    found = value.fd if isinstance(value, OpenFile) else value
+    return found if isinstance(found, int) else -1
 
 
 def _selected(event: Event) -> Iterable[int]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.session_results import Moment
 from replaydbg.debugger.values_at_moments import ModuleValue, values_at
 
 NOT_BEGUN = ModuleValue("", "it had not begun")
@@ -15,8 +17,11 @@ def count_at(session: Session, position: int) -> int:
 
     If the next event is of the same line, the line has not begun.
     """
-    starts = session.index.starts
-    return max(1, starts[position + 1] if position + 1 < len(starts) else session.index.total)
+    index = session.index
+    if position + 1 < len(index.starts):
+        return max(1, index.starts[position + 1])
+    # After the program's own last line the interpreter ends, and modules go.
+    return max(1, min(index.end + 1, index.total))
 
 
 def values_at_positions(
@@ -27,3 +32,40 @@ def values_at_positions(
     counts = {position: count_at(session, position) for position in wanted if position}
     found = values_at(session, list(counts.values()), expression, module=module) if counts else {}
     return {each: found[counts[each]] if each else NOT_BEGUN for each in wanted}
+
+
+MOST_LINES = 3_000
+"""Lines between two cuts at which a value is looked at."""
+
+
+class ValueChange(NamedTuple):
+    """A line after which an expression had another value."""
+
+    process: int
+    moment: Moment
+    file: str
+    line: int
+    text: str
+    """The line's text; empty: it is not available."""
+    before: str
+    after: str
+
+
+def changes_between(
+    session: Session, process: int, first: int, last: int, expression: str, *, module: str = "__main__"
+) -> list[ValueChange] | None:
+    """Return the lines that changed a value between two positions of a process, in order; None: there are too many."""
+    begin, end = count_at(session, first), count_at(session, last)
+    if end - begin > MOST_LINES:
+        return None
+    values = values_at(session, range(begin, end + 1), expression, module=module)
+    changes = []
+    for count in range(begin, end):
+        before, after = values[count], values[count + 1]
+        if before.reason or after.reason or before.text == after.text:
+            continue
+        frame = session.look_at(count).stack[0]
+        text = session.source_line(frame.file, frame.line)
+        place = session.index.moment(count), frame.file, frame.line, text
+        changes.append(ValueChange(process, *place, before.text, after.text))
+    return changes

@@ -12,10 +12,9 @@ from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.cuts import CutFinder, finder_of
 from replaydbg.distributed.quiet import QuietFinder
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
-from replaydbg.events.records import Event
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of
-from replaydbg.groups.opened_group import OpenedGroup, received_bytes
+from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.log.reader import open_recording
 from replaydbg.log.transfers import PEEKS, RECEIVES
 from replaydbg.store.directory import member_path
@@ -35,6 +34,8 @@ class FlyingMessage(NamedTuple):
     """A send of which bytes had not been received."""
 
     channel: MessageChannel
+    number: int
+    """The index of the send in the channel."""
     send: MessageEnd
     receive: MessageEnd | None
     """The first receive that took them later; None: nobody did."""
@@ -101,6 +102,15 @@ class GroupCuts:
             found.append(member.events)
         return array("Q", sorted({each for each in found if each >= member.branch}))
 
+    @property
+    def every(self) -> dict[int, range]:
+        """All positions of each process."""
+        return {process: range(1, last + 1) for process, last in self.finder.last.items()}
+
+    def at(self, positions: Mapping[int, int], *, is_quiet: bool) -> GroupCut:
+        """Return the cut with these positions, which must be consistent."""
+        return GroupCut(dict(positions), {}, tuple(self._doubts(positions)), is_quiet)
+
     def latest(self, wanted: Mapping[int, int], *, quiet: bool = False) -> GroupCut:
         """Return the latest consistent cut at or before positions; `quiet`: one at which every process waits.
 
@@ -137,6 +147,7 @@ class GroupCuts:
         first = takers[0].receive if takers else None
         return FlyingMessage(
             found.channel,
+            send,
             end_of(self.opened, found, send, is_send=True),
             end_of(self.opened, found, first, is_send=False) if first is not None else None,
             length,
@@ -151,21 +162,13 @@ class GroupCuts:
         member = self.opened.matching.members[index]
         return TakenBytes(member.process, member.transfers.event[row], part.taken_at, part.length)
 
-    def contents(self, messages: Sequence[FlyingMessage]) -> list[bytes | None]:
-        """Return the bytes of messages, as they were received later; None: they were not, or are not recorded."""
-        wanted: dict[int, dict[int, bytes]] = {}
-        for message in messages:
-            for piece in message.taken:
-                wanted.setdefault(piece.process, {})[piece.event] = b""
-        for process, events in wanted.items():
-            self._read(process, events)
-        return [_joined(message, wanted) for message in messages]
-
-    def _read(self, process: int, events: dict[int, bytes]) -> None:
-        with open_recording(member_path(self.opened.directory, process)) as recording:
-            for entry in recording.events(first=min(events), last=max(events), controls=False):
-                if isinstance(entry, Event) and entry.number in events:
-                    events[entry.number] = received_bytes(recording, entry)
+    def whole(self, message: FlyingMessage) -> FlyingMessage:
+        """Return a message with all bytes of its send, also those that had been received."""
+        history = next(each for each in self.histories if each.found.channel is message.channel)
+        sends = history.found.sends
+        parts = history.parts_of(message.number)
+        length = sends.length[message.number] if message.number < len(sends) else sum(each.length for each in parts)
+        return message._replace(length=length, is_whole=True, taken=tuple(self._taken(history, each) for each in parts))
 
     def unfinished(self, cut: GroupCut) -> list[tuple[MessageChannel, MessageEnd]]:
         """Return sends that had begun and not ended in a cut: of these, more bytes can have been under way."""
@@ -180,11 +183,3 @@ def _was_receiving(events: int, event: Sequence[int], begun: Sequence[int], flag
     """Whether the only call that had not ended was a receive, after the last event: the process waited."""
     unfinished = [row for row, number in enumerate(event) if not number]
     return len(unfinished) == 1 and begun[unfinished[0]] == events and bool(flags[unfinished[0]] & RECEIVES)
-
-
-def _joined(message: FlyingMessage, received: Mapping[int, Mapping[int, bytes]]) -> bytes | None:
-    pieces = [
-        received[piece.process][piece.event][piece.offset : piece.offset + piece.length] for piece in message.taken
-    ]
-    found = b"".join(pieces)
-    return found if len(found) == message.length else None

@@ -35,7 +35,7 @@ def position_rows(opened: OpenedGroup, cut: GroupCut, last: Mapping[int, int]) -
         owner, event = opened.owner(process, position)
         site = opened.site(owner, event) if position else None
         end = MessageEnd(owner, event, event, site, opened.line(owner, site) if site is not None else "")
-        place = "not begun" if not position else end_text(opened, end) if site is not None else ""
+        place = "not begun" if not position else end_line(opened, end)
         yield (
             str(process),
             f"{position:,}",
@@ -66,7 +66,9 @@ def content_text(content: bytes | None) -> str:
     """Return the bytes of a message, cut if they are many."""
     if content is None:
         return "unknown"
-    return repr(content[:MOST_BYTES]) + (f" and {len(content) - MOST_BYTES:,} more" if len(content) > MOST_BYTES else "")
+    return repr(content[:MOST_BYTES]) + (
+        f" and {len(content) - MOST_BYTES:,} more" if len(content) > MOST_BYTES else ""
+    )
 
 
 def value_text(process: int, value: ModuleValue) -> str:
@@ -83,6 +85,6 @@ def cut_remarks(
         yield from (f"{each}." for each in cut.doubts)
     for channel, send in unfinished:
         yield (
-            f"{channel.kind} {channel.name}: a call that sends had begun and not ended ({end_text(opened, send, ', ')}). "
-            "How many of its bytes were in flight is not known."
+            f"{channel.kind} {channel.name}: a call that sends had begun and not ended "
+            f"({end_text(opened, send, ', ')}). How many of its bytes were in flight is not known."
         )

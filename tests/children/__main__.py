@@ -22,6 +22,7 @@ _NOT_PLAIN = frozenset(
         "apart",
         "bisect",
         "children",
+        "cuts",
         "flaky",
         "foreign",
         "formats",

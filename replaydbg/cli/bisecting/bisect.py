@@ -1,4 +1,4 @@
-"""`replaydbg bisect`: one command with three subcommands, each a module of its own beside this one."""
+"""`replaydbg bisect`: one command with four subcommands, each a module of its own beside this one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 KINDS = {
     "snapshots": "find the line after which something first went wrong",
     "recordings": "find what made a bad run differ from a good one",
+    "cuts": "find the first global state of several processes in which an invariant does not hold",
     "commits": "find the commit that made a program fail",
 }
 """The subcommands, each a module `bisect_<kind>` with `add_arguments(parser)` and `run(args)`, and one line of help."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the three subcommands with their options."""
+    """Declare the four subcommands with their options."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     for name, text in offered().items():
         kind: CommandModule = importlib.import_module(_module(name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
 from replaydbg.events.show import printable
 from replaydbg.groups.causality import bare_edges
@@ -47,17 +48,3 @@ def run(args: argparse.Namespace) -> int:
                 print(f"replaydbg: {printable(line)}", file=sys.stderr)
     print_problems_of(opened)
     return 1 if opened.problems else 0
-
-
-def problems_of(opened: OpenedGroup) -> list[str]:
-    """Return sentences about recordings of the group that cannot be read."""
-    found = [f"process {number}: {problem}" for number, problem in opened.problems.items()]
-    if not opened.has_transfers and not found:
-        found.append(f"The recordings of {opened.name} contain no sends or receives.")
-    return found
-
-
-def print_problems_of(opened: OpenedGroup) -> None:
-    """Print the problems of a group on stderr."""
-    for line in problems_of(opened):
-        print(f"replaydbg: {printable(line)}", file=sys.stderr)

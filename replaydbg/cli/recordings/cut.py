@@ -7,18 +7,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
+from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.opening import opened as opened_recording
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
-from replaydbg.cli.recordings.channels import print_problems_of, problems_of
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_session import GroupSession
+from replaydbg.groups.message_contents import MessageContents
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
-from replaydbg.render.cuts_text import COLUMNS, FLYING_COLUMNS, RIGHT, cut_remarks, flying_rows, position_rows, value_text
+from replaydbg.render.cuts_text import (
+    COLUMNS,
+    FLYING_COLUMNS,
+    RIGHT,
+    cut_remarks,
+    flying_rows,
+    position_rows,
+    value_text,
+)
 from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, unfinished_facts, value_facts
 from replaydbg.store.directory import member_path
 
@@ -102,7 +111,7 @@ def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int
 def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict[int, ModuleValue] | None) -> None:
     opened, last = cuts.opened, cuts.finder.last
     messages, unfinished = cuts.in_flight(cut), cuts.unfinished(cut)
-    contents = cuts.contents(messages) if args.bytes else None
+    contents = MessageContents(opened).of(messages) if args.bytes else None
     if args.json:
         facts = {"path": str(opened.directory), **cut_facts(cut, last)}
         facts |= {"in_flight": flying_facts(messages, contents), "unfinished": unfinished_facts(unfinished)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, one_process, print_json, the_store
-from replaydbg.cli.recordings.channels import print_problems_of, problems_of
 from replaydbg.events.show import printable
 from replaydbg.groups.messages import messages_of
 from replaydbg.groups.opened_group import OpenedGroup

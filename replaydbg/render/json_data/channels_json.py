@@ -68,7 +68,12 @@ def _open(moves: Moves) -> list[JsonObject]:
 
 
 def _contradiction(apart: Contradicted) -> JsonObject:
-    return {"first": apart.first, "last": apart.last, "send": end_facts(apart.send), "receive": end_facts(apart.receive)}
+    return {
+        "first": apart.first,
+        "last": apart.last,
+        "send": end_facts(apart.send),
+        "receive": end_facts(apart.receive),
+    }
 
 
 def end_facts(end: MessageEnd) -> JsonObject:

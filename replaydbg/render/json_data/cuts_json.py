@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
+from replaydbg.groups.cut_values import ValueChange
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
+from replaydbg.groups.invariants import CutValue
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.render.json_data.channels_json import end_facts
 from replaydbg.render.json_data.json_object import JsonObject
@@ -56,3 +58,30 @@ def value_facts(values: Mapping[int, ModuleValue]) -> list[JsonObject]:
         {"process": process, "value": value.text if not value.reason else None, "reason": value.reason or None}
         for process, value in sorted(values.items())
     ]
+
+
+def cut_value_facts(place: int, value: CutValue) -> JsonObject:
+    """Return an invariant in a cut as data; `place` is that of the cut in its chain."""
+    return {
+        "place": place,
+        "positions": {str(process): position for process, position in sorted(value.cut.positions.items())},
+        "verdict": value.verdict.value,
+        "locals": {str(process): each for process, each in sorted(value.locals.items())},
+        "flight": list(value.flight),
+        "total": value.total,
+        "reason": value.reason or None,
+    }
+
+
+def change_facts(change: ValueChange) -> JsonObject:
+    """Return a line that changed a value as data."""
+    return {
+        "process": change.process,
+        "event": change.moment.event,
+        "step": change.moment.step,
+        "file": change.file,
+        "line": change.line,
+        "source": change.text,
+        "before": change.before,
+        "after": change.after,
+    }

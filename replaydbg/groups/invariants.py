@@ -1,0 +1,170 @@
+"""Invariants of a whole group: evaluated in consistent cuts, over values of all processes and messages in flight."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from replaydbg.bisect.search import Found, search
+from replaydbg.debugger import Session
+from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.distributed.chains_of_cuts import chain_of_cuts
+from replaydbg.errors import UsageError
+from replaydbg.events.verdict import Verdict
+from replaydbg.groups.cut_values import values_at_positions
+from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
+from replaydbg.groups.message_contents import MessageContents
+
+AT_ONCE = 4
+"""Cuts that are evaluated at once: one run of each process passes all of them."""
+
+
+class Invariant(NamedTuple):
+    """A condition on a global state."""
+
+    local: str
+    """An expression, evaluated in each process."""
+    holds: str
+    """An expression over `total`, `locals` and `flight` that is true if it holds."""
+    channel: str = ""
+    """An expression over `m`, the bytes of a message, for each message in flight; empty: messages do not count."""
+    module: str = "__main__"
+    """The module in which `local` is evaluated."""
+
+
+class CutValue(NamedTuple):
+    """An invariant in a cut."""
+
+    cut: GroupCut
+    verdict: Verdict
+    locals: dict[int, Any]
+    """For each process its value; those that have none are missing."""
+    flight: tuple[Any, ...]
+    """The values of the messages in flight."""
+    total: Any
+    """The sum of both; None: not all of them are numbers."""
+    reason: str
+    """Why it is undecided; empty: it is not."""
+
+
+class InvariantSearch:
+    """Evaluates an invariant in the cuts of a chain, and finds the first one in which it does not hold."""
+
+    def __init__(
+        self, cuts: GroupCuts, session: Callable[[int], Session], invariant: Invariant, *, quiet: bool = True
+    ) -> None:
+        """`session` returns the session of a process. Raises UsageError if an expression cannot be read."""
+        self._cuts, self._session, self._invariant = cuts, session, invariant
+        self._holds = _compiled(invariant.holds, "--holds")
+        self._channel = _compiled(invariant.channel, "--channel") if invariant.channel else None
+        self._contents = MessageContents(cuts.opened)
+        self._values: dict[tuple[int, int], ModuleValue] = {}
+        self.is_quiet = quiet
+        allowed: Mapping[int, Sequence[int]] = cuts.quiet if quiet else cuts.every
+        self.chain = chain_of_cuts(cuts.finder, cuts.opened.matching.members, allowed)
+        """The positions of each cut, from before the first event to the end."""
+        self.found: dict[int, CutValue] = {}
+        """The cuts that were evaluated, by their place in the chain."""
+
+    def search(self, *, checks: int) -> Found:
+        """Find the first cut in which it does not hold, and look at `checks` others. Raises UsageError, EngineLost."""
+        self.participants  # noqa: B018 - evaluated first: other cuts are undecided without them
+        return search(len(self.chain), self._look, width=AT_ONCE, checks=checks)
+
+    @property
+    def participants(self) -> set[int]:
+        """The processes that have a value in the last cut: without one of these, a cut is undecided."""
+        last = len(self.chain) - 1
+        return set(self.evaluate([last])[0].locals)
+
+    def without_value(self) -> dict[int, str]:
+        """Return the processes that have no value in the last cut, with the reasons."""
+        cut = self.chain[-1]
+        values = {process: self._values[process, position] for process, position in cut.items()}
+        return {process: value.reason for process, value in values.items() if value.reason}
+
+    def _look(self, places: Sequence[int]) -> list[Verdict]:
+        return [each.verdict for each in self.evaluate(places)]
+
+    def evaluate(self, places: Sequence[int]) -> list[CutValue]:
+        """Evaluate the invariant in some cuts of the chain."""
+        new = [each for each in places if each not in self.found]
+        positions: dict[int, set[int]] = {}
+        for place in new:
+            for process, position in self.chain[place].items():
+                if (process, position) not in self._values:
+                    positions.setdefault(process, set()).add(position)
+        for process, wanted in positions.items():
+            session = self._session(process)
+            found = values_at_positions(session, wanted, self._invariant.local, module=self._invariant.module)
+            self._values |= {(process, position): value for position, value in found.items()}
+        last = len(self.chain) - 1
+        for place in sorted(new, key=lambda each: each != last):
+            needed = set(self.found[last].locals) if place != last and last in self.found else set()
+            self.found[place] = self._value(self.chain[place], needed)
+        return [self.found[each] for each in places]
+
+    def _value(self, positions: dict[int, int], needed: set[int]) -> CutValue:
+        cut = self._cuts.at(positions, is_quiet=self.is_quiet)
+        values = {process: self._values[process, position] for process, position in positions.items()}
+        known = {process: _literal(value.text) for process, value in values.items() if not value.reason}
+        missing = sorted(needed - set(known))
+        if missing:
+            reason = f"process {missing[0]} has no value: {values[missing[0]].reason}"
+            return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
+        if cut.doubts:
+            return CutValue(cut, Verdict.UNDECIDED, known, (), None, cut.doubts[0])
+        flight = self._flight(cut) if self._channel is not None else ()
+        total = _total([*known.values(), *flight])
+        holds = self._does_hold(known, flight, total)
+        return CutValue(cut, Verdict.GOOD if holds else Verdict.BAD, known, flight, total, "")
+
+    def _flight(self, cut: GroupCut) -> tuple[Any, ...]:
+        messages = [self._cuts.whole(each) for each in self._cuts.in_flight(cut)]
+        contents = self._contents.of(messages)
+        return tuple(self._of_message(*each) for each in zip(messages, contents, strict=True))
+
+    def _of_message(self, message: FlyingMessage, content: bytes | None) -> Any:
+        sent = f"{message.send.process}@{message.send.event}"
+        if content is None:
+            raise UsageError(
+                f"--channel cannot be evaluated: nobody received the {message.length:,} bytes that {sent} sent."
+            )
+        names = {"m": content, "channel": message.channel.number, "source": message.send.process}
+        try:
+            return eval(self._channel, names)  # type: ignore[arg-type]
+        except Exception as error:  # noqa: BLE001 - it is the user's expression
+            raise UsageError(
+                f"--channel raised {type(error).__name__} for the message {content[:60]!r} of {sent}: {error}"
+            ) from None
+
+    def _does_hold(self, known: dict[int, Any], flight: tuple[Any, ...], total: Any) -> bool:
+        names = {"locals": known, "flight": list(flight), **({"total": total} if total is not None else {})}
+        try:
+            return bool(eval(self._holds, names))
+        except NameError as error:
+            if error.name == "total":
+                raise UsageError("--holds uses total, but not all values are numbers.") from None
+            raise UsageError(f"--holds raised NameError: {error}. It knows total, locals and flight.") from None
+        except Exception as error:  # noqa: BLE001 - it is the user's expression
+            raise UsageError(f"--holds raised {type(error).__name__}: {error}") from None
+
+
+def _compiled(source: str, option: str) -> Any:
+    try:
+        return compile(source, f"<{option}>", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{option} {source!r} is not an expression: {error}") from None
+
+
+def _literal(text: str) -> Any:
+    """Return a value from its repr(), or that text itself if it is no literal."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _total(values: Sequence[Any]) -> Any:
+    return sum(values) if all(isinstance(each, int | float | complex) for each in values) else None

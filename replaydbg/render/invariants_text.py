@@ -1,0 +1,83 @@
+"""Where an invariant of a group stops to hold, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from replaydbg.bisect.search import Answer, Found
+from replaydbg.events.show import printable
+from replaydbg.groups.cut_values import ValueChange
+from replaydbg.groups.invariants import CutValue, InvariantSearch
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.render.cuts_text import cut_text
+from replaydbg.render.paths import short_path
+from replaydbg.render.texts import moment_text
+
+
+def result_lines(
+    opened: OpenedGroup, search: InvariantSearch, found: Found, changes: Sequence[ValueChange] | None
+) -> Iterator[str]:
+    """Yield the last cut in which it holds, the first one in which it does not, and the lines between them."""
+    number = f"{len(search.found):,} of {len(search.chain):,} {'quiet ' if search.is_quiet else ''}cuts"
+    if found.answer in (Answer.NEVER, Answer.UNKNOWN):
+        yield f"It holds at the end ({number} evaluated)."
+        if found.unfit:
+            yield f"It did not hold in {len(found.unfit):,} earlier cuts, first in {_cut(search, min(found.unfit))}"
+        return
+    if found.last_good >= 0:
+        yield f"holds until  {_cut(search, found.last_good)}"
+    yield f"wrong from   {_cut(search, found.first_bad)}"
+    if found.last_good >= 0 and changes is None:
+        yield "Too many lines ran between the two cuts to look at each."
+    suspects = _suspects(search, found, changes or ())
+    for change in changes or ():
+        mark = "  <- the difference" if change in suspects and len(suspects) < len(changes or ()) else ""
+        file = printable(short_path(change.file, opened.cwd.get(change.process, "")))
+        yield (
+            f"  {change.process}@{moment_text(change.moment)}  {file}:{change.line}  {printable(change.text)}  "
+            f"{printable(change.before)} -> {printable(change.after)}{mark}"
+        )
+    yield f"{number} evaluated."
+
+
+def _cut(search: InvariantSearch, place: int) -> str:
+    return f"{cut_text(search.chain[place])}  {_value(search.found[place])}"
+
+
+def _value(value: CutValue) -> str:
+    if value.reason:
+        return value.reason
+    if value.total is not None:
+        return f"total {value.total}"
+    return f"locals {printable(repr(value.locals))}"
+
+
+def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ValueChange]) -> list[ValueChange]:
+    """Return the changes by as much as the total changed."""
+    if found.last_good < 0:
+        return []
+    good, bad = search.found[found.last_good].total, search.found[found.first_bad].total
+    if good is None or bad is None:
+        return []
+    return [each for each in changes if _by(each) == bad - good]
+
+
+def _by(change: ValueChange) -> float | None:
+    try:
+        return float(change.after) - float(change.before)
+    except ValueError:
+        return None
+
+
+def result_remarks(search: InvariantSearch, found: Found) -> Iterator[str]:
+    """Yield sentences about what was not evaluated."""
+    for process, reason in search.without_value().items():
+        yield f"process {process} does not count: {reason}"
+    undecided = [each for each in search.found.values() if each.reason]
+    if undecided:
+        yield f"{len(undecided):,} cuts could not be evaluated, such as: {undecided[0].reason}"
+    if found.answer is Answer.FOUND and found.unfit:
+        yield f"In {len(found.unfit):,} later cuts that were evaluated it holds again."
+    yield (
+        "The cuts are a chain, one path through all consistent ones. Concurrent events can also come in another order."
+    )

@@ -1,0 +1,113 @@
+"""An invariant of a whole group holds in all quiet cuts, and a planted loss is found at its line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaydbg.cli.main import main
+from tests.harness import tool
+from tests.harness.children import CHILDREN, completed
+from tests.harness.process import run
+from tests.harness.sanitizer import IS_SANITIZED
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(IS_SANITIZED, reason="eight sessions under the sanitizer take minutes, and no C code is theirs"),
+]
+
+PROGRAM = Path(__file__).parents[2] / "fixtures" / "cuts" / "bank.py"
+AMOUNTS = "0 if b'end' in m else sum(map(int, m.split()))"
+TAKES, FEE, ADDS = (
+    next(number for number, line in enumerate(PROGRAM.read_text().splitlines(), 1) if text in line)
+    for text in ("self.balance -= amount", "self.balance -= 7", "self.balance = balance + int(line)")
+)
+
+Record = Callable[[str], Path]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    def recorded(fault: str) -> Path:
+        program = [str(PROGRAM), "60", *filter(None, [fault])]
+        command = tool.record(sys.executable, tmp_path / "made", program, options=CHILDREN)
+        done = run(command, cwd=tmp_path, env=dict(os.environ), timeout=100)
+        assert done.status == 0, done.stderr
+        completed(tmp_path / "made.rdbgs")
+        return tmp_path / "made.rdbgs"
+
+    return recorded
+
+
+def bisect(capsys: pytest.CaptureFixture[str], group: Path, *options: str, holds: str = "total == 3000") -> Any:
+    words = ["bisect", "cuts", "-q", "--json", str(group), "--local", "bank.balance", "--holds", holds, *options]
+    code = main(words)
+    data = json.loads(capsys.readouterr().out)
+    return code, data
+
+
+def test_the_money_adds_up_in_all_quiet_cuts(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    group = record("")
+
+    code, data = bisect(capsys, group, "--channel", AMOUNTS, "--all")
+
+    assert (code, data["answer"], data["unfit"]) == (3, "never", [])
+    verdicts = [each["verdict"] for each in data["evaluated"]]
+    assert len(verdicts) == data["cuts"]
+    assert verdicts.count("good") > 20
+    assert "bad" not in verdicts
+    # Somewhere money is under way: without the messages it does not add up.
+    assert any(each["flight"] for each in data["evaluated"])
+
+
+@pytest.mark.parametrize(("fault", "line", "by"), [("fee", FEE, -7), ("dropped", TAKES, None)])
+def test_a_loss_is_found_at_its_line(
+    fault: str, line: int, by: int | None, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = record(fault)
+
+    code, data = bisect(capsys, group, "--channel", AMOUNTS)
+
+    assert (code, data["answer"]) == (1, "found")
+    values = {each["place"]: each["total"] for each in data["evaluated"]}
+    lost = values[data["first_bad"]] - values[data["last_good"]]
+    assert values[data["last_good"]] == 3000
+    assert by is None or lost == by
+    culprits = [each for each in data["changes"] if int(each["after"]) - int(each["before"]) == lost]
+    assert line in [each["line"] for each in culprits]
+
+
+def test_a_lost_update_lies_between_the_cuts(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    group = record("race")
+
+    code, data = bisect(capsys, group, "--channel", AMOUNTS)
+
+    assert (code, data["answer"]) == (1, "found")
+    lines = {each["line"] for each in data["changes"] if each["process"] == 3}
+    assert {TAKES, ADDS} <= lines
+
+
+@pytest.mark.parametrize(
+    ("options", "holds", "sentence"),
+    [
+        ((), "total ==", "--holds 'total ==' is not an expression"),
+        (("--channel", "int("), "total == 3000", "--channel 'int(' is not an expression"),
+        (("--channel", "int(m)"), "total == 3000", "--channel raised ValueError for the message"),
+        ((), "amount == 3000", "It knows total, locals and flight."),
+    ],
+)
+def test_bad_expressions_get_a_sentence(
+    options: tuple[str, ...], holds: str, sentence: str, record: Record, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["bisect", "cuts", "-q", str(record("")), "--local", "bank.balance", "--holds", holds, "--all", *options]
+
+    code = main(words)
+
+    assert code == 2
+    assert sentence in capsys.readouterr().err
