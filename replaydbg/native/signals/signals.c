@@ -25,6 +25,8 @@ static struct {
     uint64_t event; /* the last one before it */
     Place place;    /* as the handler left it */
     int signum;
+    bool
+        after_importing; /* it ran in a call, at whose end the interpreter makes a check of its own: the same passage */
 } again;
 #define MOST_FRAMES 1024
 static struct {
@@ -306,6 +308,7 @@ look_again(int signum)
     again.active = !signals_unsure() && expected.pending;
     again.event = core.crossings;
     again.signum = signum;
+    again.after_importing = false;
     if (again.active)
         place_here(&again.place, expected.place.computed);
 }
@@ -316,6 +319,10 @@ compare_again(void)
     if (again.event != core.crossings)
         again.active = false;
     else if (core.depth == 0 && place_is_same_instruction(&again.place)) {
+        if (again.after_importing) {
+            again.after_importing = false;
+            return;
+        }
         if (place_is_here(&again.place))
             doubt_note(again.signum);
         again.active = false;
@@ -391,6 +398,7 @@ signals_after_importing(PyObject *result)
     else if (expected.pending && (!expected.place.ticks || lanes_place() >= expected.place.ticks)) {
         signals_look();
         is_well = PyErr_CheckSignals() == 0;
+        again.after_importing = true;
     }
     if (is_well) {
         PyErr_Restore(type, value, traceback);
