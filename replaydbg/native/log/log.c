@@ -183,6 +183,7 @@ used_by(int who)
 static uint64_t read_at, own;         /* when CPU time was read last, and what it was */
 bool log_is_timed;                    /* a handler may come: each event's time is needed */
 static uint64_t timed_at, read_timed; /* ns, of the last record, and of the last reading; 0: not timed */
+static uint64_t not_repeated;         /* ns since the last record of work that a replay does not do */
 
 static uint64_t
 coarse_now(void)
@@ -210,6 +211,7 @@ stamp(LogHeader *h)
     }
     h->last = now;
     timed_at = log_is_timed ? monotonic_ns() : 0; /* 20 ns */
+    not_repeated = 0;
 }
 
 uint64_t
@@ -239,7 +241,14 @@ log_computed(void)
     uint64_t passed = used_by(RUSAGE_SELF) - own, before = exact ? last - read_timed : last - read_at + COARSE;
     uint64_t since = now > last ? now - last : 0;
     passed = passed > before ? passed - before : 0;
-    return (passed < since ? passed : since) / 1000; /* threads of C code may compute, too */
+    uint64_t computed = passed < since ? passed : since; /* threads of C code may compute, too */
+    return (computed > not_repeated ? computed - not_repeated : 0) / 1000;
+}
+
+void
+log_not_repeated(uint64_t ns)
+{
+    not_repeated += ns;
 }
 
 void

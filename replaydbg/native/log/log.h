@@ -54,6 +54,7 @@ bool log_is_read(void);                  /* replay: all events have been used up
 bool log_has_stopped(void);              /* replay: nothing is added any more to a log that was followed */
 extern bool log_is_timed;
 uint64_t log_computed(void);            /* record: us of CPU time since the last record, at least */
+void log_not_repeated(uint64_t ns);     /* record: so much of the time passed in what a replay does not do */
 uint64_t log_cpu_time(void);            /* ns; of the recorded program at its last event */
 void log_signal_handled(void);          /* counted in the header, for the launcher */
 void log_stop_in_child(void);           /* after fork: the child has no log */

@@ -298,6 +298,8 @@ signals_expected_no_more(void)
     return expected.signum;
 }
 
+static bool looks_after_importing; /* in a call, at whose end the interpreter makes a check of its own */
+
 /* A handler has run, and the program goes on. If it comes by again and nothing seems to have changed, then the
  * fingerprints do not know what this loop changes, and the handler may have run in another round than when it was
  * recorded. It is seen only while the next handler is due already: to look at places for this alone would make objects
@@ -308,7 +310,7 @@ look_again(int signum)
     again.active = !signals_unsure() && expected.pending;
     again.event = core.crossings;
     again.signum = signum;
-    again.after_importing = false;
+    again.after_importing = looks_after_importing;
     if (again.active)
         place_here(&again.place, expected.place.computed);
 }
@@ -319,8 +321,8 @@ compare_again(void)
     if (again.event != core.crossings)
         again.active = false;
     else if (core.depth == 0 && place_is_same_instruction(&again.place)) {
-        if (again.after_importing) {
-            again.after_importing = false;
+        if (looks_after_importing || again.after_importing) {
+            again.after_importing = looks_after_importing;
             return;
         }
         if (place_is_here(&again.place))
@@ -397,8 +399,9 @@ signals_after_importing(PyObject *result)
         is_well = run_waiting();
     else if (expected.pending && (!expected.place.ticks || lanes_place() >= expected.place.ticks)) {
         signals_look();
+        looks_after_importing = true;
         is_well = PyErr_CheckSignals() == 0;
-        again.after_importing = true;
+        looks_after_importing = false;
     }
     if (is_well) {
         PyErr_Restore(type, value, traceback);

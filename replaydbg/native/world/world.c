@@ -251,12 +251,16 @@ world_is_real(void)
     return core.mode != REPLAY || core.current_source || engine.diverting;
 }
 
+static uint64_t work_since; /* ns; 0: nobody wants to know how long it takes */
+
 /* In both modes: what importing allocates must bring the next collection equally near. Returns whether this is the
  * outermost work of ours. */
 static bool
 work_begin(void)
 {
     bool is_outermost = core.depth == 0;
+    if (is_outermost)
+        work_since = log_is_timed ? monotonic_ns() : 0;
     own_work_begin();
     core.importing |= is_outermost && core.mode == RECORD;
     return is_outermost;
@@ -271,6 +275,8 @@ work_done(bool is_outermost, PyObject *result)
     if (!is_outermost)
         return result;
     core.importing = false;
+    if (work_since)
+        log_not_repeated(monotonic_ns() - work_since);
     return base_hooks.importer_has_worked(result);
 }
 
