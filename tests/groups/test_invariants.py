@@ -66,7 +66,7 @@ def test_the_money_adds_up_in_all_quiet_cuts(record: Record, capsys: pytest.Capt
     assert any(each["flight"] for each in data["evaluated"])
 
 
-@pytest.mark.parametrize(("fault", "line", "by"), [("fee", FEE, -7), ("dropped", TAKES, None)])
+@pytest.mark.parametrize(("fault", "line", "by"), [("fee", FEE, -7), ("dropped", TAKES, None)], ids=["fee", "dropped"])
 def test_a_loss_is_found_at_its_line(
     fault: str, line: int, by: int | None, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,6 +101,7 @@ def test_a_lost_update_lies_between_the_cuts(record: Record, capsys: pytest.Capt
         (("--channel", "int(m)"), "total == 3000", "--channel raised ValueError for the message"),
         ((), "amount == 3000", "It knows total, locals and flight."),
     ],
+    ids=["holds", "channel", "raises", "name"],
 )
 def test_bad_expressions_get_a_sentence(
     options: tuple[str, ...], holds: str, sentence: str, record: Record, capsys: pytest.CaptureFixture[str]
