@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
+from replaydbg.distributed.checkpoint_policies import EVENTS, Checkpoints, Policy, Recovery
 from replaydbg.events.show import printable
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.messages import MessageEnd
@@ -88,3 +89,28 @@ def cut_remarks(
             f"{channel.kind} {channel.name}: a call that sends had begun and not ended "
             f"({end_text(opened, send, ', ')}). How many of its bytes were in flight is not known."
         )
+
+
+POLICY_COLUMNS = ("policy", "failed", "checkpoints", "forced", "recovery line", "events lost", "of", "to the start")
+POLICY_RIGHT = ("checkpoints", "forced", "events lost", "of")
+"""The columns that hold numbers."""
+
+
+def policy_text(policy: Policy) -> str:
+    """Return a policy as the user writes it."""
+    return f"{policy.kind}:{policy.every}" + (f":{policy.trigger}" if policy.trigger != EVENTS else "")
+
+
+def policy_row(policy: Policy, failed: Sequence[int], checkpoints: Checkpoints, found: Recovery) -> tuple[str, ...]:
+    """Return the cells of a policy and a failure."""
+    lost = sum(found.lost.values())
+    return (
+        policy_text(policy),
+        ", ".join(map(str, failed)),
+        f"{checkpoints.total:,}",
+        f"{checkpoints.forced:,}",
+        cut_text(found.line),
+        f"{lost:,}",
+        f"{lost + sum(found.line.values()):,}",
+        ", ".join(map(str, found.to_the_start)),
+    )

@@ -89,7 +89,12 @@ class World:
     def members(self) -> list[Member]:
         """Return the members of the group as they were recorded."""
         return [
-            Member(each.number, each.endpoints, columns_of([_as_recorded(call) for call in each.transfers]))
+            Member(
+                each.number,
+                each.endpoints,
+                columns_of([_as_recorded(call) for call in each.transfers]),
+                events=each.events,
+            )
             for each in self.processes
         ]
 

@@ -173,3 +173,46 @@ def test_values_in_each_process(bank: Path, capsys: pytest.CaptureFixture[str]) 
     # The child left its function before it came to the line that sets it.
     assert [(each["process"], each["value"]) for each in data["values"]] == [(1, "200"), (2, None)]
     assert data["values"][1]["reason"] == "NameError: name 'total' is not defined"
+
+
+# ---- checkpoint policies ----
+
+
+def test_policies_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_run(tmp_path)
+
+    code, lines, errors = run(capsys, "cuts", "run-1", "--policy", "uncoordinated:3", "--policy", "induced:3:transfers")
+
+    assert (code, errors) == (0, "")
+    assert [line.split("\t")[:2] for line in lines] == [
+        ["uncoordinated:3", "1"],
+        ["uncoordinated:3", "2"],
+        ["induced:3:transfers", "1"],
+        ["induced:3:transfers", "2"],
+    ]
+
+    code, data = run_json(capsys, "cuts", "run-1", "--policy", "uncoordinated:3", "--failed", "1", "--failed", "2")
+    (found,) = data["policies"]
+    assert (code, found["failed"], found["checkpoints"]) == (0, [1, 2], {"1": 2, "2": 3})
+    # When the second process sent its answer, its last act, the first one had not received it.
+    assert found["line"] == {"1": 3, "2": 9}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--policy", "often:3"], "'often:3' is not a policy such as uncoordinated:100."),
+        (["--policy", "induced:0"], "'induced:0' is not a policy"),
+        (["--policy", "induced:5:seconds"], "after events or transfers."),
+        (["--failed", "7"], "The group has no recording of process 7."),
+    ],
+)
+def test_a_bad_policy_gets_a_sentence(
+    words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_run(tmp_path)
+
+    code, _, errors = run(capsys, "cuts", "run-1", *words)
+
+    assert code == 2
+    assert sentence in errors

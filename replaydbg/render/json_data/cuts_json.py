@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
+from replaydbg.distributed.checkpoint_policies import Checkpoints, Recovery
 from replaydbg.groups.cut_values import ValueChange
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.invariants import CutValue
@@ -84,4 +85,18 @@ def change_facts(change: ValueChange) -> JsonObject:
         "source": change.text,
         "before": change.before,
         "after": change.after,
+    }
+
+
+def recovery_facts(policy: str, failed: Sequence[int], checkpoints: Checkpoints, found: Recovery) -> JsonObject:
+    """Return what a failure costs under a policy as data."""
+    return {
+        "policy": policy,
+        "failed": list(failed),
+        "checkpoints": {str(process): len(each) for process, each in sorted(checkpoints.positions.items())},
+        "forced": checkpoints.forced,
+        "line": {str(process): position for process, position in sorted(found.line.items())},
+        "lost": {str(process): count for process, count in sorted(found.lost.items())},
+        "rolled_back": found.steps,
+        "to_the_start": found.to_the_start,
     }

@@ -1,0 +1,87 @@
+"""`replaydbg cuts`: compare checkpoint policies over processes that were recorded together."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+from replaydbg.cli.common.group_problems import print_problems_of, problems_of
+from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
+from replaydbg.distributed.checkpoint_policies import (
+    EVENTS,
+    POLICIES,
+    TRIGGERS,
+    Checkpoints,
+    Policy,
+    Recovery,
+    checkpoints_of,
+    recovery,
+)
+from replaydbg.errors import UsageError
+from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.opened_group import OpenedGroup
+from replaydbg.render.cuts_text import POLICY_COLUMNS, POLICY_RIGHT, policy_row, policy_text
+from replaydbg.render.json_data.cuts_json import recovery_facts
+
+DEFAULTS = tuple(Policy(kind, every) for kind in POLICIES for every in (20, 100, 400))
+"""What is compared without `--policy`."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a group of processes: a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="KIND:N[:transfers]",
+        help=f"{', '.join(POLICIES)}: a checkpoint after N events, or N transfers, of a process; repeatable "
+        "(default: all three, after 20, 100 and 400 events)",
+    )
+    parser.add_argument(
+        "--failed",
+        action="append",
+        type=int,
+        metavar="PROCESS",
+        help="a process that fails at its end; repeatable (default: each alone, in turn)",
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the comparison; 1 if a recording of the group is missing or damaged."""
+    opened = OpenedGroup(named_group(args.recording))
+    cuts = GroupCuts(opened)
+    policies = [_policy(each) for each in args.policy] if args.policy else list(DEFAULTS)
+    last = cuts.finder.last
+    for each in args.failed or ():
+        if each not in last:
+            raise UsageError(f"The group has no recording of process {each}. Recorded: {', '.join(map(str, last))}.")
+    failures = [args.failed] if args.failed else [[process] for process in last]
+    found = list(_compared(opened, cuts, policies, failures))
+    if args.json:
+        facts = {"path": str(opened.directory), "events": {str(each): count for each, count in last.items()}}
+        rows = [recovery_facts(policy_text(each[0]), *each[1:]) for each in found]
+        print_json(facts | {"policies": rows, "problems": problems_of(opened)})
+    else:
+        print_table(POLICY_COLUMNS, (policy_row(*each) for each in found), right=POLICY_RIGHT)
+    print_problems_of(opened)
+    return 1 if opened.problems else 0
+
+
+def _compared(
+    opened: OpenedGroup, cuts: GroupCuts, policies: list[Policy], failures: list[list[int]]
+) -> Iterator[tuple[Policy, list[int], Checkpoints, Recovery]]:
+    for policy in policies:
+        checkpoints = checkpoints_of(opened.matching, cuts.finder, policy)
+        for failed in failures:
+            yield policy, failed, checkpoints, recovery(opened.matching, cuts.finder, checkpoints, failed)
+
+
+def _policy(text: str) -> Policy:
+    """Return a policy as the user wrote it. Raises UsageError."""
+    found = re.fullmatch(r"(\w+):([0-9]{1,15})(?::(\w+))?", text)
+    if found is None or found[1] not in POLICIES or not int(found[2]) or (found[3] or EVENTS) not in TRIGGERS:
+        kinds, triggers = ", ".join(POLICIES), " or ".join(TRIGGERS)
+        raise UsageError(f"{text!r} is not a policy such as {POLICIES[0]}:100. Kinds: {kinds}; after {triggers}.")
+    return Policy(found[1], int(found[2]), found[3] or EVENTS)

@@ -1,0 +1,209 @@
+"""Checkpoints that processes would have taken under a policy, and from where a group could be resumed after a failure.
+
+Computed over a recorded run: nothing is resumed. E. N. Elnozahy et al., A Survey of Rollback-Recovery Protocols in
+Message-Passing Systems, ACM Computing Surveys 34 (2002), has the terms.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from replaydbg.distributed.cuts import CutFinder
+from replaydbg.distributed.matching import GroupMatching
+
+UNCOORDINATED, COORDINATED, INDUCED = POLICIES = ("uncoordinated", "coordinated", "induced")
+"""Each process for itself; all together, in a consistent cut; each for itself, and before a receive whenever the sender
+has taken more than the receiver (index-based: D. Briatico, A. Ciuffoletti and L. Simoncini, 1984).
+"""
+
+EVENTS, TRANSFERS = TRIGGERS = ("events", "transfers")
+"""A checkpoint after so many events of the process, or after so many sends and receives: more often when more changes
+between processes.
+"""
+
+
+class Policy(NamedTuple):
+    """When checkpoints are taken."""
+
+    kind: str
+    """One of POLICIES."""
+    every: int
+    """After how many; for `coordinated` those of the process with the most events, which begins each cut."""
+    trigger: str = EVENTS
+    """One of TRIGGERS."""
+
+
+class Checkpoints(NamedTuple):
+    """The positions of the checkpoints of a run."""
+
+    positions: dict[int, list[int]]
+    """For each process, ascending; the beginning of each process is one more."""
+    forced: int
+    """How many were taken only because of a message."""
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return sum(map(len, self.positions.values()))
+
+
+class Recovery(NamedTuple):
+    """Where a group goes back to."""
+
+    line: dict[int, int]
+    """For each process its position: the recovery line."""
+    lost: dict[int, int]
+    """For each process, how many of its events are done again."""
+    steps: int
+    """How often a process had to go back because of another one."""
+
+    @property
+    def to_the_start(self) -> list[int]:
+        """The processes that go back to their beginning: the domino effect, if they had checkpoints."""
+        return [process for process, position in self.line.items() if not position]
+
+
+class _Act(NamedTuple):
+    """A send or a receive of a process."""
+
+    ticket: int
+    process: int
+    position: int
+    """For a receive its event, for a send the number of events before it."""
+    send: tuple[int, int] | None
+    """A send: which channel, and which send; None: a receive."""
+    sends: tuple[tuple[int, int], ...]
+    """A receive: those whose bytes it took."""
+
+
+def checkpoints_of(group: GroupMatching, finder: CutFinder, policy: Policy) -> Checkpoints:
+    """Return the checkpoints of a run under a policy."""
+    due = {process: list(_due(group, process, policy)) for process in finder.last}
+    if policy.kind == UNCOORDINATED:
+        return Checkpoints(due, 0)
+    if policy.kind == COORDINATED:
+        return _coordinated(group, finder, due)
+    return _induced(group, due)
+
+
+def recovery(group: GroupMatching, finder: CutFinder, checkpoints: Checkpoints, failed: Sequence[int]) -> Recovery:
+    """Return the recovery line if these processes fail at their ends: they go on from checkpoints, others if possible.
+
+    It is the latest consistent cut of checkpoints and, for those that did not fail, of their positions at that time.
+    """
+    present = present_at(group, finder, failed)
+    allowed: dict[int, Sequence[int]] = {}
+    for process, positions in checkpoints.positions.items():
+        known = positions[: bisect_right(positions, present[process])]
+        is_alive = process not in failed and present[process]
+        allowed[process] = [*known, present[process]] if is_alive and present[process] not in known else known
+    first = {process: _at_or_before(allowed[process], at) for process, at in present.items()}
+    line = finder.latest(present, allowed)
+    lost = {process: at - line[process] for process, at in present.items()}
+    return Recovery(line, lost, sum(line[process] != position for process, position in first.items()))
+
+
+def present_at(group: GroupMatching, finder: CutFinder, failed: Sequence[int]) -> dict[int, int]:
+    """Return the positions at the time of the failure: just before the end of the first one that fails.
+
+    Nobody has noticed yet that it ended.
+    """
+    acts = list(_acts(group))
+    ends = {each: max((act.ticket for act in acts if act.process == each), default=0) for each in failed}
+    now = min(ends.values())
+    wanted = {process: _reached(acts, process, now, last) for process, last in finder.last.items()}
+    return finder.latest({each: at - (each in failed and at > 1) for each, at in wanted.items()})
+
+
+def _at_or_before(positions: Sequence[int], position: int) -> int:
+    at = bisect_right(positions, position)
+    return positions[at - 1] if at else 0
+
+
+def _due(group: GroupMatching, process: int, policy: Policy) -> Iterator[int]:
+    """Yield the positions at which a process takes checkpoints of its own accord."""
+    member = next(each for each in group.members if each.process == process)
+    first = max(member.branch, 1)
+    if policy.trigger == EVENTS:
+        yield from range(first - 1 + policy.every, member.events + 1, policy.every)
+        return
+    ended = sorted(each for each in member.transfers.event if each)
+    last = 0
+    for at in range(policy.every - 1, len(ended), policy.every):
+        if ended[at] > last:
+            last = ended[at]
+            yield last
+
+
+def _coordinated(group: GroupMatching, finder: CutFinder, due: Mapping[int, Sequence[int]]) -> Checkpoints:
+    """All processes take one when the one with the most events does, each as late as the cut stays consistent."""
+    initiator = max(due, key=lambda process: finder.last[process])
+    taken: dict[int, list[int]] = {process: [] for process in finder.last}
+    acts = list(_acts(group))
+    for position in due[initiator]:
+        now = max((act.ticket for act in acts if act.process == initiator and act.position <= position), default=0)
+        wanted = {process: _reached(acts, process, now, last) for process, last in finder.last.items()}
+        wanted[initiator] = position
+        for process, at in finder.latest(wanted).items():
+            if at and (not taken[process] or taken[process][-1] < at):
+                taken[process].append(at)
+    return Checkpoints(taken, 0)
+
+
+def _reached(acts: Sequence[_Act], process: int, ticket: int, last: int) -> int:
+    """Return the position of a process when the clock of the group showed a ticket."""
+    later = [act.position - (act.send is None) for act in acts if act.process == process and act.ticket > ticket]
+    return min(later, default=last)
+
+
+def _induced(group: GroupMatching, due: Mapping[int, Sequence[int]]) -> Checkpoints:
+    """Each process counts its checkpoints; before it receives from one that has counted further it takes one, too."""
+    index = dict.fromkeys(due, 0)
+    done = dict.fromkeys(due, 0)
+    taken: dict[int, list[int]] = {process: [] for process in due}
+    sent: dict[tuple[int, int], int] = {}
+    forced = 0
+
+    def take_due(process: int, position: int) -> None:
+        while done[process] < len(due[process]) and due[process][done[process]] <= position:
+            at = due[process][done[process]]
+            done[process] += 1
+            if not taken[process] or taken[process][-1] < at:
+                taken[process].append(at)
+                index[process] += 1
+
+    for act in _acts(group):
+        take_due(act.process, act.position - (act.send is None))
+        if act.send is not None:
+            sent[act.send] = index[act.process]
+            continue
+        highest = max((sent.get(each, 0) for each in act.sends), default=0)
+        if highest > index[act.process]:
+            index[act.process] = highest
+            before = act.position - 1
+            if before and (not taken[act.process] or taken[act.process][-1] < before):
+                taken[act.process].append(before)
+                forced += 1
+    for process in due:
+        take_due(process, 1 << 62)
+    return Checkpoints(taken, forced)
+
+
+def _acts(group: GroupMatching) -> list[_Act]:
+    """Return all sends and receives in the order of their tickets, in which each send comes before its receives."""
+    found = []
+    for channel in group.channels:
+        matched = group.match(channel)
+        sends, receives, segments = matched.sends, matched.receives, matched.segments
+        taken: dict[int, list[tuple[int, int]]] = {}
+        for send, receive in zip(segments.send, segments.receive, strict=True):
+            taken.setdefault(receive, []).append((channel.number, send))
+        for at in range(len(sends)):
+            process = sends.members[sends.member[at]].process
+            found.append(_Act(sends.ticket[at], process, sends.begun[at], (channel.number, at), ()))
+        for at in range(len(receives)):
+            process = receives.members[receives.member[at]].process
+            found.append(_Act(receives.ticket[at], process, receives.event[at], None, tuple(taken.get(at, ()))))
+    return sorted(found)
