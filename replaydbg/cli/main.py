@@ -59,6 +59,7 @@ COMMANDS = {
     "sender": Command("recordings", "show who sent the bytes that an event received"),
     "receiver": Command("recordings", "show who received the bytes that an event sent"),
     "cut": Command("recordings", "show a global state of processes that were recorded together", replays=True),
+    "order": Command("recordings", "show which of two events of a group came before the other one"),
     "cuts": Command("recordings", "compare checkpoint policies over processes that were recorded together"),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),

@@ -216,3 +216,52 @@ def test_a_bad_policy_gets_a_sentence(
 
     assert code == 2
     assert sentence in errors
+
+
+# ---- the order of two events ----
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "sentence"),
+    [
+        ("1@2", "2@4", "1@2 came before 2@4"),
+        ("2@4", "1@2", "2@4 came after 1@2"),
+        ("1@3", "2@4", "1@3 and 2@4 are concurrent"),
+        ("2@4", "2@5", "2@4 came before 2@5"),
+        ("2@4", "2@4", "2@4 and 2@4 are the same event"),
+    ],
+)
+def test_the_order_of_two_events(
+    one: str, other: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_run(tmp_path)
+
+    assert run(capsys, "order", "run-1", one, other) == (0, [sentence], "")
+
+
+def test_clocks_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_run(tmp_path)
+
+    code, data = run_json(capsys, "order", "run-1", "1@5", "2@6")
+
+    assert (code, data["order"], data["clocks"]) == (0, "after", [{"2": 8}, {"1": 3}])
+
+
+@pytest.mark.parametrize(
+    ("event", "sentence"),
+    [
+        ("2@x", "'2@x' is not an event of a process, such as 2@898."),
+        ("2@0", "'2@0' is not an event of a process, such as 2@898."),
+        ("9@1", "The group has no recording of process 9."),
+        ("2@99", "Process 2 has no event 99."),
+    ],
+)
+def test_a_bad_event_gets_a_sentence(
+    event: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_run(tmp_path)
+
+    code, _, errors = run(capsys, "order", "run-1", "1@1", event)
+
+    assert code == 2
+    assert sentence in errors
