@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 from replaydbg.debugger import Session
@@ -35,7 +36,10 @@ def values_at_positions(
 
 
 MOST_LINES = 3_000
-"""Lines between two cuts at which a value is looked at."""
+"""Lines between two cuts among which changes are searched."""
+
+STRIDE = 16
+"""Lines of which all are looked at only if the value differs between the first and the last one."""
 
 
 class ValueChange(NamedTuple):
@@ -54,13 +58,22 @@ class ValueChange(NamedTuple):
 def changes_between(
     session: Session, process: int, first: int, last: int, expression: str, *, module: str = "__main__"
 ) -> list[ValueChange] | None:
-    """Return the lines that changed a value between two positions of a process, in order; None: there are too many."""
+    """Return the lines that changed a value between two positions of a process, in order; None: too many lines ran.
+
+    Changes that are taken back within STRIDE lines can be missing.
+    """
     begin, end = count_at(session, first), count_at(session, last)
     if end - begin > MOST_LINES:
         return None
-    values = values_at(session, range(begin, end + 1), expression, module=module)
+    grid = [*range(begin, end, STRIDE), end]
+    values = values_at(session, grid, expression, module=module)
+    inner = [count for low, high in pairwise(grid) if values[low] != values[high] for count in range(low + 1, high)]
+    if inner:
+        values |= values_at(session, inner, expression, module=module)
     changes = []
     for count in range(begin, end):
+        if count not in values or count + 1 not in values:
+            continue
         before, after = values[count], values[count + 1]
         if before.reason or after.reason or before.text == after.text:
             continue
