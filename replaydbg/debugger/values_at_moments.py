@@ -23,7 +23,7 @@ class ModuleValue(NamedTuple):
     """The value of an expression, with the names of a module."""
 
     text: str
-    """As its repr() shows it, which is cut if it is long; empty: there is none."""
+    """Its repr(); empty: there is none."""
     reason: str
     """Why there is none."""
 

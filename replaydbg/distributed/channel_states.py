@@ -83,6 +83,8 @@ class ChannelHistory:
         """Whether something was received of which it is not known whether it was sent."""
         if self.found.early is not None and self.is_received(cut, self.found.segments.receive[self.found.early]):
             return True
+        if self.found.channel.is_datagram and any(self.is_received(cut, each) for each in self._unknown):
+            return True
         if self.found.contradiction is None:
             return False
         columns = zip(self.found.segments.receive, self.found.segments.certainty, strict=True)
@@ -119,6 +121,12 @@ class ChannelHistory:
         """For each segment, how many bytes of its send, and of its receive, come before it."""
         segments = self.found.segments
         return _before(segments.send, segments.length), _before(segments.receive, segments.length)
+
+    @cached_property
+    def _unknown(self) -> list[int]:
+        """The receives of which no send is known."""
+        known = set(self.found.segments.receive)
+        return [receive for receive in range(len(self._receives)) if receive not in known]
 
     @cached_property
     def _never_received(self) -> list[tuple[int, int]]:

@@ -31,7 +31,9 @@ def match_datagrams(sends: Moves, receives: Moves) -> Segments:
             continue
         kind = sends.length[first], sends.digest[first]
         fitting = (at for at in range(first, last + 1) if (sends.length[at], sends.digest[at]) == kind)
-        found.groups[len(found)] = tuple(at for at, _ in zip(fitting, range(MOST_CANDIDATES), strict=False))
+        candidates = [at for at, _ in zip(fitting, range(MOST_CANDIDATES), strict=False)]
+        # The last one is what the receive certainly comes after at most: a cut needs it.
+        found.groups[len(found)] = tuple(dict.fromkeys([*candidates, last]))
         found.add(first, receive, 0, length, AMBIGUOUS)
     return found
 
@@ -86,8 +88,7 @@ def _match_any_order(found: Segments, sends: Moves, receives: Moves) -> None:
         chosen = known.sends[min(known.taken, before - 1)]
         known.taken += 1
         if before > 1:
-            known_last = known.sends[max(before - MOST_CANDIDATES, 0) : before]
-            found.groups[len(found)] = tuple(sorted({chosen, *known_last}))
+            found.groups[len(found)] = known.sends  # those behind the receive are left out where they are asked for
         found.add(chosen, receive, 0, length, AMBIGUOUS if before > 1 else SURE)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
 
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
-from replaydbg.events.values import OpenFile
+from replaydbg.events.values import ExceptionValue, OpenFile
 
 POLLS = {"select.epoll.poll": 0, "select.poll().poll": 0, "select.select": 3}
 """Calls that wait for several descriptors, with the index of the argument that is their timeout."""
@@ -30,6 +31,22 @@ WAITS = {
 """Calls that wait for one thing, with the index of the argument that has their options."""
 
 _WNOHANG = 1
+_FAILED = ("BlockingIOError", "SSLWantReadError")
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A position at which all threads seem to wait."""
+
+    position: int
+    calling: tuple[int, ...]
+    """The threads that wait in calls."""
+    locked: tuple[int, ...] = ()
+    """Those that wait for locks."""
+    seen: set[int] = field(default_factory=set)
+    """The threads that went on since."""
+    is_refuted: bool = False
+    """Whether one of those that waited for locks may have been able to run."""
 
 
 class QuietFinder:
@@ -42,10 +59,15 @@ class QuietFinder:
         """Descriptors that a poll has reported: a receive from them does not wait."""
         self._status: dict[int, SwitchReason | None] = {0: None}
         """For each living thread why it gave way; None: it can run."""
-        self._marks: dict[int, tuple[array[int], bytearray]] = {}
-        """For each thread its events, and whether each was a wait that may last."""
-        self._candidates: list[tuple[int, tuple[int, ...]]] = []
-        """Positions at which all threads wait, with those that wait in calls."""
+        self._marks: dict[int, tuple[array[int], list[tuple[int, int] | None]]] = {}
+        """For each thread its events, and for each that was a wait that may last its descriptor; otherwise None."""
+        self._candidates: list[_Candidate] = []
+        self._undecided: list[_Candidate] = []
+        """Those of which it is not known yet whether a thread that waited for a lock could run."""
+        self._uses: dict[int, int] = {}
+        """How often each descriptor was closed: its number is used again."""
+        self._never_wait: set[tuple[int, int]] = set()
+        """Descriptors, each with its use, from which a receive failed instead of waiting."""
 
     def read(self, entries: Iterable[Entry]) -> array[int]:
         """Return the quiet positions in a log, ascending."""
@@ -59,43 +81,73 @@ class QuietFinder:
                 self._status[entry.number] = SwitchReason.PREEMPTED
             elif entry.kind is ControlKind.END:
                 end = entry.after
-        found = {position for position, lanes in self._candidates if self._all_wait(position, lanes)}
+        found = {each.position for each in self._candidates if self._all_wait(each)}
         if end is not None:
             found.add(end)
         return array("Q", sorted(found))
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether one thread was left."""
+        return len(self._status) == 1
+
     def _event(self, event: Event) -> None:
         is_wait = not event.raised and self._is_wait(event)
-        events, waits = self._marks.setdefault(event.lane, (array("Q"), bytearray()))
+        descriptor = _descriptor(event)
+        use = descriptor, self._uses.get(descriptor, 0)
+        if event.raised and isinstance(event.outcome, ExceptionValue) and event.outcome.type.qualname in _FAILED:
+            self._never_wait.add(use)
+        events, waits = self._marks.setdefault(event.lane, (array("Q"), []))
         events.append(event.number)
-        waits.append(is_wait)
-        if is_wait and len(self._status) == 1:
-            self._candidates.append((event.number - 1, ()))
+        waits.append(use if is_wait else None)
+        if is_wait and self.is_alone:
+            self._candidates.append(_Candidate(event.number - 1, (event.lane,)))
         self._follow(event)
 
     def _switch(self, entry: Control) -> None:
-        """All threads wait if the next one to go on waited in a call: one that could run would come first."""
+        following = entry.number or 0
+        self._decide(following)
         if entry.why is SwitchReason.ENDED:
             self._status.pop(entry.lane, None)
         else:
             self._status[entry.lane] = entry.why
-        following = entry.number or 0
         reasons = self._status.values()
         if (
             self._status.get(following) is SwitchReason.CROSSING
             and None not in reasons
             and SwitchReason.PREEMPTED not in reasons
         ):
-            calling = tuple(lane for lane, why in self._status.items() if why is SwitchReason.CROSSING)
-            self._candidates.append((entry.after, calling))
+            lanes = {why: tuple(each for each, reason in self._status.items() if reason is why) for why in reasons}
+            locked = lanes.get(SwitchReason.LOCK, ())
+            found = _Candidate(entry.after, lanes[SwitchReason.CROSSING], locked, {following})
+            self._candidates.append(found)
+            if locked:
+                self._undecided.append(found)
         self._status[following] = None
 
-    def _all_wait(self, position: int, lanes: Iterable[int]) -> bool:
+    def _decide(self, following: int) -> None:
+        """A thread that waited for a lock and could run goes on after those whose calls had ended, each at most once.
+
+        One that was released by one of these goes on there, too. So more is left out than must be.
+        """
+        left = []
+        for each in self._undecided:
+            if following in each.locked:
+                each.is_refuted = True
+            elif following not in each.seen and following in each.calling:
+                each.seen.add(following)
+                left.append(each)
+        self._undecided = left
+
+    def _all_wait(self, candidate: _Candidate) -> bool:
         """Whether the calls of threads at a position are waits that may last; an unfinished one need not be."""
-        for lane in lanes:
-            events, waits = self._marks.get(lane, (array("Q"), bytearray()))
-            at = bisect_right(events, position)
-            if at == len(events) or not waits[at]:
+        if candidate.is_refuted:
+            return False
+        for lane in candidate.calling:
+            events, waits = self._marks.get(lane, (array("Q"), []))
+            at = bisect_right(events, candidate.position)
+            use = waits[at] if at < len(events) else None
+            if use is None or use in self._never_wait:
                 return False
         return True
 
@@ -118,7 +170,9 @@ class QuietFinder:
         elif event.gate in POLLS and isinstance(event.outcome, list):
             self._reported.update(each[0] for each in event.outcome if isinstance(each, tuple) and each)
         elif event.gate.endswith("close"):
-            self._reported.discard(_descriptor(event))
+            descriptor = _descriptor(event)
+            self._reported.discard(descriptor)
+            self._uses[descriptor] = self._uses.get(descriptor, 0) + 1
 
 
 def _argument(event: Event, index: int) -> object:

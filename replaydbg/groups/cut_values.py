@@ -19,10 +19,9 @@ def count_at(session: Session, position: int) -> int:
     If the next event is of the same line, the line has not begun.
     """
     index = session.index
-    if position + 1 < len(index.starts):
-        return max(1, index.starts[position + 1])
+    following = index.starts[position + 1] if position + 1 < len(index.starts) else index.total
     # After the program's own last line the interpreter ends, and modules go.
-    return max(1, min(index.end + 1, index.total))
+    return max(1, min(following, index.end + 1, index.total))
 
 
 def values_at_positions(
@@ -31,8 +30,14 @@ def values_at_positions(
     """Return the value of an expression at positions of a process: one run passes them all. Raises what it does."""
     wanted = sorted(set(positions))
     counts = {position: count_at(session, position) for position in wanted if position}
-    found = values_at(session, list(counts.values()), expression, module=module) if counts else {}
-    return {each: found[counts[each]] if each else NOT_BEGUN for each in wanted}
+    # Modules can be gone after the program's own last line: then the value before it counts.
+    more = [session.index.end] if any(count > session.index.end for count in counts.values()) else []
+    found = values_at(session, [*counts.values(), *more], expression, module=module) if counts else {}
+    values = {each: found[counts[each]] if each else NOT_BEGUN for each in wanted}
+    for each in wanted:
+        if more and counts.get(each, 0) > session.index.end and values[each].reason:
+            values[each] = found[session.index.end]
+    return values
 
 
 MOST_LINES = 3_000

@@ -97,8 +97,9 @@ class GroupCuts:
             if flags & RECEIVES and not flags & PEEKS and endpoint in channels
         }
         with open_recording(member_path(self.opened.directory, process)) as recording:
-            found = QuietFinder(receives).read(recording.events())
-        if _was_receiving(member.events, columns.event, columns.begun, columns.flags):
+            finder = QuietFinder(receives)
+            found = finder.read(recording.events())
+        if finder.is_alone and _was_receiving(member.events, columns.event, columns.begun, columns.flags):
             found.append(member.events)
         return array("Q", sorted({each for each in found if each >= member.branch}))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -69,7 +70,9 @@ class InvariantSearch:
 
     def search(self, *, checks: int) -> Found:
         """Find the first cut in which it does not hold, and look at `checks` others. Raises UsageError, EngineLost."""
-        self.participants  # noqa: B018 - evaluated first: other cuts are undecided without them
+        if not self.participants:  # evaluated first: other cuts are undecided without them
+            reasons = sorted(set(self.without_value().values()))
+            raise UsageError(f"--local has no value in any process at the end: {reasons[0]}.")
         return search(len(self.chain), self._look, width=AT_ONCE, checks=checks)
 
     @property
@@ -101,40 +104,48 @@ class InvariantSearch:
             self._values |= {(process, position): value for position, value in found.items()}
         last = len(self.chain) - 1
         for place in sorted(new, key=lambda each: each != last):
-            needed = set(self.found[last].locals) if place != last and last in self.found else set()
+            needed = set(self.found[last].locals) if place != last and last in self.found else None
             self.found[place] = self._value(self.chain[place], needed)
         return [self.found[each] for each in places]
 
-    def _value(self, positions: dict[int, int], needed: set[int]) -> CutValue:
+    def _value(self, positions: dict[int, int], needed: set[int] | None) -> CutValue:
+        """Evaluate a cut; `needed`: the processes that count, None: those that have a value."""
         cut = self._cuts.at(positions, is_quiet=self.is_quiet)
         values = {process: self._values[process, position] for process, position in positions.items()}
-        known = {process: _literal(value.text) for process, value in values.items() if not value.reason}
-        missing = sorted(needed - set(known))
+        known = {
+            process: _literal(value.text)
+            for process, value in values.items()
+            if not value.reason and (needed is None or process in needed)
+        }
+        missing = sorted(needed - set(known)) if needed is not None else []
         if missing:
             reason = f"process {missing[0]} has no value: {values[missing[0]].reason}"
             return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
         if cut.doubts:
             return CutValue(cut, Verdict.UNDECIDED, known, (), None, cut.doubts[0])
         flight = self._flight(cut) if self._channel is not None else ()
+        if flight is None:
+            reason = "a message in flight was never received, so that its bytes are not recorded"
+            return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
         total = _total([*known.values(), *flight])
         holds = self._does_hold(known, flight, total)
         return CutValue(cut, Verdict.GOOD if holds else Verdict.BAD, known, flight, total, "")
 
-    def _flight(self, cut: GroupCut) -> tuple[Any, ...]:
+    def _flight(self, cut: GroupCut) -> tuple[Any, ...] | None:
+        """Return the values of the messages in flight; None: the bytes of one are not known."""
         messages = [self._cuts.whole(each) for each in self._cuts.in_flight(cut)]
         contents = self._contents.of(messages)
-        return tuple(self._of_message(*each) for each in zip(messages, contents, strict=True))
+        known = [each for each in contents if each is not None]
+        if len(known) < len(contents):
+            return None
+        return tuple(self._of_message(*each) for each in zip(messages, known, strict=True))
 
-    def _of_message(self, message: FlyingMessage, content: bytes | None) -> Any:
+    def _of_message(self, message: FlyingMessage, content: bytes) -> Any:
         sent = f"{message.send.process}@{message.send.event}"
-        if content is None:
-            raise UsageError(
-                f"--channel cannot be evaluated: nobody received the {message.length:,} bytes that {sent} sent."
-            )
         names = {"m": content, "channel": message.channel.number, "source": message.send.process}
         try:
             return eval(self._channel, names)  # type: ignore[arg-type]
-        except Exception as error:  # noqa: BLE001 - it is the user's expression
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's expression
             raise UsageError(
                 f"--channel raised {type(error).__name__} for the message {content[:60]!r} of {sent}: {error}"
             ) from None
@@ -147,7 +158,7 @@ class InvariantSearch:
             if error.name == "total":
                 raise UsageError("--holds uses total, but not all values are numbers.") from None
             raise UsageError(f"--holds raised NameError: {error}. It knows total, locals and flight.") from None
-        except Exception as error:  # noqa: BLE001 - it is the user's expression
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's expression
             raise UsageError(f"--holds raised {type(error).__name__}: {error}") from None
 
 
@@ -160,6 +171,8 @@ def _compiled(source: str, option: str) -> Any:
 
 def _literal(text: str) -> Any:
     """Return a value from its repr(), or that text itself if it is no literal."""
+    if text in ("inf", "-inf", "nan"):
+        return float(text)
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -167,4 +180,9 @@ def _literal(text: str) -> Any:
 
 
 def _total(values: Sequence[Any]) -> Any:
-    return sum(values) if all(isinstance(each, int | float | complex) for each in values) else None
+    if not all(isinstance(each, int | float | complex) for each in values):
+        return None
+    try:
+        return sum(values)
+    except OverflowError:
+        return math.nan

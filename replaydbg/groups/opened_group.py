@@ -83,7 +83,9 @@ class OpenedGroup:
             self.has_transfers |= has_transfers(recording)
             branch, log = recording.header.branch, recording.log_header
             place = (branch.event, branch.process) if branch is not None else (0, 0)
-            events = log.crossings if log is not None else 0
+            if log is None:
+                raise Corrupt(str(recording.path), "it has no event log")
+            events = log.crossings
             return Member(process.number, endpoints, columns, *place, process.pid, events)
 
     def _contents(self, receives: Moves) -> dict[int, bytes]:

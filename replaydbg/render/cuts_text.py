@@ -22,6 +22,9 @@ FLYING_COLUMNS = ("channel", "from", "to", "bytes", "sent by", "received by", "c
 MOST_BYTES = 60
 """Bytes of a message that are shown."""
 
+MOST_TEXT = 400
+"""Characters of a value that are shown."""
+
 
 def cut_text(positions: Mapping[int, int]) -> str:
     """Return a cut in one line, such as `1@211 2@902`."""
@@ -74,7 +77,12 @@ def content_text(content: bytes | None) -> str:
 
 def value_text(process: int, value: ModuleValue) -> str:
     """Return the value of an expression in a process as a line."""
-    return f"{process}\t{printable(value.text) if value.text else f'no value: {printable(value.reason)}'}"
+    return f"{process}\t{printable(short(value.text)) if value.text else f'no value: {printable(value.reason)}'}"
+
+
+def short(text: str) -> str:
+    """Return a text, cut if it is long."""
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}... ({len(text):,} characters)"
 
 
 def cut_remarks(

@@ -9,7 +9,7 @@ from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import ValueChange
 from replaydbg.groups.invariants import CutValue, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.render.cuts_text import cut_text
+from replaydbg.render.cuts_text import cut_text, short
 from replaydbg.render.paths import short_path
 from replaydbg.render.texts import moment_text
 
@@ -35,7 +35,7 @@ def result_lines(
         file = printable(short_path(change.file, opened.cwd.get(change.process, "")))
         yield (
             f"  {change.process}@{moment_text(change.moment)}  {file}:{change.line}  {printable(change.text)}  "
-            f"{printable(change.before)} -> {printable(change.after)}{mark}"
+            f"{printable(short(change.before))} -> {printable(short(change.after))}{mark}"
         )
     yield f"{number} evaluated."
 
@@ -48,8 +48,16 @@ def _value(value: CutValue) -> str:
     if value.reason:
         return value.reason
     if value.total is not None:
-        return f"total {value.total}"
-    return f"locals {printable(repr(value.locals))}"
+        return f"total {shown_value(value.total)}"
+    return f"locals {printable(short(shown_value(value.locals)))}"
+
+
+def shown_value(value: object) -> str:
+    """Return the repr() of a value, or what it is if there is none."""
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # an integer of more digits than Python prints
+        return f"a very large {type(value).__name__}"
 
 
 def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ValueChange]) -> list[ValueChange]:

@@ -11,6 +11,7 @@ import pytest
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.main import main
+from replaydbg.events.transfers import Endpoint
 from tests.groups.group_builder import received, sent, write_run
 from tests.groups.test_channels_command import PIPE, a_run
 from tests.harness.recorded_group import BANK, record_program
@@ -128,6 +129,39 @@ def test_a_damaged_recording_counts_as_missing(tmp_path: Path, capsys: pytest.Ca
     assert positions(data) == {1: 7}
     assert data["in_flight"] == []
     assert len(data["problems"]) == 1
+
+
+DATAGRAMS = Endpoint(1, "unix-datagram", "55", "66", 5, ""), Endpoint(1, "unix-datagram", "66", "55", 6, "")
+
+
+def test_a_datagram_that_no_send_is_known_for_is_a_doubt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Such as one that was cut off by a short buffer: it is not known of which send it is."""
+    write_run(
+        tmp_path,
+        {
+            1: ([DATAGRAMS[0]], [sent(b"0abc", 2, 1), sent(b"1abc", 3, 3)]),
+            2: ([DATAGRAMS[1]], [received(b"0a", 2, 4)]),
+        },
+    )
+
+    assert run_json(capsys, "cut", "run-1", "2@1")[0] == 0
+    code, data = run_json(capsys, "cut", "run-1", "1@1")
+    assert (code, data["is_consistent"]) == (3, False)
+
+
+def test_all_sends_that_could_be_the_one_are_needed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 40 equal datagrams one arrived: it may be the last one."""
+    sends = [sent(b"equal", number, number) for number in range(1, 41)]
+    write_run(tmp_path, {1: ([DATAGRAMS[0]], sends), 2: ([DATAGRAMS[1]], [received(b"equal", 2, 50)])})
+
+    assert positions(run_json(capsys, "cut", "run-1", "1@39")[1]) == {1: 39, 2: 1}
+    assert positions(run_json(capsys, "cut", "run-1", "1@40")[1]) == {1: 40, 2: 4}
+
+
+def test_the_least_of_several_positions_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a_run(tmp_path)
+
+    assert positions(run_json(capsys, "cut", "run-1", "2@2", "2@5")[1])[2] == 2
 
 
 # ---- from a program ----

@@ -15,6 +15,7 @@ from replaydbg.cli.main import main
 from tests.harness import tool
 from tests.harness.children import CHILDREN, completed
 from tests.harness.process import run
+from tests.harness.recorded_group import BANK, record_program
 from tests.harness.sanitizer import IS_SANITIZED
 
 pytestmark = [
@@ -111,4 +112,44 @@ def test_bad_expressions_get_a_sentence(
     code = main(words)
 
     assert code == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def pipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parent that asks its child three times."""
+    return record_program(tmp_path_factory.mktemp("pipes"), BANK)
+
+
+@pytest.mark.parametrize(
+    ("local", "holds", "total"),
+    [
+        ("{1, 2}", "len(locals) == 2", None),
+        ("1j", "True", "2j"),
+        ("10 ** 30", "total > 5", "2" + "0" * 30),
+        ("float('inf')", "total > 5", "inf"),
+        ("list(range(1000))", "len(locals[1]) == 1000", None),
+    ],
+)
+def test_values_of_all_kinds(
+    local: str, holds: str, total: object, pipes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["bisect", "cuts", "-q", "--json", str(pipes), "--local", local, "--holds", holds])
+
+    data = json.loads(capsys.readouterr().out)
+    assert (code, data["answer"]) == (3, "never")
+    assert data["evaluated"][-1]["total"] == total
+
+
+@pytest.mark.parametrize(
+    ("local", "holds", "sentence"),
+    [
+        ("nosuch", "True", "--local has no value in any process at the end: NameError: name 'nosuch' is not defined."),
+        ("1", "exit()", "--holds raised SystemExit"),
+    ],
+)
+def test_nothing_to_say_is_said(
+    local: str, holds: str, sentence: str, pipes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bisect", "cuts", "-q", str(pipes), "--local", local, "--holds", holds]) == 2
     assert sentence in capsys.readouterr().err

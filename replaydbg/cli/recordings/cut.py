@@ -32,6 +32,7 @@ from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, unfini
 from replaydbg.store.directory import member_path
 
 _ENDS = ("end", "last")
+_MOST_DIGITS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
     cuts = GroupCuts(opened)
     with ExitStack() as stack:
         sessions = _Sessions(opened, stack)
-        wanted = dict(_position(cuts, sessions, each) for each in args.moments)
+        wanted: dict[int, int] = {}
+        for process, position in (_position(cuts, sessions, each) for each in args.moments):
+            wanted[process] = min(wanted.get(process, position), position)
         cut = cuts.latest(wanted, quiet=args.quiet)
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
         _show(args, cuts, cut, values)
@@ -94,7 +97,7 @@ def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int
     """Return a process and its position. Raises UsageError."""
     number, at, moment = text.partition("@")
     last = cuts.finder.last
-    if not at or not moment or not number.isdecimal():
+    if not at or not moment or not number.isdecimal() or max(len(number), len(moment)) > _MOST_DIGITS:
         raise UsageError(f"{text!r} is not a moment of a process, such as 2@898 or 2@exc.")
     process = int(number)
     if process not in last:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 def _event(opened: OpenedGroup, text: str) -> tuple[int, int]:
     """Return the process and the number of an event. Raises UsageError."""
     process, _, event = text.partition("@")
-    if not (process.isdecimal() and event.isdecimal() and int(event)):
+    if not (process.isdecimal() and event.isdecimal() and len(text) < 100 and int(event)):
         raise UsageError(f"{text!r} is not an event of a process, such as 2@898.")
     index = opened.index_of(int(process))
     if index is None:

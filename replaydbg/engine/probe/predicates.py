@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from replaydbg.engine import queries
 
+MOST_TEXT = 1 << 20
+"""Characters of a value that is compared with others outside the program, and so is needed as a whole."""
+
 WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
 """Verdicts, as judge.c numbers them: in the order of `replaydbg.events.verdict`, which the program does not have."""
 
@@ -42,9 +45,10 @@ def value_in_module(query: queries.GetModuleValue) -> tuple[str, str]:
     if missing:
         return "", missing
     try:
-        return shown(aside(aside(asked, query), names)), ""
+        text = repr(aside(aside(asked, query), names))
     except BaseException as error:
         return "", cut(f"{type(error).__name__}: {error}", 500)
+    return (text, "") if len(text) <= MOST_TEXT else ("", f"its repr() has {len(text):,} characters")
 
 
 def judging(query: queries.JudgeEachLine) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from replaydbg.debugger.values_at_moments import ModuleValue
@@ -11,8 +12,12 @@ from replaydbg.groups.cut_values import ValueChange
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.invariants import CutValue
 from replaydbg.groups.messages import MessageEnd
+from replaydbg.render.invariants_text import shown_value
 from replaydbg.render.json_data.channels_json import end_facts
 from replaydbg.render.json_data.json_object import JsonObject
+
+MOST_INTEGER = 1 << 63
+"""Larger ones are texts: few readers of JSON know them."""
 
 
 def cut_facts(cut: GroupCut, last: Mapping[int, int]) -> JsonObject:
@@ -67,9 +72,9 @@ def cut_value_facts(place: int, value: CutValue) -> JsonObject:
         "place": place,
         "positions": {str(process): position for process, position in sorted(value.cut.positions.items())},
         "verdict": value.verdict.value,
-        "locals": {str(process): each for process, each in sorted(value.locals.items())},
-        "flight": list(value.flight),
-        "total": value.total,
+        "locals": {str(process): _plain(each) for process, each in sorted(value.locals.items())},
+        "flight": [_plain(each) for each in value.flight],
+        "total": _plain(value.total),
         "reason": value.reason or None,
     }
 
@@ -100,3 +105,14 @@ def recovery_facts(policy: str, failed: Sequence[int], checkpoints: Checkpoints,
         "rolled_back": found.steps,
         "to_the_start": found.to_the_start,
     }
+
+
+def _plain(value: object) -> object:
+    """Return a number, a text or None as it is, everything else as its repr()."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int) and abs(value) < MOST_INTEGER:
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return shown_value(value)
