@@ -8,6 +8,7 @@ typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 
 /* shared.c */
 const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
+void shared_map_is_ready(PyObject *object);
 uint64_t shared_file(int fd);
 uint8_t *shared_map_data(PyObject *map, size_t *size);
 void shared_map_move_descriptor(PyObject *map, int (*move)(int fd));

@@ -217,6 +217,8 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         if ((map = map_recorded(type, args, kwds, &c, file, total)))
             shared_map_made(map, -1, file, kind, 0);
     }
+    if (map)
+        shared_map_is_ready(map);
     Py_XDECREF(outcome);
     own_work_gives(map);
     cross_settle();

@@ -44,6 +44,7 @@ typedef struct {
     ino_t ino;
     MapKind kind;
     bool is_memory; /* made to be shared: in /dev/shm, as all of multiprocessing's, or a memory file */
+    bool is_new;    /* record: the crossing that makes it goes on, and a replay has it only afterwards */
     uint8_t *copy;  /* record: what it is known to hold; NULL: it is not watched */
     size_t size;    /* of the copy */
 } Map;
@@ -154,8 +155,20 @@ shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t kn
         m->dev = st.st_dev;
         m->ino = st.st_ino;
     }
+    m->is_new = fd >= 0 && core.mode == RECORD;
     watch(m, known);
     return m->copy;
+}
+
+/* Record: its crossing has ended. What others have written since it was made is found by the next look. */
+void
+shared_map_is_ready(PyObject *object)
+{
+    for (size_t i = count; i-- > 0;)
+        if ((PyObject *)maps[i].map == object) {
+            maps[i].is_new = false;
+            return;
+        }
 }
 
 void
@@ -302,7 +315,7 @@ look_at_larger(void)
         return;
     }
     for (size_t i = 0; i < count; i++)
-        if (maps[i].copy)
+        if (maps[i].copy && !maps[i].is_new)
             look_at(&maps[i], false);
     spent += monotonic_ns() - begin;
 }
@@ -324,7 +337,7 @@ shared_look(bool before, unsigned flags)
         return;
     }
     for (size_t i = 0; i < count; i++)
-        if (maps[i].copy && (hears || (maps[i].file && !maps[i].is_memory)))
+        if (maps[i].copy && !maps[i].is_new && (hears || (maps[i].file && !maps[i].is_memory)))
             look_at(&maps[i], before);
 }
 
