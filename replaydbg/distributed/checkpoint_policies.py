@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, islice
 from typing import NamedTuple
 
+from replaydbg.distributed.columns import Member
 from replaydbg.distributed.cuts import CutFinder
 from replaydbg.distributed.matching import GroupMatching
 
@@ -22,6 +25,10 @@ EVENTS, TRANSFERS = TRIGGERS = ("events", "transfers")
 """A checkpoint after so many events of the process, or after so many sends and receives: more often when more changes
 between processes.
 """
+
+
+MOST_CHECKPOINTS = 1_000_000
+"""Of one process: a recording can claim any number of events."""
 
 
 class Policy(NamedTuple):
@@ -78,43 +85,71 @@ class _Act(NamedTuple):
     """A receive: those whose bytes it took."""
 
 
-def checkpoints_of(group: GroupMatching, finder: CutFinder, policy: Policy) -> Checkpoints:
-    """Return the checkpoints of a run under a policy."""
-    due = {process: list(_due(group, process, policy)) for process in finder.last}
-    if policy.kind == UNCOORDINATED:
-        return Checkpoints(due, 0)
-    if policy.kind == COORDINATED:
-        return _coordinated(group, finder, due)
-    return _induced(group, due)
+class CheckpointedRun:
+    """A recorded run, as it would have been with checkpoints."""
 
+    def __init__(self, group: GroupMatching, finder: CutFinder) -> None:
+        """Take a group with what finds its cuts."""
+        self._group, self._finder = group, finder
 
-def recovery(group: GroupMatching, finder: CutFinder, checkpoints: Checkpoints, failed: Sequence[int]) -> Recovery:
-    """Return the recovery line if these processes fail at their ends: they go on from checkpoints, others if possible.
+    def checkpoints(self, policy: Policy) -> Checkpoints:
+        """Return the checkpoints under a policy; of each process at most MOST_CHECKPOINTS of its own accord."""
+        due = {each.process: list(islice(_due(each, policy), MOST_CHECKPOINTS)) for each in self._group.members}
+        if policy.kind == UNCOORDINATED:
+            return Checkpoints(due, 0)
+        if policy.kind == COORDINATED:
+            return self._coordinated(due)
+        return _induced(self._acts, due)
 
-    It is the latest consistent cut of checkpoints and, for those that did not fail, of their positions at that time.
-    """
-    present = present_at(group, finder, failed)
-    allowed: dict[int, Sequence[int]] = {}
-    for process, positions in checkpoints.positions.items():
-        known = positions[: bisect_right(positions, present[process])]
-        is_alive = process not in failed and present[process]
-        allowed[process] = [*known, present[process]] if is_alive and present[process] not in known else known
-    first = {process: _at_or_before(allowed[process], at) for process, at in present.items()}
-    line = finder.latest(present, allowed)
-    lost = {process: at - line[process] for process, at in present.items()}
-    return Recovery(line, lost, sum(line[process] != position for process, position in first.items()))
+    def recovery(self, checkpoints: Checkpoints, failed: Sequence[int]) -> Recovery:
+        """Return the recovery line if these processes fail at their ends: they go on from checkpoints.
 
+        It is the latest consistent cut of checkpoints and, for those that did not fail, of their positions at that
+        time.
+        """
+        present = self.present_at(failed)
+        allowed: dict[int, Sequence[int]] = {}
+        for process, positions in checkpoints.positions.items():
+            known = positions[: bisect_right(positions, present[process])]
+            is_alive = process not in failed and present[process]
+            allowed[process] = [*known, present[process]] if is_alive and present[process] not in known else known
+        first = {process: _at_or_before(allowed[process], at) for process, at in present.items()}
+        line = self._finder.latest(present, allowed)
+        lost = {process: at - line[process] for process, at in present.items()}
+        return Recovery(line, lost, sum(line[process] != position for process, position in first.items()))
 
-def present_at(group: GroupMatching, finder: CutFinder, failed: Sequence[int]) -> dict[int, int]:
-    """Return the positions at the time of the failure: just before the end of the first one that fails.
+    def present_at(self, failed: Sequence[int]) -> dict[int, int]:
+        """Return the positions at the time of the failure: just before the end of the first one that fails.
 
-    Nobody has noticed yet that it ended.
-    """
-    acts = list(_acts(group))
-    ends = {each: max((act.ticket for act in acts if act.process == each), default=0) for each in failed}
-    now = min(ends.values())
-    wanted = {process: _reached(acts, process, now, last) for process, last in finder.last.items()}
-    return finder.latest({each: at - (each in failed and at > 1) for each, at in wanted.items()})
+        Nobody has noticed yet that it ended.
+        """
+        now = min(self._clocks[each].last for each in failed)
+        wanted = {process: clock.position_at(now) for process, clock in self._clocks.items()}
+        return self._finder.latest({each: at - (each in failed and at > 1) for each, at in wanted.items()})
+
+    def _coordinated(self, due: Mapping[int, Sequence[int]]) -> Checkpoints:
+        """All processes take one when the one with the most events does, each as late as the cut stays consistent."""
+        taken: dict[int, list[int]] = {process: [] for process in due}
+        initiator = max(due, key=lambda process: self._finder.last[process], default=0)
+        for position in due.get(initiator, ()):
+            now = self._clocks[initiator].ticket_at(position)
+            wanted = {process: clock.position_at(now) for process, clock in self._clocks.items()}
+            wanted[initiator] = position
+            for process, at in self._finder.latest(wanted).items():
+                if at and (not taken[process] or taken[process][-1] < at):
+                    taken[process].append(at)
+        return Checkpoints(taken, 0)
+
+    @cached_property
+    def _acts(self) -> list[_Act]:
+        return _acts(self._group)
+
+    @cached_property
+    def _clocks(self) -> dict[int, _Clock]:
+        acts: dict[int, list[_Act]] = {process: [] for process in self._finder.last}
+        for act in self._acts:
+            acts[act.process].append(act)
+        return {process: _Clock(each, self._finder.last[process]) for process, each in acts.items()}
 
 
 def _at_or_before(positions: Sequence[int], position: int) -> int:
@@ -122,9 +157,8 @@ def _at_or_before(positions: Sequence[int], position: int) -> int:
     return positions[at - 1] if at else 0
 
 
-def _due(group: GroupMatching, process: int, policy: Policy) -> Iterator[int]:
+def _due(member: Member, policy: Policy) -> Iterator[int]:
     """Yield the positions at which a process takes checkpoints of its own accord."""
-    member = next(each for each in group.members if each.process == process)
     first = max(member.branch, 1)
     if policy.trigger == EVENTS:
         yield from range(first - 1 + policy.every, member.events + 1, policy.every)
@@ -137,28 +171,38 @@ def _due(group: GroupMatching, process: int, policy: Policy) -> Iterator[int]:
             yield last
 
 
-def _coordinated(group: GroupMatching, finder: CutFinder, due: Mapping[int, Sequence[int]]) -> Checkpoints:
-    """All processes take one when the one with the most events does, each as late as the cut stays consistent."""
-    initiator = max(due, key=lambda process: finder.last[process])
-    taken: dict[int, list[int]] = {process: [] for process in finder.last}
-    acts = list(_acts(group))
-    for position in due[initiator]:
-        now = max((act.ticket for act in acts if act.process == initiator and act.position <= position), default=0)
-        wanted = {process: _reached(acts, process, now, last) for process, last in finder.last.items()}
-        wanted[initiator] = position
-        for process, at in finder.latest(wanted).items():
-            if at and (not taken[process] or taken[process][-1] < at):
-                taken[process].append(at)
-    return Checkpoints(taken, 0)
+class _Clock:
+    """How far a process had gone at each ticket of the group's clock, and the other way round."""
+
+    def __init__(self, acts: Sequence[_Act], end: int) -> None:
+        """Take its sends and receives in the order of their tickets, and its last position."""
+        self._end = end
+        self._tickets = [act.ticket for act in acts]
+        # A send can be made from its position on, a receive is made with its event.
+        places = [act.position - (act.send is None) for act in acts]
+        self._least = list(accumulate(reversed(places), min))
+        self._least.reverse()
+        order = sorted(range(len(acts)), key=lambda at: acts[at].position)
+        self._positions = [acts[at].position for at in order]
+        self._latest = list(accumulate((acts[at].ticket for at in order), max))
+
+    @property
+    def last(self) -> int:
+        """The last ticket that it took; 0: none."""
+        return self._tickets[-1] if self._tickets else 0
+
+    def position_at(self, ticket: int) -> int:
+        """Return its position when the clock showed a ticket."""
+        at = bisect_right(self._tickets, ticket)
+        return self._least[at] if at < len(self._least) else self._end
+
+    def ticket_at(self, position: int) -> int:
+        """Return the last ticket that it had taken at a position."""
+        at = bisect_right(self._positions, position)
+        return self._latest[at - 1] if at else 0
 
 
-def _reached(acts: Sequence[_Act], process: int, ticket: int, last: int) -> int:
-    """Return the position of a process when the clock of the group showed a ticket."""
-    later = [act.position - (act.send is None) for act in acts if act.process == process and act.ticket > ticket]
-    return min(later, default=last)
-
-
-def _induced(group: GroupMatching, due: Mapping[int, Sequence[int]]) -> Checkpoints:
+def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]]) -> Checkpoints:
     """Each process counts its checkpoints; before it receives from one that has counted further it takes one, too."""
     index = dict.fromkeys(due, 0)
     done = dict.fromkeys(due, 0)
@@ -174,7 +218,7 @@ def _induced(group: GroupMatching, due: Mapping[int, Sequence[int]]) -> Checkpoi
                 taken[process].append(at)
                 index[process] += 1
 
-    for act in _acts(group):
+    for act in acts:
         take_due(act.process, act.position - (act.send is None))
         if act.send is not None:
             sent[act.send] = index[act.process]
@@ -206,4 +250,4 @@ def _acts(group: GroupMatching) -> list[_Act]:
         for at in range(len(receives)):
             process = receives.members[receives.member[at]].process
             found.append(_Act(receives.ticket[at], process, receives.event[at], None, tuple(taken.get(at, ()))))
-    return sorted(found)
+    return sorted(found, key=lambda act: act.ticket)

@@ -17,6 +17,9 @@ from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
 from replaydbg.groups.message_contents import MessageContents
 
+MOST_POSITIONS = 1_000_000
+"""Positions of which cuts are made: each takes some 20 microseconds."""
+
 AT_ONCE = 4
 """Cuts that are evaluated at once: one run of each process passes all of them."""
 
@@ -63,6 +66,8 @@ class InvariantSearch:
         self._values: dict[tuple[int, int], ModuleValue] = {}
         self.is_quiet = quiet
         allowed: Mapping[int, Sequence[int]] = cuts.quiet if quiet else cuts.every
+        if not quiet and sum(cuts.finder.last.values()) > MOST_POSITIONS:
+            raise UsageError(f"There are more than {MOST_POSITIONS:,} positions. Leave out --every-event.")
         self.chain = chain_of_cuts(cuts.finder, cuts.opened.matching.members, allowed)
         """The positions of each cut, from before the first event to the end."""
         self.found: dict[int, CutValue] = {}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replaydbg.distributed import checkpoint_policies
 from replaydbg.distributed.checkpoint_policies import (
     COORDINATED,
     EVENTS,
@@ -13,15 +14,17 @@ from replaydbg.distributed.checkpoint_policies import (
     POLICIES,
     TRANSFERS,
     UNCOORDINATED,
+    CheckpointedRun,
     Policy,
-    checkpoints_of,
-    present_at,
-    recovery,
 )
 from replaydbg.distributed.cuts import CutFinder, finder_of
 from replaydbg.distributed.matching import GroupMatching
 from tests.distributed.model import Wire, World
 from tests.distributed.test_cuts import worlds
+
+
+def run_of(group: GroupMatching) -> CheckpointedRun:
+    return CheckpointedRun(group, finder_of(group))
 
 
 def ping_pong(rounds: int) -> tuple[GroupMatching, CutFinder]:
@@ -41,14 +44,14 @@ def ping_pong(rounds: int) -> tuple[GroupMatching, CutFinder]:
 
 def test_checkpoints_that_never_fit_together_lead_to_the_start() -> None:
     """The domino effect: each checkpoint of one is between a send and its answer, as seen from the other."""
-    group, finder = ping_pong(10)
-    checkpoints = checkpoints_of(group, finder, Policy(UNCOORDINATED, 2))
+    group, _finder = ping_pong(10)
+    checkpoints = run_of(group).checkpoints(Policy(UNCOORDINATED, 2))
     shifted = checkpoints._replace(positions={1: [1, 3, 5, 7, 9, 11], 2: [2, 4, 6, 8, 10]})
 
-    found = recovery(group, finder, shifted, [1, 2])
+    found = run_of(group).recovery(shifted, [1, 2])
 
     assert found.line == {1: 11, 2: 10}
-    alone = recovery(group, finder, shifted._replace(positions={1: [2, 4, 6], 2: [1, 3, 5]}), [1, 2])
+    alone = run_of(group).recovery(shifted._replace(positions={1: [2, 4, 6], 2: [1, 3, 5]}), [1, 2])
     assert alone.line == {1: 0, 2: 0}
     assert alone.to_the_start == [1, 2]
     # At the time of the failure the last answer was on its way.
@@ -58,8 +61,8 @@ def test_checkpoints_that_never_fit_together_lead_to_the_start() -> None:
 def test_coordinated_checkpoints_lose_the_least() -> None:
     group, finder = ping_pong(10)
 
-    checkpoints = checkpoints_of(group, finder, Policy(COORDINATED, 5))
-    found = recovery(group, finder, checkpoints, [1])
+    checkpoints = run_of(group).checkpoints(Policy(COORDINATED, 5))
+    found = run_of(group).recovery(checkpoints, [1])
 
     assert [
         finder.is_consistent(dict(zip((1, 2), each, strict=True)))
@@ -81,7 +84,7 @@ def test_messages_force_checkpoints() -> None:
         other.receive(wire, far, 3)
     group = GroupMatching(world.members(), world.contents)
 
-    checkpoints = checkpoints_of(group, finder_of(group), Policy(INDUCED, 4))
+    checkpoints = run_of(group).checkpoints(Policy(INDUCED, 4))
 
     assert checkpoints.positions[1] == [4, 8, 12, 16]
     # Before each first receive of something that was sent after another checkpoint; the fourth is its own.
@@ -90,10 +93,10 @@ def test_messages_force_checkpoints() -> None:
 
 
 def test_checkpoints_by_transfers() -> None:
-    group, finder = ping_pong(4)
+    group, _finder = ping_pong(4)
 
-    assert checkpoints_of(group, finder, Policy(UNCOORDINATED, 3, TRANSFERS)).positions == {1: [3, 6], 2: [3, 6]}
-    assert checkpoints_of(group, finder, Policy(UNCOORDINATED, 3, EVENTS)).positions == {1: [3, 6], 2: [3, 6]}
+    assert run_of(group).checkpoints(Policy(UNCOORDINATED, 3, TRANSFERS)).positions == {1: [3, 6], 2: [3, 6]}
+    assert run_of(group).checkpoints(Policy(UNCOORDINATED, 3, EVENTS)).positions == {1: [3, 6], 2: [3, 6]}
 
 
 @settings(max_examples=50)
@@ -105,10 +108,10 @@ def test_the_line_is_consistent_and_made_of_checkpoints(
     finder = finder_of(group)
     failed = data.draw(st.sets(st.sampled_from(sorted(finder.last)), min_size=1))
 
-    checkpoints = checkpoints_of(group, finder, Policy(kind, every))
-    found = recovery(group, finder, checkpoints, sorted(failed))
+    checkpoints = run_of(group).checkpoints(Policy(kind, every))
+    found = run_of(group).recovery(checkpoints, sorted(failed))
 
-    present = present_at(group, finder, sorted(failed))
+    present = run_of(group).present_at(sorted(failed))
     assert finder.is_consistent(found.line)
     for process, position in found.line.items():
         is_present = process not in failed and position == present[process]
@@ -122,7 +125,7 @@ def test_induced_checkpoints_have_no_useless_one(world: World, every: int) -> No
     """Checkpoints with equal indexes fit together, so that each belongs to a consistent cut of checkpoints."""
     group = GroupMatching(world.members(), world.contents)
     finder = finder_of(group)
-    checkpoints = checkpoints_of(group, finder, Policy(INDUCED, every))
+    checkpoints = run_of(group).checkpoints(Policy(INDUCED, every))
 
     for process, positions in checkpoints.positions.items():
         for position in positions:
@@ -135,6 +138,12 @@ def test_induced_checkpoints_have_no_useless_one(world: World, every: int) -> No
 
 @pytest.mark.parametrize("kind", POLICIES)
 def test_without_processes_there_is_nothing(kind: str) -> None:
-    group = GroupMatching([])
-    if kind != COORDINATED:
-        assert checkpoints_of(group, finder_of(group), Policy(kind, 5)).total == 0
+    assert run_of(GroupMatching([])).checkpoints(Policy(kind, 5)).total == 0
+
+
+def test_a_forged_number_of_events_makes_no_endless_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_policies, "MOST_CHECKPOINTS", 100)
+    group, _ = ping_pong(1)
+    group = GroupMatching([member._replace(events=1 << 62) for member in group.members])
+
+    assert run_of(group).checkpoints(Policy(UNCOORDINATED, 1)).total == 200

@@ -12,11 +12,10 @@ from replaydbg.distributed.checkpoint_policies import (
     EVENTS,
     POLICIES,
     TRIGGERS,
+    CheckpointedRun,
     Checkpoints,
     Policy,
     Recovery,
-    checkpoints_of,
-    recovery,
 )
 from replaydbg.errors import UsageError
 from replaydbg.groups.group_cuts import GroupCuts
@@ -72,10 +71,11 @@ def run(args: argparse.Namespace) -> int:
 def _compared(
     opened: OpenedGroup, cuts: GroupCuts, policies: list[Policy], failures: list[list[int]]
 ) -> Iterator[tuple[Policy, list[int], Checkpoints, Recovery]]:
+    run = CheckpointedRun(opened.matching, cuts.finder)
     for policy in policies:
-        checkpoints = checkpoints_of(opened.matching, cuts.finder, policy)
+        checkpoints = run.checkpoints(policy)
         for failed in failures:
-            yield policy, failed, checkpoints, recovery(opened.matching, cuts.finder, checkpoints, failed)
+            yield policy, failed, checkpoints, run.recovery(checkpoints, failed)
 
 
 def _policy(text: str) -> Policy:
