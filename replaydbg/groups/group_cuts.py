@@ -59,7 +59,7 @@ class GroupCut(NamedTuple):
     doubts: tuple[str, ...]
     """Why it is not known to be consistent; empty: it is."""
     is_quiet: bool
-    """Whether every process waited for others, or had ended."""
+    """Whether only such cuts were asked for in which each process waits for others, or has ended."""
 
 
 class GroupCuts:

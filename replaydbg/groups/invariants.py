@@ -162,7 +162,10 @@ class InvariantSearch:
         except NameError as error:
             if error.name == "total":
                 raise UsageError("--holds uses total, but not all values are numbers.") from None
-            raise UsageError(f"--holds raised NameError: {error}. It knows total, locals and flight.") from None
+            raise UsageError(
+                f"--holds raised NameError: {error}. Available names: locals, flight, and total "
+                "if all values are numbers."
+            ) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's expression
             raise UsageError(f"--holds raised {type(error).__name__}: {error}") from None
 

@@ -20,9 +20,14 @@ def result_lines(
     """Yield the last cut in which it holds, the first one in which it does not, and the lines between them."""
     number = f"{len(search.found):,} of {len(search.chain):,} {'quiet ' if search.is_quiet else ''}cuts"
     if found.answer in (Answer.NEVER, Answer.UNKNOWN):
-        yield f"It holds at the end ({number} evaluated)."
+        last = search.found[len(search.chain) - 1]
+        if last.reason:
+            yield f"The last cut could not be evaluated: {last.reason} ({number} evaluated)."
+        else:
+            yield f"The invariant holds in the last cut ({number} evaluated)."
         if found.unfit:
-            yield f"It did not hold in {len(found.unfit):,} earlier cuts, first in {_cut(search, min(found.unfit))}"
+            earlier = counted(len(found.unfit), "earlier cut")
+            yield f"It did not hold in {earlier} (first: {_cut(search, min(found.unfit))})."
         return
     if found.last_good >= 0:
         yield f"holds until  {_cut(search, found.last_good)}"
@@ -80,12 +85,17 @@ def _by(change: ValueChange) -> float | None:
 def result_remarks(search: InvariantSearch, found: Found) -> Iterator[str]:
     """Yield sentences about what was not evaluated."""
     for process, reason in search.without_value().items():
-        yield f"process {process} does not count: {reason}"
+        yield f"Process {process} does not count: {reason}."
     undecided = [each for each in search.found.values() if each.reason]
     if undecided:
-        yield f"{len(undecided):,} cuts could not be evaluated, such as: {undecided[0].reason}"
+        yield f"{counted(len(undecided), 'cut')} could not be evaluated (first reason: {undecided[0].reason})."
     if found.answer is Answer.FOUND and found.unfit:
-        yield f"In {len(found.unfit):,} later cuts that were evaluated it holds again."
+        yield f"It holds again in {counted(len(found.unfit), 'later cut')}."
     yield (
         "The cuts are a chain, one path through all consistent ones. Concurrent events can also come in another order."
     )
+
+
+def counted(count: int, what: str) -> str:
+    """Return a number of things, such as `2 cuts`."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

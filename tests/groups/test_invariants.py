@@ -100,7 +100,7 @@ def test_a_lost_update_lies_between_the_cuts(record: Record, capsys: pytest.Capt
         ((), "total ==", "--holds 'total ==' is not an expression"),
         (("--channel", "int("), "total == 3000", "--channel 'int(' is not an expression"),
         (("--channel", "int(m)"), "total == 3000", "--channel raised ValueError for the message"),
-        ((), "amount == 3000", "It knows total, locals and flight."),
+        ((), "amount == 3000", "Available names: locals, flight, and total"),
     ],
     ids=["holds", "channel", "raises", "name"],
 )

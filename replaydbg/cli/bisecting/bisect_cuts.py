@@ -11,6 +11,7 @@ from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, named_group, print_json
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
+from replaydbg.events.verdict import Verdict
 from replaydbg.groups.cut_values import ValueChange, changes_between
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.groups.group_session import GroupSession
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every-event",
         action="store_true",
-        help="also where processes are at work: for a program that counts what it has not dealt with",
+        help="evaluate cuts at every event, not only quiet ones",
     )
     parser.add_argument("--all", action="store_true", help="evaluate every cut: also finds temporary violations")
     add_quiet(parser)
@@ -56,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
         changes = _changes(view.group, search, found, invariant)
         _show(args, search, found, changes, group)
     print_problems_of(group)
-    return FOUND if found.answer in (Answer.FOUND, Answer.ALWAYS) else NOTHING
+    is_violated = any(each.verdict is Verdict.BAD for each in search.found.values())
+    return FOUND if is_violated else NOTHING
 
 
 def _changes(

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quiet",
         action="store_true",
-        help="only where each process waits for others: it has dealt with what it received",
+        help="only positions at which each process waits for others or has ended",
     )
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
     parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")

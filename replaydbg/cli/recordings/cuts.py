@@ -34,15 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         action="append",
         metavar="KIND:N[:transfers]",
-        help=f"{', '.join(POLICIES)}: a checkpoint after N events, or N transfers, of a process; repeatable "
-        "(default: all three, after 20, 100 and 400 events)",
+        help=f"{', '.join(POLICIES)}: a checkpoint after N events of a process, or after N sends and receives "
+        "(`transfers`); repeatable (default: all three, after 20, 100 and 400 events)",
     )
     parser.add_argument(
         "--failed",
         action="append",
         type=int,
         metavar="PROCESS",
-        help="a process that fails at its end; repeatable (default: each alone, in turn)",
+        help="a process that fails just before its end; repeatable: all fail when the first one does "
+        "(default: each process alone, in turn)",
     )
     add_json(parser)
 
@@ -82,6 +83,6 @@ def _policy(text: str) -> Policy:
     """Return a policy as the user wrote it. Raises UsageError."""
     found = re.fullmatch(r"(\w+):([0-9]{1,15})(?::(\w+))?", text)
     if found is None or found[1] not in POLICIES or not int(found[2]) or (found[3] or EVENTS) not in TRIGGERS:
-        kinds, triggers = ", ".join(POLICIES), " or ".join(TRIGGERS)
-        raise UsageError(f"{text!r} is not a policy such as {POLICIES[0]}:100. Kinds: {kinds}; after {triggers}.")
+        kinds = ", ".join(POLICIES)
+        raise UsageError(f"{text!r} is not a policy: KIND:N or KIND:N:transfers, N at least 1, KIND one of {kinds}.")
     return Policy(found[1], int(found[2]), found[3] or EVENTS)
