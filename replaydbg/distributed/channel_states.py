@@ -39,7 +39,8 @@ class ChannelHistory:
         self._processes = [member.process for member in sends.members]
         self._senders = [*sends.member, *(index for index, _ in sends.open)]
         self._begun = [*sends.begun, *(sends.members[index].transfers.begun[row] for index, row in sends.open)]
-        self._is_in_order = sends.is_chain and receives.is_chain and not sends.open
+        is_stream = not found.channel.is_datagram  # a datagram can be lost, and overtake others
+        self._is_in_order = is_stream and sends.is_chain and receives.is_chain and not sends.open
         self._receives = receives
 
     def is_sent(self, cut: Cut, send: int) -> bool:
@@ -59,7 +60,7 @@ class ChannelHistory:
             send, receive = segments.send[at], segments.receive[at]
             if not self.is_sent(cut, send):
                 if self._is_in_order:
-                    return
+                    break
             elif not self.is_received(cut, receive):
                 yield InFlight(send, receive, offsets[at], taken_at[at], segments.length[at], segments.certainty[at])
         for send, taken in self._never_received:

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from replaydbg.distributed.columns import Member
+from replaydbg.distributed.columns import NEVER, Member
 from replaydbg.distributed.cuts import CutFinder
 from replaydbg.distributed.matching import GroupMatching
 
@@ -64,7 +64,9 @@ class Recovery(NamedTuple):
     lost: dict[int, int]
     """For each process, how many of its events are done again."""
     steps: int
-    """How often a process had to go back because of another one."""
+    """How many processes had to go back further than to their own last checkpoint."""
+    executed: int
+    """How many events the processes had executed when the failure occurred."""
 
     @property
     def to_the_start(self) -> list[int]:
@@ -99,7 +101,8 @@ class CheckpointedRun:
             return Checkpoints(due, 0)
         if policy.kind == COORDINATED:
             return self._coordinated(due)
-        return _induced(self._acts, due)
+        first = {each.process: max(each.branch, 1) for each in self._group.members}
+        return _induced(self._acts, due, first)
 
     def recovery(self, checkpoints: Checkpoints, failed: Sequence[int]) -> Recovery:
         """Return the recovery line if these processes fail at their ends: they go on from checkpoints.
@@ -115,15 +118,19 @@ class CheckpointedRun:
             allowed[process] = [*known, present[process]] if is_alive and present[process] not in known else known
         first = {process: _at_or_before(allowed[process], at) for process, at in present.items()}
         line = self._finder.latest(present, allowed)
-        lost = {process: at - line[process] for process, at in present.items()}
-        return Recovery(line, lost, sum(line[process] != position for process, position in first.items()))
+        # What a forked process shares with its parent is the parent's.
+        begin = {member.process: max(member.branch - 1, 0) for member in self._group.members}
+        lost = {process: max(at - max(line[process], begin[process]), 0) for process, at in present.items()}
+        steps = sum(line[process] != position for process, position in first.items())
+        return Recovery(line, lost, steps, sum(max(at - begin[each], 0) for each, at in present.items()))
 
     def present_at(self, failed: Sequence[int]) -> dict[int, int]:
         """Return the positions at the time of the failure: just before the end of the first one that fails.
 
         Nobody has noticed yet that it ended.
         """
-        now = min(self._clocks[each].last for each in failed)
+        # One without a send or a receive is seen by nobody: the others restrict it.
+        now = min((last for each in failed if (last := self._clocks[each].last)), default=NEVER)
         wanted = {process: clock.position_at(now) for process, clock in self._clocks.items()}
         return self._finder.latest({each: at - (each in failed and at > 1) for each, at in wanted.items()})
 
@@ -202,7 +209,7 @@ class _Clock:
         return self._latest[at - 1] if at else 0
 
 
-def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]]) -> Checkpoints:
+def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]], first: Mapping[int, int]) -> Checkpoints:
     """Each process counts its checkpoints; before it receives from one that has counted further it takes one, too."""
     index = dict.fromkeys(due, 0)
     done = dict.fromkeys(due, 0)
@@ -227,7 +234,7 @@ def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]]) -> Checkpoi
         if highest > index[act.process]:
             index[act.process] = highest
             before = act.position - 1
-            if before and (not taken[act.process] or taken[act.process][-1] < before):
+            if before >= first[act.process] and (not taken[act.process] or taken[act.process][-1] < before):
                 taken[act.process].append(before)
                 forced += 1
     for process in due:

@@ -23,6 +23,10 @@ Cut = Mapping[int, int]
 """For each process its position: how many of its events are in the cut."""
 
 
+MOST_EVENTS = 1 << 63
+"""Numbers of events are below."""
+
+
 class Requirement(NamedTuple):
     """Events of a process, each of which can be in a cut only if an event of another process is in it."""
 
@@ -114,6 +118,8 @@ def requirements(group: GroupMatching, starts: Sequence[ProgramStart] = ()) -> I
     a cut is consistent whichever it was.
     """
     for edge in edges_without_bytes(group.members, starts):
+        if edge.event >= MOST_EVENTS or edge.to_event >= MOST_EVENTS:
+            continue  # a forged recording
         yield Requirement(edge.process, edge.to_process, (edge.event,), (edge.to_event,))
     for channel in group.channels:
         yield from _of_messages(group.match(channel))
@@ -127,7 +133,7 @@ def _of_messages(found: Matched) -> Iterator[Requirement]:
     members = sends.members
     for send, receive in zip(segments.send, segments.receive, strict=True):
         events, dependents = pairs[senders[send], receives.member[receive]]
-        events.append(begun[send] + 1)
+        events.append(min(begun[send], MOST_EVENTS) + 1)
         dependents.append(receives.event[receive])
     for (sender, receiver), (events, dependents) in pairs.items():
         yield Requirement(members[sender].process, members[receiver].process, events, dependents)
@@ -150,7 +156,7 @@ def _of_candidates(found: Matched, begun: Sequence[int], senders: Sequence[int])
             count = bisect_right(before, receives.ticket[receive] or NEVER)
             if count:
                 source = sends.members[sender].process
-                yield Requirement(source, target, (last[count - 1] + 1,), (receives.event[receive],))
+                yield Requirement(source, target, (min(last[count - 1], MOST_EVENTS) + 1,), (receives.event[receive],))
 
 
 def _last_sends(

@@ -168,7 +168,7 @@ class QuietFinder:
         if event.gate == "select.select" and not event.raised and event.arguments:
             self._reported.update(_selected(event))
         elif event.gate in POLLS and isinstance(event.outcome, list):
-            self._reported.update(each[0] for each in event.outcome if isinstance(each, tuple) and each)
+            self._reported.update(_number(each[0]) for each in event.outcome if isinstance(each, tuple) and each)
         elif event.gate.endswith("close"):
             descriptor = _descriptor(event)
             self._reported.discard(descriptor)

@@ -37,3 +37,9 @@ def causal_order(opened: OpenedGroup) -> CausalOrder:
     edges = edges_between(opened.matching, program_starts(opened))
     branches = {each.process: (each.parent, each.branch) for each in opened.matching.members if each.branch}
     return CausalOrder((edge for edge in edges if edge.is_certain), branches)
+
+
+def is_order_known(opened: OpenedGroup) -> bool:
+    """Whether no edge is uncertain, so that two events without an order are concurrent. Files always are: left out."""
+    edges = edges_between(opened.matching, program_starts(opened))
+    return not opened.problems and all(edge.is_certain or edge.kind == "file" for edge in edges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -173,7 +174,7 @@ class InvariantSearch:
 def _compiled(source: str, option: str) -> Any:
     try:
         return compile(source, f"<{option}>", "eval")
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise UsageError(f"{option} {source!r} is not an expression: {error}") from None
 
 
@@ -181,10 +182,12 @@ def _literal(text: str) -> Any:
     """Return a value from its repr(), or that text itself if it is no literal."""
     if text in ("inf", "-inf", "nan"):
         return float(text)
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the compiler, about a text that the program made
+        try:
+            return ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return text
 
 
 def _total(values: Sequence[Any]) -> Any:

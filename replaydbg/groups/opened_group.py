@@ -30,6 +30,9 @@ MOST_BYTES = 1 << 53
 """Bytes that one process can have moved: offsets in a channel of all processes then fit into 64 bits."""
 
 
+MOST_EVENTS = 1 << 62
+"""Events that one process can have."""
+
 MOST_CONTENT = 64 << 20
 """Bytes of one channel that are read to find the order of what several processes sent."""
 
@@ -86,6 +89,8 @@ class OpenedGroup:
             if log is None:
                 raise Corrupt(str(recording.path), "it has no event log")
             events = log.crossings
+            if events >= MOST_EVENTS:
+                raise Corrupt(str(recording.path), "it claims more events than a machine can execute")
             return Member(process.number, endpoints, columns, *place, process.pid, events)
 
     def _contents(self, receives: Moves) -> dict[int, bytes]:

@@ -119,6 +119,6 @@ def policy_row(policy: Policy, failed: Sequence[int], checkpoints: Checkpoints, 
         f"{checkpoints.forced:,}",
         cut_text(found.line),
         f"{lost:,}",
-        f"{lost + sum(found.line.values()):,}",
+        f"{found.executed:,}",
         ", ".join(map(str, found.to_the_start)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from replaydbg.bisect.search import Answer, Found
@@ -72,7 +73,11 @@ def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ValueChan
     good, bad = search.found[found.last_good].total, search.found[found.first_bad].total
     if good is None or bad is None:
         return []
-    return [each for each in changes if _by(each) == bad - good]
+    try:
+        lost = bad - good
+    except OverflowError:
+        return []
+    return [each for each in changes if (by := _by(each)) is not None and math.isclose(by, lost)]
 
 
 def _by(change: ValueChange) -> float | None:

@@ -70,7 +70,8 @@ def _changes(
     good, bad = search.chain[found.last_good], search.chain[found.first_bad]
     changes: list[ValueChange] = []
     for process, position in bad.items():
-        if position == good[process] or process not in search.participants:
+        # One that had not begun in the last good cut: its first lines are its parent's.
+        if position == good[process] or not good[process] or process not in search.participants:
             continue
         more = changes_between(
             group.session(process), process, good[process], position, invariant.local, module=invariant.module

@@ -51,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the comparison; 1 if a recording of the group is missing or damaged."""
     opened = OpenedGroup(named_group(args.recording))
+    if not opened.matching.members:
+        raise UsageError(f"{opened.name} has no recording that can be read.")
     cuts = GroupCuts(opened)
     policies = [_policy(each) for each in args.policy] if args.policy else list(DEFAULTS)
     last = cuts.finder.last

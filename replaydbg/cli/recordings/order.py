@@ -8,7 +8,7 @@ from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, named_group, print_json
 from replaydbg.distributed.causal_order import AFTER, BEFORE, CONCURRENT, SAME
 from replaydbg.errors import UsageError
-from replaydbg.groups.causality import causal_order
+from replaydbg.groups.causality import causal_order, is_order_known
 from replaydbg.groups.opened_group import OpenedGroup
 
 _SENTENCES = {
@@ -17,6 +17,7 @@ _SENTENCES = {
     CONCURRENT: "{one} and {other} are concurrent",
     SAME: "{one} and {other} are the same event",
 }
+_UNKNOWN = "{one} and {other} may be concurrent: it is not certain which messages were received"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,16 +34,17 @@ def run(args: argparse.Namespace) -> int:
     one, other = (_event(opened, each) for each in (args.one, args.other))
     known = causal_order(opened)
     found = known.order(one, other)
+    is_known = found != CONCURRENT or (not known.unordered and is_order_known(opened))
     if args.json:
         clocks = [
             {str(process): event for process, event in sorted(known.clock(*each).items())} for each in (one, other)
         ]
-        facts = {"path": str(opened.directory), "order": found, "clocks": clocks}
+        facts = {"path": str(opened.directory), "order": found, "is_certain": is_known, "clocks": clocks}
         print_json(facts | {"problems": problems_of(opened)})
     else:
-        print(_SENTENCES[found].format(one=args.one, other=args.other))
+        print((_SENTENCES[found] if is_known else _UNKNOWN).format(one=args.one, other=args.other))
     print_problems_of(opened)
-    return 1 if opened.problems else 0
+    return 1 if opened.problems else 0 if is_known else 3
 
 
 def _event(opened: OpenedGroup, text: str) -> tuple[int, int]:

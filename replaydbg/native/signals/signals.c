@@ -101,13 +101,13 @@ stub(PyObject *self, PyObject *args)
     PyObject *frame;
     if (!PyArg_ParseTuple(args, "iO", &signum, &frame))
         return NULL;
-    log_signal_handled();
-    if (core.mode != RECORD)
-        return run_handler(signum, frame);
-    if (core.importing && signum > 0 && signum < MOST_SIGNALS) {
+    if (core.mode == RECORD && core.importing && signum > 0 && signum < MOST_SIGNALS) {
         waiting[signum] = true;
         Py_RETURN_NONE;
     }
+    log_signal_handled();
+    if (core.mode != RECORD)
+        return run_handler(signum, frame);
     sender_known(signum);
     if (core.depth > 0) {
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
@@ -395,13 +395,14 @@ signals_after_importing(PyObject *result)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     bool is_well = true;
-    if (core.mode == RECORD)
+    if (core.mode != REPLAY) /* also if the recording has ended meanwhile */
         is_well = run_waiting();
     else if (expected.pending && (!expected.place.ticks || lanes_place() >= expected.place.ticks)) {
+        bool before = looks_after_importing; /* a handler may import, too */
         signals_look();
         looks_after_importing = true;
         is_well = PyErr_CheckSignals() == 0;
-        looks_after_importing = false;
+        looks_after_importing = before;
     }
     if (is_well) {
         PyErr_Restore(type, value, traceback);

@@ -102,6 +102,7 @@ def recovery_facts(policy: str, failed: Sequence[int], checkpoints: Checkpoints,
         "forced": checkpoints.forced,
         "line": {str(process): position for process, position in sorted(found.line.items())},
         "lost": {str(process): count for process, count in sorted(found.lost.items())},
+        "executed": found.executed,
         "rolled_back": found.steps,
         "to_the_start": found.to_the_start,
     }
