@@ -94,7 +94,7 @@ def cut_remarks(
         yield from (f"{each}." for each in cut.doubts)
     for channel, send in unfinished:
         yield (
-            f"{channel.kind} {channel.name}: a send had begun but not ended  "
+            f"{channel.kind} {channel.name}: a send had begun but not ended "
             f"({end_text(opened, send, ', ')}). How many of its bytes were in flight is not known."
         )
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.main import main
 from replaydbg.events.transfers import Endpoint
 from tests.groups.group_builder import received, sent, write_run
-from tests.groups.test_channels_command import PIPE, a_run
+from tests.groups.test_channels_command import PIPE, a_run, run, run_json
 from tests.harness.recorded_group import BANK, record_program
 
 
@@ -21,19 +20,6 @@ from tests.harness.recorded_group import BANK, record_program
 def plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPLAYDBG_STORE", str(tmp_path))
     monkeypatch.delenv("FORCE_COLOR", raising=False)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[str], str]:
-    code = main(list(words))
-    printed = capsys.readouterr()
-    return code, printed.out.splitlines(), printed.err
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
-    code = main([*words, "--json"])
-    data = json.loads(capsys.readouterr().out)
-    assert data["schema_version"] == SCHEMA_VERSION
-    return code, data
 
 
 def positions(data: Any) -> dict[int, int]:

@@ -28,6 +28,7 @@ from replaydbg.render.cuts_text import (
     position_rows,
     value_text,
 )
+from replaydbg.render.invariants_text import counted
 from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, unfinished_facts, value_facts
 from replaydbg.store.directory import member_path
 
@@ -122,7 +123,7 @@ def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict
         print_json(facts)
         return
     print_table(COLUMNS, position_rows(opened, cut, last), right=RIGHT)
-    print(f"in flight: {_counted(len(messages))}")
+    print(f"in flight: {counted(len(messages), 'message') if messages else 'nothing'}")
     if messages:
         print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
     for process, value in sorted((values or {}).items()):
@@ -133,7 +134,3 @@ def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict
 
 def _cut_columns(rows: Iterator[Sequence[str]], is_whole: bool) -> Iterator[Sequence[str]]:
     return (row if is_whole else row[:-1] for row in rows)
-
-
-def _counted(count: int) -> str:
-    return f"{count:,} message{'' if count == 1 else 's'}" if count else "nothing"

@@ -25,8 +25,7 @@ static struct {
     uint64_t event; /* the last one before it */
     Place place;    /* as the handler left it */
     int signum;
-    bool
-        after_importing; /* it ran in a call, at whose end the interpreter makes a check of its own: the same passage */
+    bool after_importing; /* the next check at this instruction is the second one of the same passage */
 } again;
 #define MOST_FRAMES 1024
 static struct {

@@ -18,10 +18,10 @@ int signals_prepare(void);
 void signals_inside(int signum);    /* replay: a recorded handler runs inside the crossing */
 void signal_inside(Crossing *open); /* replay: reads one SIGNAL_INSIDE record without its head */
 void signal_between(Crossing *open);
-void signals_look(void); /* replay: that place is near */
-PyObject *signals_after_importing(PyObject *result);
+void signals_look(void);            /* replay: that place is near */
 int signals_expected_no_more(void); /* lenient: which handler was due */
 void signals_go_on(void);
+PyObject *signals_after_importing(PyObject *result); /* steals it; handlers that waited run now */
 
 /* raised.c */
 void *raising_call(const char *name); /* what stands for this function of the C library's; NULL: itself */
