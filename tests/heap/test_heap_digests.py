@@ -64,6 +64,7 @@ def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
         "apart",
         "bisect",
         "children",
+        "cuts",
         "flaky",
         "formats",
         "fuzz",

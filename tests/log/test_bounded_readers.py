@@ -43,8 +43,10 @@ from tests.harness.sanitizer import IS_SANITIZED, SLOWER
 pytestmark = pytest.mark.slow
 
 _MEMORY = 1 << 30
-_SECONDS = 10.0 * SLOWER
-"""CPU time limit of a command."""
+_SECONDS = 60.0 * SLOWER
+"""CPU time limit of a command: what is bounded takes up to 9 seconds, twice that on a loaded machine, and what is not
+takes minutes.
+"""
 
 
 def _bomb(section: str, start: bytes, filler: bytes, size: int) -> list[Block]:
