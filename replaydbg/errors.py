@@ -21,6 +21,9 @@ ReplaydbgError
 |-- CannotHunt          a command does not fail in one run and pass in another
 |-- Inconclusive        a bisection has no answer
 |-- NoSuchMoment        a recording has no such moment
+|-- BadDeclaration      agents or channels of `replaydbg.distributed` are declared wrongly
+|-- ChannelMisuse       an agent uses a channel in a way that the channel does not have
+|-- SnapshotIncomplete  a global snapshot was not complete in time
 `-- Divergence          a replay did something else than was recorded
 
 Each carries its evidence as fields and builds its own message, so that every front end shows the same facts.
@@ -430,3 +433,45 @@ class NoSuchMoment(ReplaydbgError):
         self.moment = moment
         self.reason = reason
         super().__init__(f"No such moment {moment!r}: {clause(reason)}.")
+
+
+class BadDeclaration(ReplaydbgError):
+    """Agents or channels of `replaydbg.distributed` cannot be declared like this."""
+
+    slug = "bad-declaration"
+    exit_code = 2
+    fields = ("problem",)
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"Cannot declare this: {clause(problem)}.")
+
+
+class ChannelMisuse(ReplaydbgError):
+    """An agent uses a channel from the wrong side, or in a way that the channel does not have."""
+
+    slug = "channel-misuse"
+    exit_code = 2
+    fields = ("problem",)
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"Cannot use the channel like this: {clause(problem)}.")
+
+
+class SnapshotIncomplete(ReplaydbgError):
+    """A global snapshot of agents was not complete when the timeout was over; `state` has what is recorded so far."""
+
+    slug = "snapshot-incomplete"
+    exit_code = 3
+    fields = ("snapshot", "waiting", "missing")
+
+    def __init__(self, snapshot: str, waiting: tuple[str, ...], missing: tuple[str, ...], state: object = None) -> None:
+        self.snapshot = snapshot
+        self.waiting = waiting
+        self.missing = missing
+        self.state = state
+        states = f"the state of {', '.join(missing)} is not recorded" if missing else ""
+        markers = f"no marker has arrived on {', '.join(waiting)}" if waiting else ""
+        reasons = "; ".join(filter(None, (states, markers)))
+        super().__init__(f"Snapshot {snapshot} is not complete: {reasons}.")

@@ -1,1 +1,30 @@
-"""Messages between processes that were recorded together: pure functions over their transfers."""
+"""Messages between processes that were recorded together: pure functions over their transfers.
+
+What is imported here is for users: global snapshots of agents inside a program of theirs, which may be recorded or not.
+It needs nothing else of this package, and the tool needs nothing of it.
+"""
+
+from replaydbg.distributed.agents.agent import Agent
+from replaydbg.distributed.agents.channel import Channel
+from replaydbg.distributed.agents.copies import Uncopied
+from replaydbg.distributed.agents.global_state import ChannelState, GlobalState, LocalState
+from replaydbg.distributed.agents.snapshot import Snapshot
+from replaydbg.distributed.agents.streams import Stream
+from replaydbg.distributed.agents.system import AgentSystem
+from replaydbg.distributed.agents.transports import AsyncFunctions, AsyncTransport, Functions, Transport
+
+__all__ = [
+    "AgentSystem",
+    "Agent",
+    "Channel",
+    "Snapshot",
+    "GlobalState",
+    "LocalState",
+    "ChannelState",
+    "Uncopied",
+    "Stream",
+    "Functions",
+    "AsyncFunctions",
+    "Transport",
+    "AsyncTransport",
+]

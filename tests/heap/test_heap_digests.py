@@ -16,7 +16,19 @@ from tests.harness.replays import Scene
 pytestmark = pytest.mark.slow
 
 _AREAS = [
-    *("asyncio", "cinputs", "clocks", "entropy", "environment", "errors", "exit", "files", "foreign", "garbage"),
+    *(
+        "agents",
+        "asyncio",
+        "cinputs",
+        "clocks",
+        "entropy",
+        "environment",
+        "errors",
+        "exit",
+        "files",
+        "foreign",
+        "garbage",
+    ),
     *("identity", "imports", "lanes", "network", "processes", "signals", "sqlite", "standins", "startup", "streams"),
     *("tls", "waiting", "warnings"),
 ]
