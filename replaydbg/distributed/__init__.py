@@ -12,6 +12,7 @@ from replaydbg.distributed.agents.snapshot import Snapshot
 from replaydbg.distributed.agents.streams import Stream
 from replaydbg.distributed.agents.system import AgentSystem
 from replaydbg.distributed.agents.transports import AsyncFunctions, AsyncTransport, Functions, Transport
+from replaydbg.errors import BadDeclaration, ChannelMisuse, SnapshotIncomplete
 
 __all__ = [
     "AgentSystem",
@@ -27,4 +28,7 @@ __all__ = [
     "AsyncFunctions",
     "Transport",
     "AsyncTransport",
+    "BadDeclaration",
+    "ChannelMisuse",
+    "SnapshotIncomplete",
 ]

@@ -8,8 +8,7 @@ channel: the channel's state is what was received on it since the agent recorded
 
 from __future__ import annotations
 
-import threading
-
+from replaydbg.distributed.agents.atomic import Atomic
 from replaydbg.distributed.agents.channel import Countdown
 from replaydbg.distributed.agents.copies import copied_state
 from replaydbg.distributed.agents.marker import Marker
@@ -39,7 +38,7 @@ class Agent:
         self.outgoing: list[Channel] = []
         self._state, self._collectors = state, collectors
         # It guards what counts: the state, what was sent and what was received. No transport is waited for with it.
-        self._lock = threading.RLock()
+        self._lock = Atomic()
         self._open: list[Collector] = []
 
     def __repr__(self) -> str:
@@ -70,7 +69,8 @@ class Agent:
         """Return a context in which no other thread records the state of this agent.
 
         For agents of several threads: a change of the state and the send that belongs to it have to be in one context.
-        Do not wait for a message in it.
+        A message that is sent in it is passed on when the context ends, which raises what sending raises. Do not wait
+        for a message in it, and do not `await`.
         """
         return self._lock
 
@@ -79,9 +79,7 @@ class Agent:
         self._check_sender(channel)
         if channel.transport.is_async:
             raise ChannelMisuse(f"channel {channel.name!r} is asynchronous: use `await agent.send_async(...)`")
-        with self._lock:
-            entry = channel.outbox.add(message)
-        channel.outbox.pass_on(entry)
+        self._lock.send(channel, message)
 
     async def send_async(self, channel: Channel, message: Any) -> None:
         """Send a message over an asynchronous channel; wait if there is no room. Raises as `send` does."""

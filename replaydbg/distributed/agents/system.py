@@ -78,8 +78,9 @@ class AgentSystem:
     def _check_unused(self, ends: tuple[object, object], name: str) -> None:
         for other in self._channels.values():
             theirs = other.transport.ends()
-            # A socket sends for one channel and receives for another: they are two directions.
-            if any(mine is their for mine, their in zip(ends, theirs, strict=True)):
+            # A socket sends for one channel and receives for another: they are two directions. Compared by equality,
+            # since a bound method is a new object each time.
+            if any(mine == their for mine, their in zip(ends, theirs, strict=True)):
                 raise BadDeclaration(f"channel {name!r} cannot go over what carries {other.name!r} already")
 
     def _note_loss(self, channel: str, marker: Marker, reason: str) -> None:
