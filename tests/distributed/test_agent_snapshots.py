@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.distributed import Agent, AgentSystem, Channel, GlobalState, Snapshot
@@ -99,39 +99,54 @@ class Run:
         return CutFinder(dict(enumerate(self.events)), needed)
 
 
+Steps = list[tuple[str, int]]
+Plan = tuple[int, list[tuple[int, int]], int, Steps]
+
+
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
-    """Return a run: any topology, bounded or unbounded channels, and any schedule."""
+def plans(draw: st.DrawFn) -> Plan:
+    """Return any topology, bounded or unbounded channels, and any schedule."""
     agents = draw(st.integers(1, 4))
-    ring = [(at, (at + 1) % agents) for at in range(agents)] if draw(st.booleans()) else []
+    ring = draw(st.sampled_from(([], [(at, (at + way) % agents) for at in range(agents) for way in (1, -1)])))
     number = st.integers(0, agents - 1)
-    run = Run(agents, ring + draw(st.lists(st.tuples(number, number), max_size=5)), draw(st.sampled_from((0, 2, 3))))
-    steps: list[tuple[str, int]] = [(kind, at) for at in range(len(run.pairs)) for kind in ("send", "send", "receive")]
+    pairs = ring + draw(st.lists(st.tuples(number, number), max_size=4))
+    steps: Steps = [(kind, at) for at in range(len(pairs)) for kind in ("send", "send", "receive")]
     steps += [(kind, at) for at in range(agents) for kind in ("begin", "take")]
-    for kind, at in draw(st.lists(st.sampled_from(steps), max_size=60)):
-        if kind == "send":
-            run.send(at)
-        elif kind == "receive":
-            run.receive(at)
-        elif kind == "take":
+    # Long ones: a marker, and what is sent after it, have to be received while another channel still waits.
+    length = draw(st.sampled_from((0, 30, 60)))
+    schedule = draw(st.lists(st.sampled_from(steps), min_size=length, max_size=length + 30))
+    return agents, pairs, draw(st.sampled_from((0, 2, 3))), schedule
+
+
+def run_of(plan: Plan) -> Run:
+    """Return what the agents did."""
+    agents, pairs, room, schedule = plan
+    run = Run(agents, pairs, room)
+    for kind, at in schedule:
+        if kind == "take":
             run.agents[at].take_markers()
         else:
-            run.begin(at)
+            {"send": run.send, "receive": run.receive, "begin": run.begin}[kind](at)
     return run
 
 
-@given(runs())
-def test_a_snapshot_is_a_consistent_cut_with_its_messages(run: Run) -> None:
+@given(plans())
+@settings(deadline=None)
+def test_a_snapshot_is_a_consistent_cut_with_its_messages(plan: Plan) -> None:
     """After any schedule; several snapshots can overlap, and markers are looked for at any time."""
+    run = run_of(plan)
     run.take_all_markers()
 
     for initiator, snapshot in run.snapshots:
         run.check(initiator, snapshot.state())
 
 
-@given(runs())
-def test_receiving_everything_completes_snapshots_too(run: Run) -> None:
-    for _ in range(200):
+@given(plans())
+@settings(deadline=None)
+def test_receiving_everything_completes_snapshots_too(plan: Plan) -> None:
+    run = run_of(plan)
+    # A marker gets over a channel in each round, also where no message is left.
+    for _ in range(sum(map(len, run.sent.values())) + len(run.agents) * (1 + len(run.snapshots))):
         for at in range(len(run.pairs)):
             run.receive(at)
 

@@ -288,6 +288,26 @@ def test_two_snapshots_at_once_and_one_later() -> None:
     assert third.wait(0).in_flight == {"X->Y": (), "Y->X": ()}
 
 
+def test_the_recording_of_a_channel_ends_with_its_marker() -> None:
+    """Another channel still waits: what follows the marker belongs to no state."""
+    system = AgentSystem()
+    x, y, z = (system.agent(name, int) for name in "XYZ")
+    to_y, to_z = system.channel(x, y, queue.Queue()), system.channel(x, z, queue.Queue())
+    from_y, from_z = system.channel(y, x, queue.Queue()), system.channel(z, x, queue.Queue())
+    z.send(from_z, "z early")
+    y.send(from_y, "y early")
+    snapshot = x.begin()
+    y.take_markers()
+    y.send(from_y, "y late")
+    received = [x.receive(from_y), x.receive(from_y), x.receive(from_z)]
+    z.take_markers()
+    x.take_markers()
+
+    assert received == ["y early", "y late", "z early"]
+    expected: dict[str, tuple[str, ...]] = {to_y.name: (), to_z.name: ()}
+    assert snapshot.wait(0).in_flight == {**expected, "Y->X": ("y early",), "Z->X": ("z early",)}
+
+
 def test_an_agent_that_is_not_reached_can_join() -> None:
     system = AgentSystem()
     x, y = system.agent("X", lambda: 1), system.agent("Y", lambda: 2)
