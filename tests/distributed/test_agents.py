@@ -88,8 +88,27 @@ def test_messages_before_a_marker_are_in_flight(kind: str) -> None:
 
     assert snapshot.wait(0).in_flight == {"X->Y": (), "Y->X": (b"early",)}
     assert pair.x.receive(pair.to_x) == b"early"
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError, match="no message has arrived on channel 'Y->X' in time"):
         pair.x.receive(pair.to_x, timeout=0)
+
+
+@pytest.mark.skipif(not hasattr(queue, "ShutDown"), reason="Python 3.13 has it")
+def test_a_queue_that_was_shut_down_has_ended() -> None:
+    pair, loop = Pair(), Pair(asyncio.Queue)
+    for each in (pair, loop):
+        each.carriers[1].shutdown()  # type: ignore[attr-defined]
+
+    with pytest.raises(EOFError, match="the queue was shut down"):
+        pair.x.receive(pair.to_x)
+    with pytest.raises(EOFError, match="the queue was shut down"):
+        asyncio.run(loop.x.receive_async(loop.to_x))
+
+    for each in (pair, loop):
+        snapshot = each.x.begin()
+        assert not each.x.take_markers()
+        each.y.join(snapshot)
+        assert each.y.take_markers()
+        assert snapshot.state().waiting == ("Y->X",)
 
 
 def test_large_messages_and_parts_of_them_arrive_over_sockets() -> None:

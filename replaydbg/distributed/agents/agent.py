@@ -112,14 +112,14 @@ class Agent:
         self._check_receiver(channel)
         async with channel.turns.reading:
             while not channel.inbox:
-                self._arrived(channel, await channel.read_async())
+                await self._look_ahead_async(channel)
             return self._message(channel, None)
 
     def take_markers(self, timeout: float | None = 0) -> bool:
         """Handle the markers that have arrived; return whether no snapshot waits for a marker of this agent's channels.
 
         With a `timeout` in seconds (None: no limit), it waits for those that are missing. Messages before a marker stay
-        in the channel, for `receive`. An agent that receives no more calls this, so that snapshots get complete.
+        in the channel, for `receive`. An agent that receives no more calls this, so that snapshots can be complete.
         """
         countdown = Countdown(timeout)
         for channel in self.incoming:
@@ -130,13 +130,21 @@ class Agent:
                 self._wait_for_markers(channel, countdown)
         return not any(map(self._is_waited_for, self.incoming))
 
-    async def take_markers_async(self) -> None:
-        """Wait in a task for the markers that are missing on asynchronous channels. Limit it by `asyncio.timeout`."""
+    async def take_markers_async(self) -> bool:
+        """Do the same in a task, for asynchronous channels; wait for the markers that are missing.
+
+        Limit it by `asyncio.timeout`.
+        """
         for channel in self.incoming:
-            while self._is_waited_for(channel) and not channel.end:
-                async with channel.turns.reading:
-                    if self._is_waited_for(channel):
-                        self._arrived(channel, await channel.read_async())
+            try:
+                while self._is_waited_for(channel) and not channel.end:
+                    async with channel.turns.reading:
+                        # Another task may have received it meanwhile.
+                        if self._is_waited_for(channel):
+                            await self._look_ahead_async(channel)
+            except EOFError:
+                continue
+        return not any(map(self._is_waited_for, self.incoming))
 
     # ---- the algorithm ----
 
@@ -185,6 +193,14 @@ class Agent:
     def _look_ahead(self, channel: Channel, left: float | None) -> None:
         try:
             item = channel.read(left)
+        except EOFError as error:
+            self._note_end(channel, error)
+            raise
+        self._arrived(channel, item)
+
+    async def _look_ahead_async(self, channel: Channel) -> None:
+        try:
+            item = await channel.read_async()
         except EOFError as error:
             self._note_end(channel, error)
             raise

@@ -69,7 +69,7 @@ class Channel:
     def reading(self, left: float | None) -> Iterator[None]:
         """Let only one thread read. Raises TimeoutError if another one reads for longer than `left` seconds."""
         if not self._reading.acquire(timeout=-1 if left is None else left):
-            raise TimeoutError
+            raise self._timeout()
         try:
             yield
         finally:
@@ -77,10 +77,17 @@ class Channel:
 
     def read(self, left: float | None) -> Any:
         """Return the next item of the transport. Raises TimeoutError, and EOFError if nothing can follow."""
-        item = self.transport.receive(left)
+        try:
+            item = self.transport.receive(left)
+        except TimeoutError as error:
+            # One of the system has its own message.
+            raise error if error.args else self._timeout() from None
         # There is room again for a marker of the sender.
         self.outbox.flush()
         return item
+
+    def _timeout(self) -> TimeoutError:
+        return TimeoutError(f"no message has arrived on channel {self.name!r} in time")
 
     @property
     def turns(self) -> _AsyncTurns:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Python 3.13 can shut a queue down.
+_SHUT_DOWN: type[Exception] = getattr(queue, "ShutDown", queue.Empty)
+_ENDED = "the queue was shut down"
+
+
 class Transport:
     """Carries the items of one channel: first in, first out, each of them once.
 
@@ -88,6 +93,8 @@ class _Queue(Transport):
             return self._queue.get(timeout != 0, timeout)
         except queue.Empty:
             raise TimeoutError from None
+        except _SHUT_DOWN:
+            raise EOFError(_ENDED) from None
 
     def marker_taken(self) -> None:
         # The program calls task_done() for its own messages, and join() must not wait for markers.
@@ -100,6 +107,8 @@ class _AsyncQueue(AsyncTransport):
 
     def __init__(self, carrier: asyncio.Queue[Any]) -> None:
         self._queue = carrier
+        loops = sys.modules["asyncio"]
+        self._shut_down: type[Exception] = getattr(loops, "QueueShutDown", loops.QueueEmpty)
 
     def ends(self) -> tuple[object, object]:
         return self._queue, self._queue
@@ -114,7 +123,10 @@ class _AsyncQueue(AsyncTransport):
         return True
 
     async def receive_async(self) -> Any:
-        return await self._queue.get()
+        try:
+            return await self._queue.get()
+        except self._shut_down:
+            raise EOFError(_ENDED) from None
 
     def receive(self, timeout: float | None) -> Any:
         """Take an item that is there."""
