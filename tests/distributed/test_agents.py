@@ -15,7 +15,7 @@ import pytest
 
 from replaydbg import distributed
 from replaydbg.distributed import Agent, AgentSystem, AsyncFunctions, Channel, Functions, Stream, Transport, Uncopied
-from replaydbg.errors import BadDeclaration, ChannelMisuse, SnapshotIncomplete
+from replaydbg.errors import BadDeclaration, ChannelMisuse, SnapshotIncomplete, UsageError
 from tests.harness.replay_cases import Case, cases
 
 
@@ -274,7 +274,7 @@ def test_streams_of_an_event_loop() -> None:
 # ---- snapshots that are not complete, and copies ----
 
 
-def test_it_is_said_what_is_missing() -> None:
+def test_an_error_names_what_is_missing() -> None:
     pair = Pair()
     snapshot = pair.x.begin()
 
@@ -340,6 +340,13 @@ def test_an_agent_that_is_not_reached_can_join() -> None:
     assert x.take_markers()
     assert snapshot.wait(0).states == {"X": 1, "Y": 2}
     assert channel.name == "Y->X"
+
+
+def test_a_snapshot_of_another_system_cannot_be_joined() -> None:
+    snapshot = Pair().x.begin()
+
+    with pytest.raises(UsageError, match="Snapshot X#1 is of another AgentSystem than agent 'Y'"):
+        Pair().y.join(snapshot)
 
 
 def test_states_and_messages_are_copies() -> None:

@@ -13,7 +13,7 @@ from replaydbg.distributed.agents.channel import Countdown
 from replaydbg.distributed.agents.copies import copied_state
 from replaydbg.distributed.agents.marker import Marker
 from replaydbg.distributed.agents.snapshot import Snapshot
-from replaydbg.errors import ChannelMisuse
+from replaydbg.errors import ChannelMisuse, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,11 +57,14 @@ class Agent:
     def join(self, snapshot: Snapshot) -> None:
         """Record the state of this agent for a snapshot that another agent has begun; do nothing if it is recorded.
 
-        This is needed for an agent to which no channels lead from the one that began.
+        This is needed for an agent to which no channels lead from the one that began. Raises UsageError for a snapshot
+        of another system.
         """
         collector = snapshot.collector
         with self._lock:
-            if self._collectors.find(collector.marker) is collector and not collector.has_state(self.name):
+            if not collector.has_state(self.name):
+                if self._collectors.find(collector.marker) is not collector:
+                    raise UsageError(f"Snapshot {snapshot.name} is of another AgentSystem than agent {self.name!r}.")
                 self._record(collector)
         self._flush()
 
@@ -116,7 +119,7 @@ class Agent:
             return self._message(channel, None)
 
     def take_markers(self, timeout: float | None = 0) -> bool:
-        """Handle the markers that have arrived; return whether no snapshot waits for a marker of this agent's channels.
+        """Handle the markers that have arrived; return whether no snapshot waits for a marker to this agent.
 
         With a `timeout` in seconds (None: no limit), it waits for those that are missing. Messages before a marker stay
         in the channel, for `receive`. An agent that receives no more calls this, so that snapshots can be complete.
