@@ -20,9 +20,8 @@ def chain_of_cuts(
     through all consistent cuts; others differ in events that are concurrent.
     """
     times: list[tuple[int, int, int]] = []
-    for member in members:
-        clock = _Clock(member)
-        times += [(clock.at(position), member.process, position) for position in allowed[member.process]]
+    for process, clock in clocks_of(members).items():
+        times += [(clock.at(position), process, position) for position in allowed[process]]
     wanted = dict.fromkeys(finder.last, 0)
     chain: list[dict[int, int]] = [dict(wanted)]
     for _, process, position in sorted(times):
@@ -33,7 +32,12 @@ def chain_of_cuts(
     return chain
 
 
-class _Clock:
+def clocks_of(members: Sequence[Member]) -> dict[int, PositionClock]:
+    """Return the clock of each process."""
+    return {member.process: PositionClock(member) for member in members}
+
+
+class PositionClock:
     """The last ticket of a process by its positions."""
 
     def __init__(self, member: Member) -> None:
@@ -48,5 +52,6 @@ class _Clock:
         self._tickets = list(accumulate((ticket for _, ticket in taken), max))
 
     def at(self, position: int) -> int:
+        """Return the last ticket that it had taken at a position; 0: none."""
         at = bisect_right(self._positions, position)
         return self._tickets[at - 1] if at else 0

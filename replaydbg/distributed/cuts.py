@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from replaydbg.distributed.columns import NEVER, Member
@@ -104,11 +104,11 @@ def _limits(requirements: Sequence[Requirement]) -> tuple[array[int], array[int]
     return array("Q", map(events.__getitem__, order)), array("Q", reversed(least))
 
 
-def finder_of(group: GroupMatching, starts: Sequence[ProgramStart] = ()) -> CutFinder:
-    """Return the finder of a group's cuts: matches all channels."""
+def finder_of(group: GroupMatching, starts: Sequence[ProgramStart] = (), more: Iterable[Requirement] = ()) -> CutFinder:
+    """Return the finder of a group's cuts, which also meet the requirements `more`: matches all channels."""
     last = {member.process: last_position(member) for member in group.members}
     first = {member.process: member.branch for member in group.members if member.branch}
-    return CutFinder(last, requirements(group, starts), first)
+    return CutFinder(last, chain(requirements(group, starts), more), first)
 
 
 def requirements(group: GroupMatching, starts: Sequence[ProgramStart] = ()) -> Iterator[Requirement]:

@@ -106,7 +106,7 @@ def _messages(found: Matched) -> Iterator[HappensBefore]:
 # ---- without bytes ----
 
 
-class _Row(NamedTuple):
+class BareTransfer(NamedTuple):
     """A transfer without bytes."""
 
     process: int
@@ -117,7 +117,7 @@ class _Row(NamedTuple):
     ticket: int
 
 
-def _rows(members: Iterable[Member], kind: str) -> Iterator[_Row]:
+def bare_transfers(members: Iterable[Member], kind: str) -> Iterator[BareTransfer]:
     """Yield the transfers of endpoints of a kind, by process, in the order in which they began."""
     for member in members:
         ends = {end.number: end for end in member.endpoints if end.kind == kind}
@@ -128,7 +128,7 @@ def _rows(members: Iterable[Member], kind: str) -> Iterator[_Row]:
             if number in ends:
                 is_receive = bool(columns.flags[row] & RECEIVES)
                 place = (columns.event[row], columns.begun[row], columns.ticket[row])
-                yield _Row(member.process, ends[number], is_receive, *place)
+                yield BareTransfer(member.process, ends[number], is_receive, *place)
 
 
 def _number(text: str) -> int:
@@ -139,7 +139,7 @@ def _number(text: str) -> int:
 def _ends(known: dict[int, Member]) -> Iterator[HappensBefore]:
     """Yield for each process that has ended who was the first to notice in each other process."""
     seen: set[tuple[int, int]] = set()
-    for row in _rows(known.values(), "process"):
+    for row in bare_transfers(known.values(), "process"):
         number = _number(row.end.own)
         ended = known.get(number)
         if (
@@ -162,16 +162,16 @@ def _signals(members: Sequence[Member]) -> Iterator[HappensBefore]:
     Signals that come before a handler could run are one. So the n-th handler needed at least n of them, and the n-th
     one is the last of which that is certain: later ones come after it anyway, in the same process.
     """
-    sends: dict[tuple[int, int], list[tuple[str, _Row]]] = {}
+    sends: dict[tuple[int, int], list[tuple[str, BareTransfer]]] = {}
     handlers = []
-    for row in _rows(members, "signal"):
+    for row in bare_transfers(members, "signal"):
         target, _, text = row.end.own.partition(":")
         signum = _number(text)
         if signum and row.is_receive:
             handlers.append((signum, row))
         elif signum:
             sends.setdefault((row.process, signum), []).append((target, row))
-    expected: dict[tuple[int, int, int], Iterator[_Row]] = {}
+    expected: dict[tuple[int, int, int], Iterator[BareTransfer]] = {}
     for signum, row in handlers:
         sender = _number(row.end.peer)
         if not row.event or sender in (0, row.process):
@@ -184,7 +184,7 @@ def _signals(members: Sequence[Member]) -> Iterator[HappensBefore]:
             yield HappensBefore(sender, sent.begun + 1, row.process, row.event, True, "signal", sent.begun, signum)
 
 
-def _sent_to(sent: Iterable[tuple[str, _Row]], process: int) -> Iterator[_Row]:
+def _sent_to(sent: Iterable[tuple[str, BareTransfer]], process: int) -> Iterator[BareTransfer]:
     """Yield the signals that may have been for a process: those to a group of processes, too."""
     for target, row in sent:
         if target == str(process) or target.startswith("-"):
@@ -196,9 +196,9 @@ def _semaphores(members: Sequence[Member]) -> Iterator[HappensBefore]:
 
     It is certain that it had to wait for that one only if at most one process can have the semaphore at a time.
     """
-    uses: dict[str, list[_Row]] = {}
+    uses: dict[str, list[BareTransfer]] = {}
     made_with: dict[str, str] = {}
-    for row in _rows(members, "semaphore"):
+    for row in bare_transfers(members, "semaphore"):
         if row.event:
             uses.setdefault(row.end.own, []).append(row)
             made_with.setdefault(row.end.own, row.end.peer)
@@ -222,8 +222,8 @@ def _files(members: Sequence[Member]) -> Iterator[HappensBefore]:
 
     Never certain: it need not have written what is read, and the inode can be another file's by now.
     """
-    uses: dict[str, list[_Row]] = {}
-    for row in _rows(members, "file"):
+    uses: dict[str, list[BareTransfer]] = {}
+    for row in bare_transfers(members, "file"):
         if row.event and row.end.own:
             uses.setdefault(row.end.own, []).append(row)
     for rows in uses.values():
@@ -236,7 +236,7 @@ def _files(members: Sequence[Member]) -> Iterator[HappensBefore]:
                 yield HappensBefore(last.process, last.begun + 1, row.process, row.event, False, "file", last.begun)
 
 
-def _is_exclusive(rows: list[_Row], made_with: str) -> bool:
+def _is_exclusive(rows: list[BareTransfer], made_with: str) -> bool:
     """Whether acquisitions and releases came in turn, as they can with a lock, or with one that begins released."""
     first = {"0": False, "1": True}.get(made_with)
     return first is not None and all(row.is_receive == (first ^ bool(at % 2)) for at, row in enumerate(rows))

@@ -16,10 +16,12 @@ KINDS = (
     "process",
     "signal",
     "file",
+    "call",
 )
 """The kinds of an endpoint. `output`: a standard stream that is not one of the others, such as a terminal or a file.
 `process`: a receive is a wait for its end; `signal`: a send is a call that sends it, a receive that its handler begins;
-`file`: a send is the close of one that could be written, a receive is an open to read it.
+`file`: a send is the close of one that could be written, a receive is an open to read it; `call`: a call that waits for
+something else, and had not ended.
 """
 
 DIGEST_MODULUS = (1 << 61) - 1
@@ -38,11 +40,12 @@ class Endpoint(NamedTuple):
     (`[host]:port` for IPv6; `::ffff:1.2.3.4` is written `1.2.3.4`); unix, unix-datagram: the inode of the socket;
     output: `device:inode`; semaphore: its name, or the address of one without a name; process: its number in the
     group, empty for any child (of a wait that had not ended); file: `device:inode`; signal: `process:signal` by the
-    number of the process that gets it, or `-id:signal` for all processes of a process group (-1: all).
+    number of the process that gets it, or `-id:signal` for all processes of a process group (-1: all); call: its name.
     """
     peer: str
     """The identity of the other end. pipe, fifo: as `own`; semaphore: the value with which it was made; signal that was
-    received: the number of the process that sent it. Empty: unknown, or there is none (udp without connect()).
+    received: the number of the process that sent it; call: `timed` if it
+    ends by itself. Empty: unknown, or there is none (udp without connect()).
     """
     cookie: int
     """SO_COOKIE of a socket: it tells apart uses of the same port; 0: there is none."""

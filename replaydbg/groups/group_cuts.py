@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.cuts import CutFinder, finder_of
+from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
 from replaydbg.distributed.quiet import QuietFinder
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.groups.causality import program_starts
@@ -73,6 +73,10 @@ class GroupCuts:
     def finder(self) -> CutFinder:
         """What finds the latest consistent cut."""
         return finder_of(self.opened.matching, program_starts(self.opened))
+
+    def require(self, requirements: Iterable[Requirement]) -> None:
+        """From now on cuts meet these requirements, too."""
+        self.finder = finder_of(self.opened.matching, program_starts(self.opened), requirements)
 
     @cached_property
     def histories(self) -> list[ChannelHistory]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -148,7 +149,7 @@ class InvariantSearch:
 
     def _of_message(self, message: FlyingMessage, content: bytes) -> Any:
         sent = f"{message.send.process}@{message.send.event}"
-        names = {"m": content, "channel": message.channel.number, "source": message.send.process}
+        names = {"m": content, "re": re, "channel": message.channel.number, "source": message.send.process}
         try:
             return eval(self._channel, names)  # type: ignore[arg-type]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's expression

@@ -126,6 +126,12 @@ class OpenedGroup:
         numbers = [each.process for each in self.matching.members]
         return numbers.index(process) if process in numbers else None
 
+    def member(self, process: int) -> Member:
+        """Return a process that has a recording that can be read."""
+        index = self.index_of(process)
+        assert index is not None, process
+        return self.matching.members[index]
+
     def owner(self, process: int, event: int) -> tuple[int, int]:
         """Return the process that an event belongs to, and its number there.
 

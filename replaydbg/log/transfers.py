@@ -11,7 +11,7 @@ from array import array
 from itertools import compress
 from operator import ge, le
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import dataclass, replace
 from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, KINDS, Endpoint, Transfer
 from replaydbg.log.allowance import allowance
@@ -37,7 +37,7 @@ PEEKS = 2
 URGENT = 4
 """MSG_OOB."""
 PARTLY_KNOWN = 8
-"""The call raised after it had moved bytes: the length is a lower bound."""
+"""The call raised after it had moved bytes: the length is a lower bound. Had not ended: it reads until the end."""
 TO_OUTPUT = 16
 """Through a descriptor of the program's standard output."""
 TO_ERROR = 32
@@ -54,6 +54,8 @@ PASSED = 255
 
 _LIMIT = 1 << 30
 """The longest section that is read: 20 million transfers."""
+MOST_DESCRIPTORS = 1 << 20
+"""Numbers of descriptors are below: a recording can claim any number."""
 _LONGEST = 1 << 48
 """The limit of a transfer's length."""
 DEFINITION = struct.Struct("<BxHIQHHHHI19xB")
@@ -98,6 +100,10 @@ class Columns:
     """The first is empty."""
     passed: tuple[tuple[int, int], ...] = ()
     """Descriptors that came or went with a transfer: the number of its event, and the number of their endpoint."""
+    interrupted: tuple[tuple[int, int], ...] = ()
+    """Waits for a semaphore that raised: the number of the event, and of the semaphore's endpoint."""
+    descriptors: tuple[tuple[int, int], ...] = ()
+    """Transfers that had not ended, by a descriptor: the index of the transfer, and the descriptor."""
 
     @property
     def count(self) -> int:
@@ -148,8 +154,12 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     crossings = header.crossings if header is not None else 0
     endpoints, addresses, passed, slots = _definitions(data)
     columns = _columns(slots, addresses, tuple(each for each in passed if 1 <= each[0] <= crossings))
-    columns = _without_void(columns)
+    columns = _without_void(columns, len(endpoints), crossings)
     _check(columns, len(endpoints))
+    # Of one that ended, but whose event is not in the log, it is not known any more.
+    open_ones = [row for row, event in enumerate(columns.event) if not event] if columns.event.count(0) else []
+    known = [(row, columns.digest[row] - 1) for row in open_ones if 0 < columns.digest[row] <= MOST_DESCRIPTORS]
+    columns = replace(columns, descriptors=tuple(known))
     _settle_open(columns, crossings)
     return endpoints, columns
 
@@ -294,11 +304,16 @@ def _columns(slots: bytes, addresses: list[str], passed: tuple[tuple[int, int], 
     return Columns(event, begun, ticket, digest, length, endpoint, _array("I", address), flags, addresses, passed)
 
 
-def _without_void(columns: Columns) -> Columns:
+def _without_void(columns: Columns, endpoints: int, crossings: int) -> Columns:
     """Leave out calls that moved nothing, because they raised: they have no endpoint."""
     wanted = columns.endpoint
     if not wanted.count(0):
         return columns
+    interrupted = tuple(
+        (event, number)
+        for event, number, endpoint in zip(columns.event, columns.digest, wanted, strict=True)
+        if not endpoint and 0 < event <= crossings and 0 < number <= endpoints
+    )
 
     def kept(column: array[int]) -> array[int]:
         return array(column.typecode, compress(column, wanted))
@@ -314,6 +329,7 @@ def _without_void(columns: Columns) -> Columns:
         bytes(compress(columns.flags, wanted)),
         columns.addresses,
         columns.passed,
+        interrupted,
     )
 
 

@@ -93,12 +93,20 @@ def result_remarks(search: InvariantSearch, found: Found) -> Iterator[str]:
         yield f"Process {process} does not count: {reason}."
     undecided = [each for each in search.found.values() if each.reason]
     if undecided:
-        yield f"{counted(len(undecided), 'cut')} could not be evaluated (first reason: {undecided[0].reason})."
+        yield undecided_sentence(undecided)
     if found.answer is Answer.FOUND and found.unfit:
         yield f"It holds again in {counted(len(found.unfit), 'later cut')}."
-    yield (
-        "The cuts are a chain, one path through all consistent ones. Concurrent events can also come in another order."
-    )
+    yield ONE_CHAIN
+
+
+ONE_CHAIN = (
+    "The cuts are a chain, one path through all consistent ones. Concurrent events can also come in another order."
+)
+
+
+def undecided_sentence(undecided: Sequence[CutValue]) -> str:
+    """Return how many cuts could not be evaluated, and why."""
+    return f"{counted(len(undecided), 'cut')} could not be evaluated (first reason: {undecided[0].reason})."
 
 
 def counted(count: int, what: str) -> str:

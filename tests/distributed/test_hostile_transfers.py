@@ -17,7 +17,7 @@ from tests.distributed.model import columns_of
 
 pytestmark = pytest.mark.slow
 
-KINDS = ["pipe", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore", "process", "signal", "file"]
+KINDS = ["pipe", "tcp", "udp", "unix", "unix-datagram", "output", "semaphore", "process", "signal", "file", "call"]
 NAMES = ["1:2", "127.0.0.1:5", "0.0.0.0:5", "[::]:5", "", "7", "2", "-5:2", "/mp-1"]
 
 

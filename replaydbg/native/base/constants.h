@@ -124,6 +124,7 @@ enum {
     ENDPOINT_PROCESS = 9,
     ENDPOINT_SIGNAL = 10,
     ENDPOINT_FILE = 11,
+    ENDPOINT_CALL = 12,
 };
 /* clang-format on */
 

@@ -187,8 +187,10 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
     c->transfers[0].number = 0;
-    if (__builtin_expect(g->moves, 0))
+    if (__builtin_expect(g->moves, 0)) {
+        c->has_keywords = kwnames != NULL;
         crossing_hooks.transfer_begins(c);
+    }
 }
 
 void

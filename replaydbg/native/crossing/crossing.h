@@ -95,6 +95,7 @@ struct Crossing {
     const uint8_t *fill; /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
     /* of a gate that moves something; the rest is set only if there is one */
+    bool has_keywords;
     Moving transfers[2];     /* one by one, as far as there are any: it may move from one channel to another */
     uint64_t moved_by_outer; /* of the crossing around it, as far as it has come */
     uint64_t given_digest;   /* of all bytes that it was given to send */

@@ -134,7 +134,16 @@ begin(int fd, unsigned flags)
 {
     int stream = flags & TRANSFER_TO_OUTPUT ? 1 : flags & TRANSFER_TO_ERROR ? 2 : 0;
     uint32_t endpoint = endpoint_of(fd, stream);
-    return (Moving){endpoint ? transfer_begin(endpoint, flags) : 0, fd, flags};
+    return (Moving){endpoint ? transfer_begin(endpoint, flags, fd) : 0, fd, flags};
+}
+
+/* Until it has ended, it is known by this that it waits for the end of the stream. */
+static Moving
+begin_to_the_end(int fd, unsigned flags)
+{
+    Moving moving = begin(fd, flags | TRANSFER_PARTLY_KNOWN);
+    moving.flags = flags;
+    return moving;
 }
 
 static Moving
@@ -144,7 +153,7 @@ begin_with_semaphore(const Crossing *c, unsigned flags)
     if (at == 0)
         at = member_offset(PyDescr_TYPE(c->gate->original), "handle");
     const void *handle = at ? *(void **)((char *)c->self + at) : NULL;
-    return (Moving){handle ? transfer_begin(endpoint_of_semaphore(handle), flags) : 0, -1, flags};
+    return (Moving){handle ? transfer_begin(endpoint_of_semaphore(handle), flags, -1) : 0, -1, flags};
 }
 
 static void
@@ -176,7 +185,7 @@ channels_begin(Crossing *c)
         int fd = descriptor_of(c);
         long given = message_flags(c, m);
         if (!(given & MSG_ERRQUEUE)) /* that is none of what was sent */
-            c->transfers[0] = begin(fd, flags_of_move(m, given, fd));
+            c->transfers[0] = (m->how == READS_ALL ? begin_to_the_end : begin)(fd, flags_of_move(m, given, fd));
     }
     if (c->transfers[0].number == 0)
         return;
@@ -444,6 +453,10 @@ channels_end(Crossing *c, PyObject *result)
     char text[ADDRESS_TEXT];
     TransferEnd end = {.address = ""};
     uint64_t moved = 0;
+    if (m->how == ACQUIRES && result == NULL) { /* no argument of the event says which one it waited for */
+        transfer_interrupted(c->transfers[0].number);
+        return;
+    }
     if (is_counted(m)) {
         moved = cross_count_moved(c->moved_by_outer);
         moved_bytes_count--;

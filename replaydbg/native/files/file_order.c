@@ -65,7 +65,7 @@ file_call_begins(const Crossing *c)
     unsigned flags = opens ? TRANSFER_RECEIVES : 0;
     uint32_t endpoint =
         opens ? endpoint_of_file(0, 0) : file_endpoint(descriptor(c, c->nargs ? c->args[0] : NULL), true);
-    return (Moving){endpoint ? transfer_begin(endpoint, flags) : 0, -1, flags};
+    return (Moving){endpoint ? transfer_begin(endpoint, flags, -1) : 0, -1, flags};
 }
 
 void

@@ -1,5 +1,6 @@
 /* Calls by which the program waits for the end of other processes of its group, or sends them signals. They move no
- * bytes; their begin and their end are written down as those of other transfers are (channels.c). */
+ * bytes; their begin and their end are written down as those of other transfers are (channels.c). Of those that wait for
+ * anything else only the begin is, and taken back at the end: who is killed in one leaves what it was. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
@@ -14,17 +15,22 @@
 #endif
 #define NONE -1
 
-typedef enum { WAITS, WAITS_BY_ID, SENDS, SENDS_TO_GROUP, SENDS_BY_PIDFD } Relation;
+typedef enum { WAITS, WAITS_BY_ID, SENDS, SENDS_TO_GROUP, SENDS_BY_PIDFD, LASTS } Relation;
 
 static const struct {
     const char *module, *name;
     Relation what;
-    int target; /* index of the argument that names the process; NONE: any child */
+    int target; /* index of the argument that names the process; NONE: any child. LASTS: of the timeout; NONE: it has none */
 } calls[] = {
-    {"posix", "wait", WAITS, NONE},         {"posix", "wait3", WAITS, NONE},
-    {"posix", "waitpid", WAITS, 0},         {"posix", "wait4", WAITS, 0},
-    {"posix", "waitid", WAITS_BY_ID, 1},    {"posix", "kill", SENDS, 0},
-    {"posix", "killpg", SENDS_TO_GROUP, 0}, {"_signal", "pidfd_send_signal", SENDS_BY_PIDFD, 0},
+    {"posix", "wait", WAITS, NONE},          {"posix", "wait3", WAITS, NONE},
+    {"posix", "waitpid", WAITS, 0},          {"posix", "wait4", WAITS, 0},
+    {"posix", "waitid", WAITS_BY_ID, 1},     {"posix", "kill", SENDS, 0},
+    {"posix", "killpg", SENDS_TO_GROUP, 0},  {"_signal", "pidfd_send_signal", SENDS_BY_PIDFD, 0},
+    {"select", "epoll.poll", LASTS, 0},      {"select", "poll().poll", LASTS, 0},
+    {"select", "select", LASTS, 3},          {"_socket", "socket._accept", LASTS, NONE},
+    {"fcntl", "flock", LASTS, NONE},         {"fcntl", "lockf", LASTS, NONE},
+    {"_signal", "pause", LASTS, NONE},       {"_signal", "sigwait", LASTS, NONE},
+    {"_signal", "sigwaitinfo", LASTS, NONE}, {"builtins", "input", LASTS, NONE},
 };
 
 uint8_t
@@ -91,15 +97,30 @@ endpoint_signalled(const Crossing *c, Relation what, int at)
     return endpoint_of_signal((int)target, (int)signum);
 }
 
+/* Whether it ends by itself: a timeout is a number that is not negative. */
+static bool
+is_timed(const Crossing *c, int at)
+{
+    PyObject *timeout = at >= 0 && at < c->nargs ? c->args[at] : Py_None;
+    if (c->has_keywords) /* one of them may be it */
+        return true;
+    return PyFloat_Check(timeout) ? PyFloat_AS_DOUBLE(timeout) >= 0
+                                  : PyLong_Check(timeout) && number_of(c->args, c->nargs, at) >= 0;
+}
+
 Moving
 member_call_begins(const Crossing *c)
 {
     Relation what = calls[c->gate->moves - MEMBER_CALLS].what;
     int at = calls[c->gate->moves - MEMBER_CALLS].target;
+    if (what == LASTS)
+        return (Moving){
+            transfer_begin(endpoint_of_call(c->gate->module, c->gate->name, is_timed(c, at)), TRANSFER_RECEIVES, -1),
+            -1, 0};
     bool waits = what <= WAITS_BY_ID;
     unsigned flags = waits ? TRANSFER_RECEIVES : 0;
     uint32_t endpoint = waits ? endpoint_awaited(c, what, at) : endpoint_signalled(c, what, at);
-    return (Moving){endpoint ? transfer_begin(endpoint, flags) : 0, -1, flags};
+    return (Moving){endpoint ? transfer_begin(endpoint, flags, -1) : 0, -1, flags};
 }
 
 /* ---- it ends ---- */
@@ -134,7 +155,7 @@ member_call_ends(const Crossing *c, PyObject *result)
     Relation what = calls[c->gate->moves - MEMBER_CALLS].what;
     const Moving *moving = &c->transfers[0];
     TransferEnd end = {.flags = moving->flags, .address = ""};
-    bool has_moved = result != NULL;
+    bool has_moved = result != NULL && what != LASTS;
     int exit_code;
     if (what <= WAITS_BY_ID) {
         unsigned number = member_with(wait_result(result, what == WAITS_BY_ID, &exit_code));

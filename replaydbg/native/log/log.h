@@ -91,11 +91,12 @@ typedef struct {
     uint32_t endpoint;   /* known only now; 0: as it began */
 } TransferEnd;
 /* A number for the other two; 0: it could not be written. A send takes its ticket here. */
-uint64_t transfer_begin(uint32_t endpoint, unsigned flags);
+uint64_t transfer_begin(uint32_t endpoint, unsigned flags, int fd);
 void transfer_end(uint64_t number, const TransferEnd *end); /* right before its event is committed */
 void transfer_undo(uint64_t number);
-bool transfer_is_own(uint64_t number);   /* this process began it; not: while it was its parent */
-void transfer_passes(uint32_t endpoint); /* a descriptor of it comes or goes with what ends now */
+void transfer_interrupted(uint64_t number); /* the same; what it waited for stays known */
+bool transfer_is_own(uint64_t number);      /* this process began it; not: while it was its parent */
+void transfer_passes(uint32_t endpoint);    /* a descriptor of it comes or goes with what ends now */
 
 /* digest.c: of bytes that follow those with the digest `before`; of none it is 0 */
 uint64_t stream_digest(uint64_t before, const void *data, size_t n);
@@ -120,6 +121,8 @@ const char *endpoint_was_sent_to(void);                  /* empty: unknown */
 unsigned member_with(int pid);                    /* the number of a process; 0: it is none of the group */
 uint32_t endpoint_of_process(unsigned number);    /* that is waited for; 0: any child */
 uint32_t endpoint_of_signal(int pid, int signum); /* for a process, or a group of processes; 0: for no other of ours */
+/* that waits for anything else; is_timed: not for ever */
+uint32_t endpoint_of_call(const char *module, const char *name, bool is_timed);
 uint32_t endpoint_of_file(uint64_t device, uint64_t inode); /* two zeros: of one that is about to be opened */
 /* record: a handler runs, because that process has sent its signal, or has ended */
 void member_signalled(int signum, int pid, bool has_ended);

@@ -75,6 +75,14 @@ endpoint_of_signal(int target, int signum)
 }
 
 uint32_t
+endpoint_of_call(const char *module, const char *name, bool is_timed)
+{
+    char own[40];
+    snprintf(own, sizeof own, "%s.%s", module, name);
+    return endpoint_named(ENDPOINT_CALL, own, is_timed ? "timed" : "");
+}
+
+uint32_t
 endpoint_of_file(uint64_t device, uint64_t inode)
 {
     uint64_t identity[] = {device, inode};
@@ -98,7 +106,7 @@ member_signalled(int signum, int pid, bool has_ended)
     snprintf(own, sizeof own, "%u:%d", group_number(), signum);
     snprintf(peer, sizeof peer, "%u", number);
     uint32_t endpoint = has_ended ? endpoint_of_process(number) : endpoint_named(ENDPOINT_SIGNAL, own, peer);
-    uint64_t transfer = transfer_begin(endpoint, TRANSFER_RECEIVES);
+    uint64_t transfer = transfer_begin(endpoint, TRANSFER_RECEIVES, -1);
     if (transfer)
         transfer_end(transfer, &(TransferEnd){.flags = TRANSFER_RECEIVES, .address = ""});
 }

@@ -122,12 +122,13 @@ transfer_is_own(uint64_t number)
 }
 
 uint64_t
-transfer_begin(uint32_t endpoint, unsigned flags)
+transfer_begin(uint32_t endpoint, unsigned flags, int fd)
 {
     Slot *s = room(1);
     if (s == NULL)
         return 0;
     *s = (Slot){.begun = core.crossings, .endpoint = endpoint, .rest = flags << 24};
+    s->digest = (uint64_t)(fd + 1); /* until it ends */
     if (!(flags & TRANSFER_RECEIVES))
         s->ticket = group_ticket();
     uint64_t number = before + (uint64_t)((uint8_t *)s - transfer_log.base - HEADER_SIZE) / TRANSFER_SLOT + 1;
@@ -167,6 +168,18 @@ transfer_undo(uint64_t number)
     }
     else
         s->endpoint = 0;
+}
+
+/* A reader takes it for one that moved nothing, too, and finds the endpoint where another one has the digest. */
+void
+transfer_interrupted(uint64_t number)
+{
+    if (!transfer_is_own(number) || transfer_log.base == NULL)
+        return;
+    Slot *s = slot_of(number);
+    s->digest = s->endpoint;
+    s->endpoint = 0;
+    __atomic_store_n(&s->event, core.crossings + 1, __ATOMIC_RELEASE);
 }
 
 /* Its event is the next one, as that of the transfer is. */

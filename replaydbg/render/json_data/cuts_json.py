@@ -72,9 +72,9 @@ def cut_value_facts(place: int, value: CutValue) -> JsonObject:
         "place": place,
         "positions": {str(process): position for process, position in sorted(value.cut.positions.items())},
         "verdict": value.verdict.value,
-        "locals": {str(process): _plain(each) for process, each in sorted(value.locals.items())},
-        "flight": [_plain(each) for each in value.flight],
-        "total": _plain(value.total),
+        "locals": {str(process): plain_value(each) for process, each in sorted(value.locals.items())},
+        "flight": [plain_value(each) for each in value.flight],
+        "total": plain_value(value.total),
         "reason": value.reason or None,
     }
 
@@ -108,7 +108,7 @@ def recovery_facts(policy: str, failed: Sequence[int], checkpoints: Checkpoints,
     }
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """Return a number, a text or None as it is, everything else as its repr()."""
     if value is None or isinstance(value, bool | str):
         return value

@@ -1,0 +1,284 @@
+"""What each thread of a process waits for at any position, read from its event log."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from replaydbg.distributed.descriptors import DescriptorTable, End
+from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
+from replaydbg.events.values import ExceptionValue
+
+RECEIVE, SEND, POLL, CHILD, SEMAPHORE, FILE_LOCK, OUTSIDE = KINDS = (
+    "receive",
+    "send",
+    "poll",
+    "child",
+    "semaphore",
+    "file-lock",
+    "outside",
+)
+"""What a call waits for: bytes, or the end of a stream; room for bytes; any of several descriptors; the end of a child
+process; a semaphore; a lock of a file; something that no recorded process needs to do.
+"""
+
+_READS_ALL = "_io.FileIO.readall"
+_RECEIVES = {
+    "posix.read",
+    "posix.readv",
+    "_io.FileIO.read",
+    _READS_ALL,
+    "_io.FileIO.readinto",
+    *(f"_socket.socket.{name}" for name in ("recv", "recvfrom", "recvmsg")),
+    *(f"_socket.socket.{name}_into" for name in ("recv", "recvfrom", "recvmsg")),
+}
+_SENDS = {
+    "posix.write",
+    "posix.writev",
+    "_io.FileIO.write",
+    *(f"_socket.socket.{name}" for name in ("send", "sendall", "sendto", "sendmsg")),
+}
+_POLLS = {"select.epoll.poll": 0, "select.poll().poll": 0, "select.select": 3}
+"""With the index of the argument that is their timeout."""
+_CHILDREN = {"posix.wait": None, "posix.waitpid": 1, "posix.wait3": 0, "posix.wait4": 1, "posix.waitid": 2}
+"""With the index of the argument that has their options."""
+_ANY_CHILD = {"posix.wait", "posix.wait3"}
+_SEMAPHORES = {"_multiprocessing.SemLock.acquire", "_multiprocessing.SemLock.__enter__"}
+_FILE_LOCKS = {"fcntl.flock", "fcntl.lockf"}
+_OUTSIDE = {
+    "_socket.socket._accept",
+    "_signal.pause",
+    "_signal.sigwait",
+    "_signal.sigwaitinfo",
+    "builtins.input",
+}
+_WNOHANG, _LOCK_NB = 1, 4
+_BROKEN = ("BrokenPipeError", "ConnectionResetError")
+
+
+class Wait(NamedTuple):
+    """What a call waits for."""
+
+    kind: str
+    """One of KINDS."""
+    ends: tuple[End | None, ...] = ()
+    """The descriptors: one of a receive or a send, any of several of a poll; None: not known what it is."""
+    child: int = 0
+    """The process id of a child; 0: any child."""
+    is_to_the_end: bool = False
+    """Whether a receive waits for the end of the stream, so that all others have to close it."""
+    semaphore: int = 0
+    """The number of the semaphore's endpoint in this process; 0: not known."""
+
+
+class LaneWait(NamedTuple):
+    """A thread of a process at a position."""
+
+    lane: int
+    waits_for_lock: bool
+    """Whether it waits for a lock of its process."""
+    event: int
+    """The event of the call in which it waits, or which it makes next; 0: the call never ended."""
+    wait: Wait | None
+    """None: it can go on, or it is not known what it waits for."""
+    is_open: bool = False
+    """Whether it is in a call that never ended, or had not called again when its recording ended."""
+
+
+class WaitHistory:
+    """The threads of a process, and what each waits for."""
+
+    def __init__(
+        self,
+        table: DescriptorTable,
+        endpoints: Mapping[int, int],
+        *,
+        gives: Callable[[int], bool] = lambda event: False,
+    ) -> None:
+        """`endpoints` has the endpoint of each event that used one, and `gives` says at which events one is started."""
+        self.table = table
+        self._endpoints, self._gives = endpoints, gives
+        self.given: dict[int, tuple[dict[int, End], Event]] = {}
+        """The descriptors when a process was started, with the event that did it."""
+        self.endpoint_of: dict[End, int] = {}
+        """The number of the endpoint of each end that was used."""
+        self.ends_met: dict[int, End] = {}
+        """Events that met the end of a stream, or a broken pipe, each with its own end."""
+        self.signals: list[tuple[int, int]] = []
+        """The handlers of signals that ran: after which event, and the signal's number."""
+        self.semaphores: dict[str, int] = {}
+        """The values with which it made semaphores, by their names."""
+        self.has_ended = False
+        """Whether its log has the end of the program."""
+        self._lanes: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
+        """The events of each thread."""
+        self._waits: dict[int, Wait] = {}
+        """By event."""
+        self._switches: list[tuple[int, int, SwitchReason | None, int, SwitchReason | None]] = []
+        """After which event, the thread that gave way and why, the one that goes on and why it had given way."""
+        self._status: dict[int, SwitchReason | None] = {0: None}
+
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Read the whole log."""
+        for entry in entries:
+            if isinstance(entry, Event):
+                self._event(entry)
+            elif entry.kind is ControlKind.LANE:
+                self._switch(entry)
+            elif entry.kind is ControlKind.LANE_STARTED and entry.number is not None:
+                self._status[entry.number] = SwitchReason.PREEMPTED
+                self._switches.append((entry.after, entry.number, SwitchReason.PREEMPTED, -1, None))
+            elif entry.kind in (ControlKind.SIGNAL_INSIDE, ControlKind.SIGNAL_BETWEEN) and entry.number:
+                self.signals.append((entry.after, entry.number))
+            elif entry.kind is ControlKind.END:
+                self.has_ended = True
+
+    def at(self, position: int) -> list[LaneWait]:
+        """Return the threads at a position of the process, those that live."""
+        status: dict[int, SwitchReason | None] = {0: None}
+        before: dict[int, SwitchReason | None] = {}
+        for after, lane, why, following, had in self._switches:
+            if after > position:
+                break
+            if why is SwitchReason.ENDED:
+                status.pop(lane, None)
+            else:
+                status[lane] = why
+            if following >= 0:
+                status[following] = None
+                before = {following: had} if after == position else {}
+        return [self._lane(lane, why, before, position) for lane, why in sorted(status.items())]
+
+    def _lane(
+        self,
+        lane: int,
+        why: SwitchReason | None,
+        before: Mapping[int, SwitchReason | None],
+        position: int,
+    ) -> LaneWait:
+        events = self._lanes.get(lane, array("Q"))
+        at = bisect_right(events, position)
+        event = events[at] if at < len(events) else 0
+        if lane in before:  # it goes on here: what did it wait for?
+            why = before[lane]
+        elif why is None and event == position + 1:
+            why = SwitchReason.CROSSING
+        if why is SwitchReason.LOCK:
+            return LaneWait(lane, True, event, None)
+        if why is SwitchReason.CROSSING or (why is None and not event):
+            return LaneWait(lane, False, event, self._waits.get(event) if event else None, is_open=not event)
+        return LaneWait(lane, False, event, None)
+
+    def _switch(self, entry: Control) -> None:
+        following = entry.number or 0
+        self._switches.append((entry.after, entry.lane, entry.why, following, self._status.get(following)))
+        if entry.why is SwitchReason.ENDED:
+            self._status.pop(entry.lane, None)
+        else:
+            self._status[entry.lane] = entry.why
+        self._status[following] = None
+
+    def _event(self, event: Event) -> None:
+        number = event.number
+        self._lanes[event.lane].append(number)
+        endpoint = self._endpoints.get(number)
+        if endpoint is not None:
+            end = self.table.end_of(_argument(event, 0), number)
+            if end is not None:
+                self.endpoint_of.setdefault(end, endpoint)
+        if _meets_end(event) and (end := self.table.end_of(_argument(event, 0), number)) is not None:
+            self.ends_met[number] = end
+        wait = self._wait(event)
+        if wait is not None:
+            self._waits[number] = wait
+        if event.gate == "_multiprocessing.SemLock.__new__" and not event.raised:
+            value, name = _argument(event, 1), _argument(event, 3)
+            if isinstance(value, int) and isinstance(name, str):
+                self.semaphores[name] = value
+        if self._gives(number):
+            self.given[number] = dict(self.table.ends), event
+        self.table.apply(event)
+
+    def _wait(self, event: Event) -> Wait | None:
+        gate = event.gate
+        if gate in _RECEIVES:
+            end = self.table.end_of(_argument(event, 0), event.number)
+            return Wait(RECEIVE, (end,), is_to_the_end=gate == _READS_ALL)
+        if gate in _SENDS:
+            # Of one that ended it is not known whether it waited.
+            return Wait(SEND, (self.table.end_of(_argument(event, 0), event.number),)) if event.raised else None
+        if gate in _POLLS:
+            return self._poll(event)
+        if gate in _CHILDREN:
+            return _child(event)
+        if gate in _SEMAPHORES:
+            return _semaphore(event, self._endpoints.get(event.number, 0))
+        if gate in _FILE_LOCKS:
+            options = _argument(event, 1)
+            is_lock = isinstance(options, int) and not options & _LOCK_NB
+            return Wait(FILE_LOCK, (self.table.end_of(_argument(event, 0), event.number),)) if is_lock else None
+        return Wait(OUTSIDE) if gate in _OUTSIDE else None
+
+    def _poll(self, event: Event) -> Wait | None:
+        timeout = _argument(event, _POLLS[event.gate])
+        if isinstance(timeout, int | float) and timeout >= 0:
+            return None
+        table = self.table
+        if event.gate == "select.select":
+            given = [each for items in (event.arguments or ())[:3] if isinstance(items, list | tuple) for each in items]
+            return Wait(POLL, tuple(table.end_of(each, event.number) for each in given))
+        if event.gate == "select.epoll.poll":
+            return Wait(POLL, self._polled())
+        # What is registered with poll() is not recorded: any of its descriptors can be.
+        return Wait(POLL, self._all())
+
+    def open_call(self, name: str) -> Wait | None:
+        """Return what a call of this name waits for that never ended, and has no timeout."""
+        if name == "select.epoll.poll":
+            return Wait(POLL, self._polled())
+        if name in _POLLS:
+            return Wait(POLL, self._all())
+        return Wait(FILE_LOCK) if name in _FILE_LOCKS else Wait(OUTSIDE)
+
+    def _polled(self) -> tuple[End | None, ...]:
+        return tuple(self.table.ends.get(each) for each in sorted(self.table.polled))
+
+    def _all(self) -> tuple[End | None, ...]:
+        """Return all ends that a poll can wait for whose descriptors are not known."""
+        return tuple(end for number, end in sorted(self.table.ends.items()) if number > 2)
+
+
+def _meets_end(event: Event) -> bool:
+    if event.raised:
+        outcome = event.outcome
+        return isinstance(outcome, ExceptionValue) and outcome.type.qualname in _BROKEN
+    if event.gate in _RECEIVES:
+        moved = event.outcome[0] if isinstance(event.outcome, tuple) and event.outcome else event.outcome
+        return moved == b"" or (moved == 0 and type(moved) is int)
+    return False
+
+
+def _child(event: Event) -> Wait | None:
+    index = _CHILDREN[event.gate]
+    options = _argument(event, index) if index is not None else 0
+    if isinstance(options, int) and options & _WNOHANG:
+        return None
+    named = 0 if event.gate in _ANY_CHILD else _argument(event, 1 if event.gate == "posix.waitid" else 0)
+    if event.gate == "posix.waitid" and _argument(event, 0) != 1:  # P_PID
+        named = 0
+    return Wait(CHILD, child=named if isinstance(named, int) and named > 0 else 0)
+
+
+def _semaphore(event: Event, endpoint: int) -> Wait | None:
+    block, timeout = _argument(event, 0), _argument(event, 1)
+    if block is False or block == 0 or isinstance(timeout, int | float):
+        return None
+    return Wait(SEMAPHORE, semaphore=endpoint)
+
+
+def _argument(event: Event, index: int) -> object:
+    arguments = event.arguments or ()
+    return arguments[index] if index < len(arguments) and not isinstance(arguments[index], dict) else None

@@ -1,0 +1,198 @@
+"""The ends of channels that the processes of a group hold: which belong together, and who has them in a cut."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+
+from replaydbg.distributed.channel_states import ChannelHistory
+from replaydbg.distributed.cuts import Cut, Requirement
+from replaydbg.distributed.descriptors import INHERITED, PAIR, PIPE, DescriptorTable, End, given_descriptors
+from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
+from replaydbg.distributed.wait_history import SEMAPHORE, WaitHistory
+from replaydbg.events.transfers import Endpoint
+from replaydbg.groups.causality import program_starts
+from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.log.reader import open_recording
+from replaydbg.store.directory import member_path
+
+MOST_INHERITED = 1 << 10
+"""Numbers of descriptors that a process without a recording may have got are below."""
+
+
+class GroupEnds:
+    """Reads the logs of a group once, and knows which ends of channels each process holds."""
+
+    def __init__(self, cuts: GroupCuts) -> None:
+        """Take the cuts of a group. Raises a ReplaydbgError."""
+        self._cuts, self._opened = cuts, cuts.opened
+        self._rows = {row.number: row for row in self._opened.group.processes}
+        self._starts = {start.child: start for start in program_starts(self._opened)}
+        self.histories: dict[int, WaitHistory] = {}
+        """Of each recorded process: its descriptors, and what its threads wait for."""
+        self._initial: dict[int, dict[int, End]] = {}
+        self._foreign: defaultdict[End, list[int]] = defaultdict(list)
+        """The processes without a recording that got an end."""
+        events: defaultdict[int, set[int]] = defaultdict(set)
+        for row in self._rows.values():
+            events[row.parent].add(row.event)
+        for start in self._starts.values():
+            events[start.process].add(start.event)
+        for member in self._opened.matching.members:
+            self._read(member.process, events[member.process])
+        self._give_to_foreign()
+
+    def _read(self, process: int, starts: set[int]) -> None:
+        member = self._opened.member(process)
+        columns = member.transfers
+        wanted = (*PIPES, *STREAM_SOCKETS, *DATAGRAMS, SEMAPHORE)
+        used = zip(columns.event, columns.endpoint, strict=True)
+        endpoints = {event: number for event, number in used if event and member.endpoints[number - 1].kind in wanted}
+        endpoints.update(columns.interrupted)
+        with open_recording(member_path(self._opened.directory, process)) as recording:
+            initial = self._initial[process] = self._given(process, recording.header.fds)
+            table = DescriptorTable(initial, lambda event: self._opened.owner(process, event)[0])
+            history = self.histories[process] = WaitHistory(table, endpoints, gives=starts.__contains__)
+            history.read(recording.events())
+
+    def _given(self, process: int, inherited: tuple[int, ...]) -> dict[int, End]:
+        """Return the descriptors with which the log of a process begins."""
+        member, start = self._opened.member(process), self._starts.get(process)
+        if member.branch and member.parent in self._initial:
+            return self._initial[member.parent]
+        known: dict[int, End] = {}
+        if start is not None and start.process in self.histories:
+            given = self.histories[start.process].given.get(start.event)
+            known = given_descriptors(*given, inherited) if given is not None else {}
+        return {each: known.get(each, End(process, 0, each, INHERITED)) for each in (0, 1, 2, *inherited)}
+
+    def _give_to_foreign(self) -> None:
+        for row in self._rows.values():
+            if row.number in self.histories:
+                continue
+            parent, event = row.parent, row.event
+            while parent in self._rows and parent not in self.histories and self._rows[parent].parent < parent:
+                parent, event = self._rows[parent].parent, self._rows[parent].event
+            given = self.histories[parent].given.get(event) if parent in self.histories else None
+            if given is not None:
+                for end in set(given_descriptors(*given, range(3, MOST_INHERITED)).values()):
+                    self._foreign[end].append(row.number)
+
+    # ---- which belong together ----
+
+    @cached_property
+    def _identities(self) -> dict[End, Endpoint]:
+        """Ends with what the kernel called them, for those that were used."""
+        found: dict[End, Endpoint] = {}
+        for process, history in self.histories.items():
+            endpoints = self._opened.member(process).endpoints
+            for end, number in history.endpoint_of.items():
+                found.setdefault(end, endpoints[number - 1])
+        return found
+
+    @cached_property
+    def _by_identity(self) -> dict[tuple[str, str, str], set[End]]:
+        found: defaultdict[tuple[str, str, str], set[End]] = defaultdict(set)
+        for end, endpoint in self._identities.items():
+            found[endpoint.kind, endpoint.own, endpoint.peer].add(end)
+        return found
+
+    def name(self, end: End) -> str:
+        """Return the kind and identity of an end; empty: not known."""
+        identity = self._identities.get(end) or self._identities.get(end._replace(side=1 - end.side))
+        return f"{identity.kind} {identity.own}" if identity is not None else ""
+
+    def others(self, end: End) -> set[End] | None:
+        """Return the other ends of the channel of an end; None: not known, or outside of the group."""
+        if end.kind in (PIPE, PAIR):
+            other = end._replace(side=1 - end.side)
+            return {other} | {each for each in self._unmade(end, other) if each.kind not in (PIPE, PAIR)}
+        identity = self._identities.get(end)
+        if identity is None or not identity.peer or identity.kind in DATAGRAMS:
+            return None
+        if identity.kind in PIPES:
+            return self._by_identity[identity.kind, identity.own, identity.own] - {end}
+        return self._by_identity.get((identity.kind, identity.peer, identity.own)) or None
+
+    def _unmade(self, end: End, other: End) -> set[End]:
+        """Return the ends known by the identity of `other` alone: of processes that got them unseen."""
+        own, its = self._identities.get(end), self._identities.get(other)
+        known = own or its
+        if known is not None and known.kind in PIPES:
+            return self._by_identity[known.kind, known.own, known.own] - {end}
+        if own is not None:
+            return self._by_identity.get((own.kind, own.peer, own.own), set())
+        return self._by_identity.get((its.kind, its.own, its.peer), set()) if its is not None else set()
+
+    def stream_ends(self, killed: Collection[int] = ()) -> Iterator[Requirement]:
+        """Yield what each call that met the end of a stream needs: all others have closed the other end of it.
+
+        What `killed` processes left open is closed after their last position: no cut has that.
+        """
+        last = self._cuts.finder.last
+        for process, history in self.histories.items():
+            for event, end in history.ends_met.items():
+                for other, closed in self._closings(end):
+                    if other != process:
+                        yield Requirement(other, process, (closed or last[other] + (other in killed),), (event,))
+
+    def _closings(self, end: End) -> Iterator[tuple[int, int]]:
+        """Yield when each process closed the other ends of a channel; 0: when it ended."""
+        for other in self.others(end) or ():
+            for process, history in self.histories.items():
+                for held in history.table.held.get(other, ()):
+                    yield process, held.last or 0
+
+    # ---- in a cut ----
+
+    def holders(self, end: End, cut: Cut, has_ended: Callable[[int], bool]) -> Iterator[int]:
+        """Yield the processes that hold an end in a cut; 0: one without a recording."""
+        for process, history in self.histories.items():
+            held = history.table.held.get(end, ())
+            position = self._position(process, cut) if held else 0
+            if position and any(each.contains(position) for each in held) and not has_ended(process):
+                yield process
+        if any(not self._has_ended(number, cut) for number in self._foreign.get(end, ())):
+            yield 0
+
+    def _position(self, process: int, cut: Cut) -> int:
+        """Return the position of a process; of one that was started but has not begun the first one; otherwise 0."""
+        if cut.get(process):
+            return cut[process]
+        row = self._rows[process]
+        return max(self._opened.member(process).branch, 1) if cut.get(row.parent, 0) >= row.event > 0 else 0
+
+    def _has_ended(self, number: int, cut: Cut) -> bool:
+        """Whether the parent of a process without a recording knows that it has ended."""
+        row = self._rows[number]
+        return bool(row.waited) and cut.get(row.parent, 0) >= row.waited
+
+    def has_bytes(self, end: End, process: int, cut: Cut) -> bool:
+        """Whether bytes are under way to an end of a process in a cut, or could be."""
+        for each in (end, *(self.others(end) or ())):
+            for other, history in self.histories.items():
+                number = history.endpoint_of.get(each)
+                for channel in self._channels.get((other, number), ()) if number is not None else ():
+                    receivers = channel.found.channel.receivers
+                    if process not in receivers and receivers:
+                        continue
+                    if any(True for _ in channel.in_flight(cut)) or channel.unfinished(cut):
+                        return True
+        return False
+
+    @cached_property
+    def _channels(self) -> dict[tuple[int, int], list[ChannelHistory]]:
+        """The channels in which each endpoint, a process and a number, sent or received."""
+        found: defaultdict[tuple[int, int], list[ChannelHistory]] = defaultdict(list)
+        members = self._opened.matching.members
+        for history in self._cuts.histories:
+            parts = (*history.found.channel.sends, *history.found.channel.receives)
+            used = {
+                (members[part.member].process, members[part.member].transfers.endpoint[row])
+                for part in parts
+                for row in part.rows
+            }
+            for each in used:
+                found[each].append(history)
+        return found

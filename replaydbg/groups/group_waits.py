@@ -1,0 +1,285 @@
+"""Who waits for whom in a cut of a group: the threads of all processes, and the processes that could let each go on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from replaydbg.distributed.cuts import Cut, Requirement
+from replaydbg.distributed.descriptors import End
+from replaydbg.distributed.happens_before import BareTransfer, bare_transfers, edges_without_bytes
+from replaydbg.distributed.wait_graph import cores, stuck
+from replaydbg.distributed.wait_history import CHILD, POLL, RECEIVE, SEMAPHORE, SEND, LaneWait, Wait
+from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import GroupEnds
+from replaydbg.log.group import GroupProcess
+from replaydbg.log.transfers import PARTLY_KNOWN, RECEIVES
+
+Node = tuple[int, int]
+"""A process and one of its threads, or ANY of them."""
+
+ANY = -1
+
+LOCK = "lock"
+"""What a thread waits for that waits for another one of its process."""
+
+_LONGEST = 10
+"""Digits of the number of a process, in a text of a recording."""
+
+
+class Blocked(NamedTuple):
+    """A thread that waits, in a cut."""
+
+    process: int
+    lane: int
+    position: int
+    """The position of its process."""
+    event: int
+    """The event of the call in which it waits; 0: it never ended."""
+    kind: str
+    """LOCK, or one of `wait_history.KINDS`."""
+    name: str
+    """Of a channel, or a semaphore; empty: it has none."""
+    holders: tuple[int, ...]
+    """The processes of which one has to act."""
+
+
+class WaitingCut(NamedTuple):
+    """The threads of a group in a cut."""
+
+    cut: dict[int, int]
+    blocked: dict[Node, Blocked]
+    """Those that wait for others."""
+    stuck: set[Node]
+    """Those that cannot go on, whatever the others and the outside do: a deadlock."""
+    idle: set[Node]
+    """Those that cannot go on unless the outside acts."""
+    living: set[Node]
+    """The threads of processes that had not ended; of one that had not begun the first one, which can go on."""
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether nothing can happen without the outside: all wait, or have ended."""
+        return self.idle == self.living
+
+    def cores(self) -> list[set[Node]]:
+        """Return the cycles and knots of a deadlock, the smallest first; the others that are stuck wait for these."""
+        return cores({node: [self._needs(node)] for node in self.stuck}, self.stuck)
+
+    def _needs(self, node: Node) -> set[Node]:
+        each = self.blocked[node]
+        return {other for other in self.stuck if other[0] in each.holders and not (each.kind == LOCK and other == node)}
+
+
+class _Need(NamedTuple):
+    """What a thread needs to go on."""
+
+    kind: str
+    """LOCK, or one of `wait_history.KINDS`."""
+    holders: Collection[int]
+    """Processes, of which one has to act."""
+    name: str = ""
+    by_outside: bool = False
+    """Whether the outside can let it go on as well."""
+    needs_all: bool = False
+    """Whether all of the processes have to act, and the outside if it can."""
+
+
+class GroupWaits:
+    """Finds who waits for whom. One pass over the log of each process."""
+
+    def __init__(self, cuts: GroupCuts) -> None:
+        """Take the cuts of a group. Raises a ReplaydbgError."""
+        self._cuts, self._opened = cuts, cuts.opened
+        self._ends = GroupEnds(cuts)
+        self._rows = {row.number: row for row in self._opened.group.processes}
+        self.histories = self._ends.histories
+        """Of each recorded process."""
+
+    def at(self, cut: Cut) -> WaitingCut:
+        """Return who waits for whom in a consistent cut."""
+        lanes = {
+            process: history.at(cut[process])
+            for process, history in self.histories.items()
+            if cut.get(process, 0) and not self.has_ended(process, cut)
+        }
+        inside: dict[Node, list[set[Node]]] = {}
+        graph: dict[Node, list[set[Node]]] = {}
+        blocked = {}
+        for process, lane in ((process, lane) for process, each in lanes.items() for lane in each):
+            need = self._need(process, lane, cut)
+            if need is None:
+                continue
+            node = process, lane.lane
+            holders = tuple(sorted(need.holders))
+            position = min(cut[process], self._opened.member(process).events)  # a call that never ended counts as one
+            blocked[node] = Blocked(*node, position, lane.event, need.kind, need.name, holders)
+            if need.kind == LOCK:
+                inside[node] = [{(process, each.lane)} for each in lanes[process] if each.lane != lane.lane]
+            elif need.needs_all:
+                inside[node] = [{(other, ANY) for other in holders}] if not need.by_outside else []
+            else:
+                inside[node] = [{(other, ANY)} for other in holders]
+            graph[node] = [*inside[node], set()] if need.by_outside else inside[node]
+        for process, each in lanes.items():
+            inside[process, ANY] = graph[process, ANY] = [{(process, lane.lane)} for lane in each]
+        living = {(process, lane.lane) for process, each in lanes.items() for lane in each}
+        living |= {(process, 0) for process in self.histories if not cut.get(process, 0)}
+        return WaitingCut(dict(cut), blocked, _threads(stuck(graph)), _threads(stuck(inside)), living)
+
+    def requirements(self, *, before_deaths: bool = False) -> Iterator[Requirement]:
+        """Yield what cuts need besides the matching of messages; `before_deaths`: nobody has been killed in them."""
+        last = self._cuts.finder.last
+        killed = [each for each in self.histories if not self.has_ended(each, last)] if before_deaths else []
+        yield from self._ends.stream_ends(killed)
+        for edge in edges_without_bytes(self._opened.matching.members):
+            if edge.kind == "end" and edge.process in killed:
+                yield Requirement(edge.process, edge.to_process, (last[edge.process] + 1,), (edge.to_event,))
+
+    # ---- threads ----
+
+    def _need(self, process: int, lane: LaneWait, cut: Cut) -> _Need | None:
+        """Return what a thread needs; None: it can go on by itself, or it is not known what it waits for."""
+        if lane.waits_for_lock:
+            return _Need(LOCK, (process,))
+        wait = lane.wait if not lane.is_open else self._open_wait(process)
+        if wait is None:
+            return None
+        if wait.kind == CHILD:
+            return self._child(process, wait, cut)
+        if wait.kind == SEMAPHORE:
+            return self._semaphore(process, wait, cut)
+        if wait.kind in (RECEIVE, SEND, POLL):
+            return self._channels(process, wait, cut)
+        return _Need(wait.kind, (), by_outside=True)
+
+    def _open_wait(self, process: int) -> Wait | None:
+        """Return what a process waits for in the call that never ended, if it is the only one."""
+        member = self._opened.member(process)
+        columns = member.transfers
+        rows = [row for row, event in enumerate(columns.event) if not event]
+        if len(rows) != 1 or columns.begun[rows[0]] != member.events:
+            return None
+        number, flags = columns.endpoint[rows[0]], columns.flags[rows[0]]
+        endpoint = member.endpoints[number - 1]
+        if endpoint.kind == "call":  # with a timeout it ends by itself
+            return self.histories[process].open_call(endpoint.own) if not endpoint.peer else None
+        if endpoint.kind == "process":
+            known = self._process(endpoint.own)
+            return Wait(CHILD, child=known.pid if known is not None else 0)
+        if endpoint.kind == SEMAPHORE:
+            return Wait(SEMAPHORE, semaphore=number)
+        kind = RECEIVE if flags & RECEIVES else SEND
+        descriptor = dict(columns.descriptors).get(rows[0], -1)
+        ends = (self.histories[process].table.ends.get(descriptor),)
+        return Wait(kind, ends, is_to_the_end=bool(flags & PARTLY_KNOWN))
+
+    def _process(self, text: str) -> GroupProcess | None:
+        """Return the process whose number a text has."""
+        return self._rows.get(int(text)) if text.isdecimal() and len(text) < _LONGEST else None
+
+    def _channels(self, process: int, wait: Wait, cut: Cut) -> _Need | None:
+        holders: set[int] = set()
+        by_outside = False
+        for end in wait.ends:
+            others = self._ends.others(end) if end is not None else None
+            if end is None or others is None:
+                by_outside = True
+                continue
+            if wait.kind != SEND and not wait.is_to_the_end and self._ends.has_bytes(end, process, cut):
+                return None
+            found = self._holders(others, cut)
+            if not found:
+                return None  # it is the end of the stream, or a broken pipe
+            by_outside |= 0 in found
+            holders |= found - {0}
+        name = self._ends.name(wait.ends[0]) if len(wait.ends) == 1 and wait.ends[0] is not None else ""
+        return _Need(wait.kind, holders, name, by_outside, wait.is_to_the_end)
+
+    def _holders(self, ends: Collection[End], cut: Cut) -> set[int]:
+        """Return the processes that hold any of some ends in a cut; 0: one without a recording."""
+        return {
+            each for end in ends for each in self._ends.holders(end, cut, lambda number: self.has_ended(number, cut))
+        }
+
+    # ---- processes ----
+
+    def has_ended(self, process: int, cut: Cut) -> bool:
+        """Whether a process had ended in a cut: by itself, by a signal of another one, or by becoming another one."""
+        if cut.get(process, 0) < self._cuts.finder.last[process]:
+            return False
+        if self.histories[process].has_ended or process in self._images:
+            return True
+        return any(cut.get(row.process, 0) > row.begun for row in self._kills.get(process, ()))
+
+    @cached_property
+    def _images(self) -> dict[int, int]:
+        """The processes that replaced themselves, each with what it became."""
+        return {row.parent: row.number for row in self._rows.values() if row.how == "exec" and row.parent < row.number}
+
+    @cached_property
+    def _kills(self) -> dict[int, list[BareTransfer]]:
+        """For each process that a signal ended the calls that sent it."""
+        found: defaultdict[int, list[BareTransfer]] = defaultdict(list)
+        for row in bare_transfers(self._opened.matching.members, "signal"):
+            target, _, signum = row.end.own.partition(":")
+            known = self._process(target)
+            if not row.is_receive and known is not None and known.status is not None and signum == str(-known.status):
+                found[known.number].append(row)
+        return found
+
+    def _child(self, process: int, wait: Wait, cut: Cut) -> _Need | None:
+        holders = []
+        for row in self._rows.values():
+            is_child = row.parent == process and row.how != "exec" and 0 < row.event <= cut[process]
+            if not is_child or (wait.child and row.pid != wait.child) or 0 < row.waited <= cut[process]:
+                continue
+            number = row.number
+            while number in self._images and cut.get(self._images[number], 0):
+                number = self._images[number]
+            if number not in self.histories or not cut.get(number, 0) or self.has_ended(number, cut):
+                return None  # it is not known when it ends, it begins, or it has ended
+            holders.append(number)
+        return _Need(CHILD, holders) if holders else None
+
+    # ---- semaphores ----
+
+    @cached_property
+    def _semaphores(self) -> dict[str, list[BareTransfer]]:
+        found: defaultdict[str, list[BareTransfer]] = defaultdict(list)
+        for row in bare_transfers(self._opened.matching.members, SEMAPHORE):
+            found[row.end.own].append(row)
+        return found
+
+    def _semaphore(self, process: int, wait: Wait, cut: Cut) -> _Need | None:
+        if not wait.semaphore:
+            return None
+        name = self._opened.member(process).endpoints[wait.semaphore - 1].own
+        made_with = next((each.semaphores[name] for each in self.histories.values() if name in each.semaphores), None)
+        if made_with is None:
+            return None
+        value, has = _uses(self._semaphores.get(name, ()), made_with, cut)
+        if value > 0:
+            return None
+        if made_with == 1 and all(count >= 0 for count in has.values()):  # a lock: who has it releases it
+            return _Need(SEMAPHORE, [each for each, count in has.items() if count > 0], name)
+        return _Need(SEMAPHORE, [each for each in self.histories if not self.has_ended(each, cut)], name)
+
+
+def _threads(nodes: set[Node]) -> set[Node]:
+    return {node for node in nodes if node[1] != ANY}
+
+
+def _uses(rows: Sequence[BareTransfer], made_with: int, cut: Cut) -> tuple[int, dict[int, int]]:
+    """Return the value of a semaphore in a cut, and how often each process had acquired it and not released it."""
+    value = made_with
+    has: defaultdict[int, int] = defaultdict(int)
+    for row in rows:
+        position = cut.get(row.process, 0)
+        if row.is_receive and 0 < row.event <= position:
+            value, has[row.process] = value - 1, has[row.process] + 1
+        elif not row.is_receive and row.begun < position:
+            value, has[row.process] = value + 1, has[row.process] - 1
+    return value, has

@@ -1,0 +1,120 @@
+"""Stable properties of a group: once one holds, it holds until somebody outside acts. Deadlock and termination.
+
+They are looked for in cuts just before the outside acted (a signal, the end of the recording): what holds in an earlier
+cut holds there, too.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from replaydbg.distributed.chains_of_cuts import chain_of_cuts, clocks_of
+from replaydbg.groups.group_cuts import GroupCut, GroupCuts
+from replaydbg.groups.group_waits import LOCK, Blocked, GroupWaits, Node, WaitingCut
+
+MOST_SIGNALS = 1_000
+"""Signals before which a cut is looked at."""
+
+_FROM_INSIDE = {signal.SIGCHLD, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGPIPE}
+"""Signals that a program causes itself."""
+
+
+class Deadlock(NamedTuple):
+    """Threads of which none can go on before another one does."""
+
+    core: tuple[Blocked, ...]
+    """Those that wait for each other."""
+    others: tuple[Blocked, ...]
+    """Those that wait for these."""
+    cut: GroupCut
+    """A cut in which they wait."""
+    last: Blocked
+    """The one that began to wait last, by the clock of the group: from then on it was a deadlock."""
+
+
+class Termination(NamedTuple):
+    """All processes wait or have ended, and nothing is in flight: nothing can happen without the outside."""
+
+    cut: GroupCut
+    """The first cut of the chain in which that holds, and from which on it holds."""
+    blocked: tuple[Blocked, ...]
+    """The threads that wait."""
+    cuts: int
+    """Number of cuts of the chain that were looked at."""
+
+
+class StableProperties:
+    """Finds when stable properties of a group became true."""
+
+    def __init__(self, cuts: GroupCuts) -> None:
+        """Take the cuts of a group: reads the log of each process. Raises a ReplaydbgError."""
+        self.cuts = cuts
+        self.waits = GroupWaits(cuts)
+
+    def deadlock(self) -> Deadlock | None:
+        """Return the first deadlock; None: there was none, as far as it is known."""
+        for before_deaths in (True, False):
+            self.cuts.require(self.waits.requirements(before_deaths=before_deaths))
+            for wanted in self._candidates():
+                cut = self.cuts.latest(wanted)
+                found = self.waits.at(cut.positions)
+                cores = found.cores()
+                if cores:
+                    return self._deadlock(cut, found, cores[0])
+        return None
+
+    def termination(self) -> Termination | None:
+        """Return when the group had terminated; None: it had not."""
+        self.cuts.require(self.waits.requirements())
+        allowed = self.cuts.quiet
+        chain = chain_of_cuts(self.cuts.finder, self.cuts.opened.matching.members, allowed)
+        first: WaitingCut | None = None
+        looked = 0
+        for positions in reversed(chain):
+            found = self.waits.at(positions)
+            looked += 1
+            is_idle = not found.living or (found.is_terminated and not any(True for _ in self._under_way(positions)))
+            if not is_idle or not any(positions.values()):
+                break
+            first = found
+        if first is None:
+            return None
+        cut = self.cuts.at(first.cut, is_quiet=True)
+        return Termination(cut, tuple(first.blocked[each] for each in sorted(first.blocked)), looked)
+
+    def _under_way(self, positions: dict[int, int]) -> Iterator[object]:
+        for history in self.cuts.histories:
+            if history.found.channel.receivers:
+                yield from history.in_flight(positions)
+                yield from history.unfinished(positions)
+
+    def _candidates(self) -> Iterator[dict[int, int]]:
+        """Yield positions of cuts in which a deadlock is looked for, earlier ones first."""
+        signals = {process: self._signals(process) for process in self.waits.histories}
+        last = dict(self.cuts.finder.last)
+        yield last | {process: each[0] for process, each in signals.items() if each}
+        for process, each in signals.items():
+            for position in each[:MOST_SIGNALS]:
+                yield last | {process: position}
+        yield last | {process: each[-1] for process, each in signals.items() if each}
+        yield last
+
+    def _signals(self, process: int) -> list[int]:
+        """Return the positions of a process at which a signal from outside was handled."""
+        history = self.waits.histories[process]
+        index = self.cuts.opened.index_of(process)
+        assert index is not None, process
+        first = self.cuts.opened.matching.members[index].branch
+        return sorted({after for after, number in history.signals if number not in _FROM_INSIDE and after >= first})
+
+    def _deadlock(self, cut: GroupCut, found: WaitingCut, core: set[Node]) -> Deadlock:
+        clocks = clocks_of(self.cuts.opened.matching.members)
+        # Idle threads of a process that waits are not what its deadlock is about.
+        calling = {process for process, lane in core if found.blocked[process, lane].kind != LOCK}
+        core = {each for each in core if each[0] not in calling or found.blocked[each].kind != LOCK}
+        waiting = [found.blocked[each] for each in sorted(core)]
+        last = max(waiting, key=lambda each: (clocks[each.process].at(each.position), each.process))
+        others = tuple(found.blocked[each] for each in sorted(found.stuck - core))
+        return Deadlock(tuple(waiting), others, cut, last)
