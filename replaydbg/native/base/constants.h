@@ -105,7 +105,7 @@ enum {
     TRANSFER_RECEIVES = 1, /* A receive; otherwise a send */
     TRANSFER_PEEKS = 2, /* MSG_PEEK */
     TRANSFER_URGENT = 4, /* MSG_OOB */
-    TRANSFER_PARTLY_KNOWN = 8, /* The call raised after it had moved bytes: the length is a lower bound */
+    TRANSFER_PARTLY_KNOWN = 8, /* The call raised after it had moved bytes: the length is a lower bound. Had not ended: it reads until the end */
     TRANSFER_TO_OUTPUT = 16, /* Through a descriptor of the program's standard output */
     TRANSFER_TO_ERROR = 32, /* Through one of its standard error */
     TRANSFER_PASSES = 64, /* Descriptors came or went with it (SCM_RIGHTS) */
