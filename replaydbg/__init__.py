@@ -19,6 +19,16 @@ def snapshot(name: str = "") -> None:
     sys.audit("replaydbg.snapshot", name)
 
 
+def cut(name: str = "") -> None:
+    """Take a cut of the group of processes that are recorded together, called `name`; do nothing outside of a group.
+
+    It is a consistent global state: for each process how far it had gone, and for each channel what was in flight. No
+    process is stopped, and nothing is sent. `replaydbg cut GROUP --live` shows the cuts. The name is kept up to 200
+    bytes of UTF-8.
+    """
+    sys.audit("replaydbg.cut", name)
+
+
 invariants: "list[tuple[str, Any]]" = []
 """The arguments of `check`: a name, and an expression or a function."""
 

@@ -17,6 +17,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import load_json
 from replaydbg.log.files import DataFile
+from replaydbg.log.live_cuts import MOST_CUTS, LiveCut, checked, read_live_cuts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class Group(NamedTuple):
     """Number of processes without a row."""
     is_complete: bool
     """Whether all of its recordings are sealed, or cannot be."""
+    cuts: tuple[LiveCut, ...] = ()
+    """The live cuts that were taken, in order."""
 
 
 def new_page(path: Path, max_size: int) -> None:
@@ -250,6 +253,7 @@ def group_json(group: Group) -> bytes:
         "complete": group.is_complete,
         "more": group.more,
         "processes": [process_facts(each) for each in group.processes],
+        **({"cuts": [each._asdict() for each in group.cuts]} if group.cuts else {}),
     }
     return json.dumps(data, indent=1).encode()
 
@@ -281,7 +285,7 @@ def read_group(directory: Path) -> Group:
         return _read_facts(directory)  # it has been completed meanwhile
     known = {each.number: each for each in group.processes}
     rows = [_merged(each, known.get(each.number)) for each in rows]
-    return group._replace(processes=rows, more=more)
+    return group._replace(processes=rows, more=more, cuts=tuple(read_live_cuts(directory)))
 
 
 def _read_facts(directory: Path) -> Group:
@@ -332,7 +336,18 @@ def _checked(directory: Path, data: Any) -> Group:
         if process.number <= before or not 0 <= process.parent < process.number:
             raise Corrupt(str(directory), f"its process {process.number} has an impossible number or parent")
         processes.append(process)
-    return Group(identity, processes, max(more, 0), data.get("complete") is True)
+    return Group(identity, processes, max(more, 0), data.get("complete") is True, _cuts(directory, data.get("cuts")))
+
+
+def _cuts(directory: Path, rows: Any) -> tuple[LiveCut, ...]:
+    """Return the live cuts; groups of before have none."""
+    found = []
+    for row in rows[:MOST_CUTS] if isinstance(rows, list) else ():
+        cut = checked(*map(row.get, LiveCut._fields)) if isinstance(row, dict) else None
+        if cut is None:
+            raise Corrupt(str(directory), f"its {FACTS} has an invalid cut")
+        found.append(cut)
+    return tuple(found)
 
 
 def _process(directory: Path, row: Any) -> GroupProcess:

@@ -32,6 +32,7 @@ from replaydbg.log.group import (
     write_group,
 )
 from replaydbg.log.group_blocks import common_of
+from replaydbg.log.live_cuts import CUTS, read_live_cuts
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.origin import mark_live
 from replaydbg.record.sealing import seal_recording
@@ -268,11 +269,12 @@ class GroupSealer:
         rows, more = page_rows(self._directory)
         rows = [self._row(each) for each in rows]
         has_begun = not is_complete or not self._is_without_program()
-        write_group(self._directory, Group(self._identity, rows, more, is_complete))
+        cuts = tuple(read_live_cuts(self._directory))
+        write_group(self._directory, Group(self._identity, rows, more, is_complete, cuts))
         self.is_complete = is_complete
         if is_complete:
             self._remove_unused(rows if has_begun else [])
-            for name in (PAGE, WAKE, ORDERS, *([] if has_begun else [FACTS])):
+            for name in (PAGE, WAKE, ORDERS, CUTS, *([] if has_begun else [FACTS])):
                 (self._directory / name).unlink(missing_ok=True)
             if not has_begun:
                 self._directory.rmdir()

@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from replaydbg.record.cut_clock import CutClock
     from replaydbg.record.group import RecordedGroup
     from replaydbg.trace.trace_orders import TraceOrders
 
@@ -43,6 +44,7 @@ def record(
     running: Callable[[int], None] | None = None,
     children: str = "none",
     blocks: Path | None = None,
+    cut_every: float = 0,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
@@ -53,9 +55,10 @@ def record(
     the choice of `choose_hash_seed`; `finish` replaces `seal_recording` when the program has ended; `running` is called
     with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
     directory of a group, "python" to record the Python programs that it starts as well, or "none"; `blocks` is the
-    directory whose shared blocks their recordings use, None for the group's own. Raises UsageError for a target that
-    cannot be recorded, UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core,
-    CannotRecord if nothing can be written.
+    directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
+    between live cuts of the group, 0 for none. Raises UsageError for a target that cannot be recorded,
+    UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
+    nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -78,15 +81,18 @@ def record(
         if group is not None:
             group.invite(wishes, table[len(OWN) :], tests)
             group.start_sealer(header)
+        clock = _cut_clock(group, cut_every)
         began = time.monotonic()
         ended = run_process(
             start.command,
             without_second_warning(start.environment) if stderr is None else start.environment,
             fds=fds,
             ignored=[int(number) for number in header["signals"]],
-            meanwhile=lambda pid: _meanwhile(live, started, running, pid),
+            meanwhile=lambda pid: _meanwhile(live, clock, started, running, pid),
             handled=lambda: handled_signals(live),
         )
+        if clock is not None:
+            clock.stop()
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
         if finish is not None:
@@ -125,11 +131,26 @@ def _orders(
     }
 
 
+def _cut_clock(group: RecordedGroup | None, interval: float) -> CutClock | None:
+    if group is None or not interval:
+        return None
+    # Imported here: few recordings take cuts.
+    from replaydbg.record.cut_clock import CutClock
+
+    return CutClock(group.live.parent, interval)
+
+
 def _meanwhile(
-    live: Path, started: Callable[[Path, Path], None] | None, running: Callable[[int], None] | None, pid: int
+    live: Path,
+    clock: CutClock | None,
+    started: Callable[[Path, Path], None] | None,
+    running: Callable[[int], None] | None,
+    pid: int,
 ) -> None:
     if running is not None:
         running(pid)
+    if clock is not None:
+        clock.start()
     if started is not None:
         started(live, sealed_path(live))
     _load_sealing()

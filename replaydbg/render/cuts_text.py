@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.checkpoint_policies import EVENTS, Checkpoints, Policy, Recovery
 from replaydbg.events.show import printable
-from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
+from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
+from replaydbg.groups.live_cuts import CheckedCut
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.channels_text import end_line, end_text
@@ -64,6 +66,27 @@ def flying_rows(
             end_line(opened, message.receive) if message.receive is not None else "nobody",
             content_text(contents[at]) if contents is not None else "",
         )
+
+
+LIVE_COLUMNS = ("#", "time", "taken by", "name", "cut", "in flight")
+LIVE_RIGHT = ("#",)
+"""The columns that hold numbers."""
+
+
+def live_row(cuts: GroupCuts, each: CheckedCut) -> tuple[str, ...]:
+    """Return the cells of a live cut."""
+    messages = cuts.in_flight(each.cut)
+    length = sum(message.length for message in messages)
+    live = each.live
+    moment = datetime.fromtimestamp(live.time // 10**9, UTC).isoformat(sep=" ")[:19]
+    return (
+        str(each.number),
+        f"{moment}.{live.time // 10**6 % 1000:03}",
+        f"{live.process}@{live.position}" if live.process else "outside",
+        printable(live.name),
+        cut_text(each.cut.positions),
+        f"{len(messages):,} ({length:,} bytes)" if messages else "nothing",
+    )
 
 
 def content_text(content: bytes | None) -> str:

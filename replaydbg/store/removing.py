@@ -7,6 +7,7 @@ from pathlib import Path
 
 from replaydbg.log.container import remove_live
 from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE
+from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.shared import DIRECTORY
 from replaydbg.store.directory import INDEX, LIVE, SEALED
 
@@ -24,7 +25,11 @@ def remove_group(directory: Path) -> None:
     for path in sorted(directory.iterdir()):
         number, dot, ending = path.name.partition(".")
         is_recording = number.isdigit() and dot + ending in (SEALED, SEALED + INDEX, LIVE + INDEX)
-        if path.name in (PAGE, HIDDEN_PAGE, WAKE, ORDERS, FACTS) or is_recording or _UNFINISHED.fullmatch(path.name):
+        if (
+            path.name in (PAGE, HIDDEN_PAGE, WAKE, ORDERS, FACTS, CUTS)
+            or is_recording
+            or _UNFINISHED.fullmatch(path.name)
+        ):
             path.unlink()
         elif number.isdigit() and dot + ending == LIVE and not path.is_symlink():
             remove_live(path)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 
 from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.opening import opened as opened_recording
@@ -16,20 +17,25 @@ from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_session import GroupSession
+from replaydbg.groups.live_cuts import CheckedCut, LiveCuts
 from replaydbg.groups.message_contents import MessageContents
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
+from replaydbg.log.live_cuts import read_live_cuts, take_live_cut
 from replaydbg.render.cuts_text import (
     COLUMNS,
     FLYING_COLUMNS,
+    LIVE_COLUMNS,
+    LIVE_RIGHT,
     RIGHT,
     cut_remarks,
     flying_rows,
+    live_row,
     position_rows,
     value_text,
 )
 from replaydbg.render.invariants_text import counted
-from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, unfinished_facts, value_facts
+from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, live_facts, unfinished_facts, value_facts
 from replaydbg.store.directory import member_path
 
 _ENDS = ("end", "last")
@@ -50,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only positions at which each process waits for others or has ended",
     )
+    parser.add_argument(
+        "--now", action="store_true", help="take a cut of the running group, keep it, and show it; nobody is stopped"
+    )
+    parser.add_argument("--name", default="", metavar="TEXT", help="with --now: its name")
+    parser.add_argument("--live", action="store_true", help="list the cuts that were taken while the group ran")
+    parser.add_argument("--live-cut", metavar="CUT", help="show one of them, by its number or name")
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
     parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
@@ -58,18 +70,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the cut; 1 if a recording of the group is missing or damaged, 3 if the cut may not be consistent."""
-    opened = OpenedGroup(named_group(args.recording))
+    _check(args)
+    directory = named_group(args.recording)
+    if args.now:
+        _take(directory, args)
+    opened = OpenedGroup(directory)
     cuts = GroupCuts(opened)
+    if args.live:
+        return _list(args, cuts)
     with ExitStack() as stack:
         sessions = _Sessions(opened, stack)
         wanted: dict[int, int] = {}
         for process, position in (_position(cuts, sessions, each) for each in args.moments):
             wanted[process] = min(wanted.get(process, position), position)
-        cut = cuts.latest(wanted, quiet=args.quiet)
+        live = LiveCuts(cuts).checked(LiveCuts(cuts).find(args.live_cut)) if args.live_cut is not None else None
+        cut = cuts.latest(wanted, quiet=args.quiet) if live is None else live.cut
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
-        _show(args, cuts, cut, values)
+        _show(args, cuts, cut, values, live)
     print_problems_of(opened)
-    return 1 if opened.problems else 3 if cut.doubts else 0
+    return 1 if opened.problems else 3 if cut.doubts or (live is not None and live.differences) else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together."""
+    chosen = [name for name in ("now", "live", "live_cut") if getattr(args, name)]
+    if len(chosen) > 1:
+        raise UsageError("Use one of --now, --live and --live-cut.")
+    if chosen and (args.moments or args.quiet):
+        raise UsageError(f"--{chosen[0].replace('_', '-')} cannot be combined with moments or --quiet.")
+    if args.name and not args.now:
+        raise UsageError("--name belongs to --now.")
+
+
+def _take(directory: Path, args: argparse.Namespace) -> None:
+    """Take a live cut, which is shown then. Raises UsageError if the group does not run."""
+    try:
+        take_live_cut(directory, args.name)
+    except FileNotFoundError:
+        raise UsageError(f"{args.recording} does not run any more: a cut at any moment of it can be shown.") from None
+    args.live_cut = str(len(read_live_cuts(directory)))
+
+
+def _list(args: argparse.Namespace, cuts: GroupCuts) -> int:
+    """List the live cuts; 3 if one is not what the search for consistent cuts finds."""
+    live = LiveCuts(cuts)
+    checked = [live.checked(number) for number in range(1, len(live.taken) + 1)]
+    if args.json:
+        facts = {"path": str(cuts.opened.directory), "cuts": [live_facts(each) for each in checked]}
+        print_json(facts | {"problems": problems_of(cuts.opened)})
+    else:
+        print_table(LIVE_COLUMNS, (live_row(cuts, each) for each in checked), right=LIVE_RIGHT)
+        for each in checked:
+            for line in each.differences:
+                print(f"replaydbg: live cut {each.number}: {printable(line)}.", file=sys.stderr)
+    print_problems_of(cuts.opened)
+    return 1 if cuts.opened.problems else 3 if any(each.differences for each in checked) else 0
 
 
 class _Sessions:
@@ -112,14 +167,21 @@ def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int
     return process, event_here(session)
 
 
-def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict[int, ModuleValue] | None) -> None:
+def _show(
+    args: argparse.Namespace,
+    cuts: GroupCuts,
+    cut: GroupCut,
+    values: dict[int, ModuleValue] | None,
+    live: CheckedCut | None,
+) -> None:
     opened, last = cuts.opened, cuts.finder.last
     messages, unfinished = cuts.in_flight(cut), cuts.unfinished(cut)
     contents = MessageContents(opened).of(messages) if args.bytes else None
     if args.json:
         facts = {"path": str(opened.directory), **cut_facts(cut, last)}
         facts |= {"in_flight": flying_facts(messages, contents), "unfinished": unfinished_facts(unfinished)}
-        facts |= {"values": value_facts(values) if values is not None else None, "problems": problems_of(opened)}
+        facts |= {"values": value_facts(values) if values is not None else None}
+        facts |= {"live": live_facts(live) if live is not None else None, "problems": problems_of(opened)}
         print_json(facts)
         return
     print_table(COLUMNS, position_rows(opened, cut, last), right=RIGHT)
@@ -128,7 +190,8 @@ def _show(args: argparse.Namespace, cuts: GroupCuts, cut: GroupCut, values: dict
         print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
     for process, value in sorted((values or {}).items()):
         print(f"{args.eval}\t{value_text(process, value)}")
-    for line in cut_remarks(opened, cut, unfinished):
+    differences = [f"The live cut is not what was found: {each}." for each in live.differences] if live else []
+    for line in [*cut_remarks(opened, cut, unfinished), *differences]:
         print(f"replaydbg: {printable(line)}", file=sys.stderr)
 
 

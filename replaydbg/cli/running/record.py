@@ -39,6 +39,7 @@ _GROUPS_OWN = (
     "check",
     "snapshot_objects",
     "snapshot_at_signal",
+    "cut_every",
 )
 """Options that a program cannot have which joins a group: it has those of the group."""
 
@@ -80,6 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GROUP",
         help="record the program as a process of a group that is being recorded: a path, a name such as run-12, or "
         "latest",
+    )
+    parser.add_argument(
+        "--cut-every",
+        metavar="TIME",
+        help="take a cut of all recorded processes at this interval, such as 5s or 200ms; nobody is stopped",
     )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
@@ -140,6 +146,8 @@ def run(args: argparse.Namespace) -> int:
     is_of_one = args.chaos_runs is not None or args.keep_checkpoints
     if is_of_one and args.children not in (None, "none"):
         raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
+    if args.cut_every is not None and (is_of_one or settings.children == "none"):
+        raise UsageError("--cut-every needs the recording of a group: one process has no cuts.")
     result: RecordResult | None
     if args.join is not None:
         result = _joined(args)
@@ -163,11 +171,20 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
             started=_hold_checkpoints if args.keep_checkpoints else None,
             snapshots=_snapshot_orders(args),
             children=children,
+            cut_every=_interval(args.cut_every) if args.cut_every is not None else 0,
         )
     except NoFifos:
-        if args.children is not None:
+        if args.children is not None or args.cut_every is not None:
             raise
         return _recorded(args, settings, "none")
+
+
+def _interval(text: str) -> float:
+    """Return the seconds of a text such as `5s`. Raises UsageError."""
+    events, nanoseconds = parse_every(text)
+    if events:
+        raise UsageError(f"--cut-every {text!r} is not a time, such as 5s or 200ms.")
+    return nanoseconds / 1e9
 
 
 def _joined(args: argparse.Namespace) -> RecordResult:

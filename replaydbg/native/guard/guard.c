@@ -247,6 +247,10 @@ hear_of_snapshot(const char *event, PyObject *args)
         mark_asked(args);
         return true;
     }
+    if (event[0] == 'r' && strcmp(event, "replaydbg.cut") == 0) {
+        cut_asked(args);
+        return true;
+    }
     if (event[0] == 'r' && strcmp(event, "replaydbg.snapshot") == 0)
         heap_asked(args);
     else if (event[0] == 's' && strcmp(event, "sys.excepthook") == 0)

@@ -18,6 +18,7 @@
 #include "base/core.h"
 
 /* marks.c */
+void cut_asked(PyObject *args);  /* the program takes a cut of its group */
 void mark_asked(PyObject *args); /* the program names the place where it stands */
 
 /* record.c */

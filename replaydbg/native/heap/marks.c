@@ -85,3 +85,12 @@ mark_asked(PyObject *args)
     free(b.data);
     free(text);
 }
+
+void
+cut_asked(PyObject *args)
+{
+    PyObject *given = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+    uint8_t name[LONGEST_NAME_OF_CUT + 4];
+    name[given ? text_of_name(name, LONGEST_NAME_OF_CUT, given) : 0] = 0;
+    group_take_cut((const char *)name);
+}

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHILD_SIZE (64u << 10) /* of each of a child's logs at first: many children log little */
@@ -78,6 +79,37 @@ uint64_t
 group_ticket(void)
 {
     return __atomic_add_fetch(&group.page->tickets, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A cut is a value of the clock: what has a ticket up to it is in it. The file has a line for each, see
+ * replaydbg/log/live_cuts.py; one write() appends it as a whole. */
+void
+group_take_cut(const char *name)
+{
+    static const char digits[] = "0123456789abcdef";
+    char path[4200], line[2 * LONGEST_NAME_OF_CUT + 100];
+    struct timespec now;
+    int saved = errno;
+    if (group.page == NULL || core.mode != RECORD)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    int n = snprintf(line, sizeof line, "%llu %lld%09ld %u %llu ",
+                     (unsigned long long)__atomic_load_n(&group.page->tickets, __ATOMIC_SEQ_CST), (long long)now.tv_sec,
+                     now.tv_nsec, group.process, (unsigned long long)core.crossings);
+    for (size_t i = 0; name[i] && i < LONGEST_NAME_OF_CUT; i++) {
+        line[n++] = digits[(uint8_t)name[i] >> 4];
+        line[n++] = digits[(uint8_t)name[i] & 15];
+    }
+    line[n++] = '.';
+    line[n++] = '\n';
+    snprintf(path, sizeof path, "%s/cuts", group.directory);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        ssize_t done = write(fd, line, (size_t)n);
+        if (done <= n)
+            close(fd);
+    }
+    errno = saved;
 }
 
 /* The process that seals may be busy, or gone: nobody waits for it. */

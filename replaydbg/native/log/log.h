@@ -101,6 +101,10 @@ void transfer_passes(uint32_t endpoint);    /* a descriptor of it comes or goes 
 /* digest.c: of bytes that follow those with the digest `before`; of none it is 0 */
 uint64_t stream_digest(uint64_t before, const void *data, size_t n);
 
+/* group.c */
+#define LONGEST_NAME_OF_CUT 200        /* bytes */
+void group_take_cut(const char *name); /* writes down the present value of the clock; without a group it does nothing */
+
 /* endpoints.c */
 #define ADDRESS_TEXT 120
 void address_text(char text[ADDRESS_TEXT], const void *address, size_t size); /* of a struct sockaddr */

@@ -11,6 +11,7 @@ from replaydbg.distributed.checkpoint_policies import Checkpoints, Recovery
 from replaydbg.groups.cut_values import ValueChange
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.invariants import CutValue
+from replaydbg.groups.live_cuts import CheckedCut
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.render.invariants_text import shown_value
 from replaydbg.render.json_data.channels_json import end_facts
@@ -30,6 +31,21 @@ def cut_facts(cut: GroupCut, last: Mapping[int, int]) -> JsonObject:
         "is_quiet": cut.is_quiet,
         "is_consistent": not cut.doubts,
         "doubts": list(cut.doubts),
+    }
+
+
+def live_facts(each: CheckedCut) -> JsonObject:
+    """Return a live cut as data."""
+    return {
+        "number": each.number,
+        "name": each.live.name,
+        "time": each.live.time,
+        "process": each.live.process or None,
+        "position": each.live.position or None,
+        "ticket": each.live.ticket,
+        "positions": {str(process): position for process, position in sorted(each.cut.positions.items())},
+        "channels": [channel._asdict() for channel in each.channels],
+        "differences": list(each.differences),
     }
 
 
