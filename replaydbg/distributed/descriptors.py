@@ -54,19 +54,23 @@ class DescriptorTable:
         """For each descriptor what it refers to."""
         self.held: defaultdict[End, list[Held]] = defaultdict(list)
         """For each end when it was held."""
+        self.perhaps: dict[int, End] = {}
+        """Descriptors that a file object for them has closed, unless it was made with `closefd=False`: not recorded."""
+        self.perhaps_held: defaultdict[End, list[Held]] = defaultdict(list)
+        """For each end when it was held if it was."""
         self.polled: set[int] = set()
         """The descriptors that are registered with any epoll."""
         self._count = Counter(initial.values())
-        self._closed_by_file: dict[int, End] = {}
+        self._lent: set[int] = set()
+        """Descriptors for which a file object was made."""
         for end in self._count:
             self.held[end].append(Held(0, None))
 
     def end_of(self, value: object, event: int) -> End | None:
         """Return what a descriptor, or a file, of an argument refers to; None: not known."""
         number = descriptor_of(value)
-        if number not in self.ends and number in self._closed_by_file:
-            # A file object that was made with closefd=False does not close it: it is used again.
-            self._open(number, self._closed_by_file[number], event)
+        if number not in self.ends and number in self.perhaps:
+            self._open(number, self.perhaps[number], event)  # it is used, so it was not closed
         return self.ends.get(number)
 
     def apply(self, event: Event) -> None:
@@ -80,7 +84,6 @@ class DescriptorTable:
     def _open(self, number: object, end: End, event: int) -> None:
         if not isinstance(number, int) or not 0 <= number < MOST_DESCRIPTORS:
             return
-        self._closed_by_file.pop(number, None)
         self._drop(number, event)
         self.ends[number] = end
         self._count[end] += 1
@@ -88,8 +91,11 @@ class DescriptorTable:
             self.held[end].append(Held(event, None))
 
     def _drop(self, number: int, event: int) -> End | None:
+        if (kept := self.perhaps.pop(number, None)) is not None:
+            self.perhaps_held[kept][-1] = self.perhaps_held[kept][-1]._replace(last=event)
         end = self.ends.pop(number, None)
         self.polled.discard(number)
+        self._lent.discard(number)
         if end is not None:
             self._count[end] -= 1
             if not self._count[end]:
@@ -116,6 +122,10 @@ class DescriptorTable:
 
     def _file(self, event: Event) -> None:
         number = event.outcome if isinstance(event.outcome, int) else _first(event.outcome)
+        is_known = self.end_of(number, event.number) is not None
+        if is_known and event.gate == _MAKES_FILE and isinstance(_argument(event, 0), int):
+            self._lent.add(descriptor_of(number))
+            return
         if number not in self.ends or not isinstance(_argument(event, 0), int):
             self._open(number, self._made(event, 0, FILE), event.number)
 
@@ -129,8 +139,13 @@ class DescriptorTable:
 
     def _close_file(self, event: Event) -> None:
         number = descriptor_of(_argument(event, 0))
-        if number >= _STANDARD and (end := self._drop(number, event.number)) is not None:
-            self._closed_by_file[number] = end
+        if number < _STANDARD:
+            return
+        is_lent = number in self._lent
+        end = self._drop(number, event.number)
+        if end is not None and is_lent:
+            self.perhaps[number] = end
+            self.perhaps_held[end].append(Held(event.number, None))
 
     def _close_range(self, event: Event) -> None:
         low, high = _argument(event, 0), _argument(event, 1)
@@ -145,13 +160,14 @@ class DescriptorTable:
 
     def _register(self, event: Event) -> None:
         number = descriptor_of(_argument(event, 0))
-        if number in self.ends or number in self._closed_by_file:
+        if self.end_of(number, event.number) is not None:
             self.polled.add(number)
 
     def _unregister(self, event: Event) -> None:
         self.polled.discard(descriptor_of(_argument(event, 0)))
 
 
+_MAKES_FILE = "_io.FileIO.__init__"
 _ACTIONS: dict[str, Callable[[DescriptorTable, Event], None]] = {
     **dict.fromkeys(("posix.pipe", "posix.pipe2"), DescriptorTable._pipe),
     "_socket.socketpair": DescriptorTable._pair,
@@ -159,7 +175,7 @@ _ACTIONS: dict[str, Callable[[DescriptorTable, Event], None]] = {
     **dict.fromkeys(
         (
             "posix.open",
-            "_io.FileIO.__init__",
+            _MAKES_FILE,
             "posix.memfd_create",
             "posix.eventfd",
             "posix.pidfd_open",

@@ -146,10 +146,11 @@ class GroupEnds:
 
     # ---- in a cut ----
 
-    def holders(self, end: End, cut: Cut, has_ended: Callable[[int], bool]) -> Iterator[int]:
-        """Yield the processes that hold an end in a cut; 0: one without a recording."""
+    def holders(self, end: End, cut: Cut, has_ended: Callable[[int], bool], *, perhaps: bool = False) -> Iterator[int]:
+        """Yield the processes that hold an end in a cut, or `perhaps` hold it; 0: one without a recording."""
         for process, history in self.histories.items():
-            held = history.table.held.get(end, ())
+            table = history.table
+            held = (table.perhaps_held if perhaps else table.held).get(end, ())
             position = self._position(process, cut) if held else 0
             if position and any(each.contains(position) for each in held) and not has_ended(process):
                 yield process

@@ -194,15 +194,17 @@ class GroupWaits:
             if not found:
                 return None  # it is the end of the stream, or a broken pipe
             by_outside |= 0 in found
-            holders |= found - {0}
+            holders |= (found | self._holders(others, cut, perhaps=True)) - {0}
         name = self._ends.name(wait.ends[0]) if len(wait.ends) == 1 and wait.ends[0] is not None else ""
         return _Need(wait.kind, holders, name, by_outside, wait.is_to_the_end)
 
-    def _holders(self, ends: Collection[End], cut: Cut) -> set[int]:
-        """Return the processes that hold any of some ends in a cut; 0: one without a recording."""
-        return {
-            each for end in ends for each in self._ends.holders(end, cut, lambda number: self.has_ended(number, cut))
-        }
+    def _holders(self, ends: Collection[End], cut: Cut, *, perhaps: bool = False) -> set[int]:
+        """Return the processes that hold any of some ends in a cut, or perhaps do; 0: one without a recording."""
+
+        def has_ended(number: int) -> bool:
+            return self.has_ended(number, cut)
+
+        return {each for end in ends for each in self._ends.holders(end, cut, has_ended, perhaps=perhaps)}
 
     # ---- processes ----
 

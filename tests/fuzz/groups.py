@@ -29,7 +29,14 @@ def seed() -> bytes:
         {**row, "number": number, "parent": number - 1, "event": 2, "recording": f"{number}.rdbg", "why_not": ""}
         for number in (1, 2, 3)
     ]
-    facts = {"format": 1, "group": _IDENTITY, "complete": False, "more": 0, "processes": rows}
+    facts = {
+        "format": 1,
+        "group": _IDENTITY,
+        "complete": False,
+        "more": 0,
+        "processes": rows,
+        "cuts": [{"ticket": 8, "time": 1, "process": 1, "position": 2, "name": "x"}],
+    }
     branches = [{"process": number, "parent": number - 1, "event": 2, **size} for number in (2, 3)]
     return json.dumps({"group": facts, "branches": branches}).encode()
 

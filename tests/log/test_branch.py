@@ -11,6 +11,7 @@ from replaydbg.errors import Corrupt, NotARecording, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.log.container import seal
 from replaydbg.log.group import Group, GroupProcess, new_page, page_rows, read_group, write_group
+from replaydbg.log.live_cuts import LiveCut
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, end_json, header_json, with_header
@@ -274,6 +275,28 @@ def test_a_forged_row(changes: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "group.json").write_text(json.dumps(data))
 
     with pytest.raises(Corrupt):
+        read_group(tmp_path)
+
+
+_CUT = {"ticket": 8, "time": 1, "process": 1, "position": 3, "name": "x"}
+
+
+def test_cuts_are_kept(tmp_path: Path) -> None:
+    write_group(tmp_path, Group("ab", _ROWS, 0, True, (LiveCut(**_CUT),)))
+
+    assert read_group(tmp_path).cuts == (LiveCut(**_CUT),)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [[{}], [1], [_CUT | {"ticket": -1}], [_CUT | {"time": 1 << 64}], [_CUT | {"name": 1}], [_CUT | {"process": True}]],
+)
+def test_a_forged_cut(cuts: list[Any], tmp_path: Path) -> None:
+    write_group(tmp_path, Group("ab", _ROWS, 0, True))
+    data = json.loads((tmp_path / "group.json").read_text())
+    (tmp_path / "group.json").write_text(json.dumps(data | {"cuts": cuts}))
+
+    with pytest.raises(Corrupt, match="invalid cut"):
         read_group(tmp_path)
 
 
