@@ -278,7 +278,7 @@ def test_a_forged_row(changes: dict[str, Any], tmp_path: Path) -> None:
         read_group(tmp_path)
 
 
-_CUT = {"ticket": 8, "time": 1, "process": 1, "position": 3, "name": "x"}
+_CUT: dict[str, Any] = {"ticket": 8, "time": 1, "process": 1, "position": 3, "name": "x"}
 
 
 def test_cuts_are_kept(tmp_path: Path) -> None:
