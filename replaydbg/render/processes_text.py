@@ -9,6 +9,7 @@ from replaydbg.events.show import printable
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.log.group import GroupProcess
 from replaydbg.render import texts
+from replaydbg.render.measures import show_status
 
 
 def started_text(process: GroupProcess) -> str:
@@ -17,6 +18,13 @@ def started_text(process: GroupProcess) -> str:
         return process.how
     # A parent that is not recorded has no events.
     return f"{process.how} of {process.parent}" + (f" at {process.event}" if process.event else "")
+
+
+def ended_text(process: GroupProcess) -> str:
+    """Return how a process ended, or whether it runs."""
+    if process.status is not None:
+        return show_status(process.status)
+    return "unknown" if process.has_ended else "running" if process.recording else "may be running"
 
 
 def command_text(process: GroupProcess) -> str:

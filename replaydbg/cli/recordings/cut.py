@@ -21,6 +21,7 @@ from replaydbg.groups.live_cuts import CheckedCut, LiveCuts
 from replaydbg.groups.message_contents import MessageContents
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
+from replaydbg.groups.space_time import SpaceTime, SpaceTimeDiagram
 from replaydbg.log.live_cuts import read_live_cuts, take_live_cut
 from replaydbg.render.cuts_text import (
     COLUMNS,
@@ -36,10 +37,15 @@ from replaydbg.render.cuts_text import (
 )
 from replaydbg.render.invariants_text import counted
 from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, live_facts, unfinished_facts, value_facts
+from replaydbg.render.space_time_svg import space_time_svg
 from replaydbg.store.directory import member_path
+from replaydbg.store.private import write_private
 
 _ENDS = ("end", "last")
 _MOST_DIGITS = 100
+
+AROUND, MOST_AROUND = 8, 1000
+"""Events that are drawn of each process on both sides of the cut, and how many can be."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
     parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
+    parser.add_argument("--svg", metavar="FILE", help="also write a space-time diagram of the cut to this file")
+    parser.add_argument(
+        "--around",
+        metavar="N",
+        type=int,
+        default=AROUND,
+        help=f"draw N events of each process on both sides of the cut (default: {AROUND})",
+    )
     add_json(parser)
 
 
@@ -86,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
         live = LiveCuts(cuts).checked(LiveCuts(cuts).find(args.live_cut)) if args.live_cut is not None else None
         cut = cuts.latest(wanted, quiet=args.quiet) if live is None else live.cut
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
+        if args.svg is not None:
+            _draw(args.svg, SpaceTime(cuts).around(cut, args.around), opened)
         _show(args, cuts, cut, values, live)
     print_problems_of(opened)
     return 1 if opened.problems else 3 if cut.doubts or (live is not None and live.differences) else 0
@@ -98,6 +114,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("Use one of --now, --live and --live-cut.")
     if chosen and (args.moments or args.quiet):
         raise UsageError(f"--{chosen[0].replace('_', '-')} cannot be combined with moments or --quiet.")
+    if args.svg is not None and args.live:
+        raise UsageError("--svg draws one cut: use --live-cut.")
+    if not 1 <= args.around <= MOST_AROUND:
+        raise UsageError(f"--around must be between 1 and {MOST_AROUND} (got {args.around}).")
     if args.name and not args.now:
         raise UsageError("--name belongs to --now.")
 
@@ -165,6 +185,14 @@ def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int
     session = sessions.group(process).session(process)
     session.seek(moment if moment[0].isdecimal() else f"@{moment}")
     return process, event_here(session)
+
+
+def _draw(path: str, diagram: SpaceTimeDiagram, opened: OpenedGroup) -> None:
+    """Write the drawing to a file, completely or not at all. Raises UsageError."""
+    try:
+        write_private(Path(path), space_time_svg(opened, diagram))
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None
 
 
 def _show(

@@ -15,8 +15,7 @@ from replaydbg.events.show import printable
 from replaydbg.log.group import Group, GroupProcess, process_facts, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.measures import show_status
-from replaydbg.render.processes_text import command_text, started_text
+from replaydbg.render.processes_text import command_text, ended_text, started_text
 from replaydbg.store.directory import member_path
 
 _COLUMNS = ("#", "pid", "started", "ended", "events", "command")
@@ -100,16 +99,10 @@ def _row(process: GroupProcess, events: int | None, problem: str | None) -> tupl
         str(process.number),
         str(process.pid) if process.pid else "",
         started_text(process),
-        _ended(process),
+        ended_text(process),
         "" if events is None else f"{events:,}",
         command_text(process),
     )
-
-
-def _ended(process: GroupProcess) -> str:
-    if process.status is not None:
-        return show_status(process.status)
-    return "unknown" if process.has_ended else "running" if process.recording else "may be running"
 
 
 def _remarks(group: Group, found: list[tuple[GroupProcess, int | None, str | None]]) -> list[str]:
