@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,12 +12,16 @@ from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
 from replaydbg.distributed.quiet import QuietFinder
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
+from replaydbg.events.records import Entry
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.log.reader import open_recording
 from replaydbg.log.transfers import PEEKS, RECEIVES
 from replaydbg.store.directory import member_path
+
+_EVERY = 10_000
+"""Entries of a log after which `idle` is called."""
 
 
 class TakenBytes(NamedTuple):
@@ -65,9 +69,9 @@ class GroupCut(NamedTuple):
 class GroupCuts:
     """Finds cuts. The first answer matches all channels; later ones are a look at tables."""
 
-    def __init__(self, opened: OpenedGroup) -> None:
-        """Take an opened group."""
-        self.opened = opened
+    def __init__(self, opened: OpenedGroup, idle: Callable[[], None] = lambda: None) -> None:
+        """Take an opened group; `idle` is called often while logs are read, and may raise."""
+        self.opened, self._idle = opened, idle
 
     @cached_property
     def finder(self) -> CutFinder:
@@ -102,10 +106,16 @@ class GroupCuts:
         }
         with open_recording(member_path(self.opened.directory, process)) as recording:
             finder = QuietFinder(receives)
-            found = finder.read(recording.events())
+            found = finder.read(self._with_pauses(recording.events()))
         if finder.is_alone and _was_receiving(member.events, columns.event, columns.begun, columns.flags):
             found.append(member.events)
         return array("Q", sorted({each for each in found if each >= member.branch}))
+
+    def _with_pauses(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        for at, entry in enumerate(entries):
+            if not at % _EVERY:
+                self._idle()
+            yield entry
 
     @property
     def every(self) -> dict[int, range]:

@@ -76,9 +76,8 @@ class SpaceTimeDiagram:
 
     @property
     def flying(self) -> list[int]:
-        """The indexes of the messages in flight, in the order of the channels."""
-        flying = [at for at, each in enumerate(self.messages) if each.is_in_flight]
-        return sorted(flying, key=lambda at: (self.messages[at].channel, at))
+        """The indexes of the messages in flight, in the order in which they were sent."""
+        return [at for at, each in enumerate(self.messages) if each.is_in_flight]
 
 
 class SpaceTime:
@@ -215,12 +214,23 @@ class SpaceTime:
 
         0 is its position before it begins.
         """
-        first, last = self.first[process], self._end(process).position
         for _ in range(abs(by)):
-            found = self.table.neighbour(process, position, is_later=by > 0)
-            if by > 0:
-                found = last if found is None else found
-                position = first if position < first else max(min(found, last), position)
-            else:
-                position = (first if found is None else max(found, first)) if position > first else 0
+            following = self._following(process, position) if by > 0 else self._preceding(process, position)
+            if following == position:
+                break
+            position = following
         return position
+
+    def _following(self, process: int, position: int) -> int:
+        first, last = self.first[process], self._end(process).position
+        if position < first:
+            return first
+        found = self.table.neighbour(process, position, is_later=True)
+        return max(position, min(found, last) if found is not None else last)
+
+    def _preceding(self, process: int, position: int) -> int:
+        first = self.first[process]
+        if position <= first:
+            return 0
+        found = self.table.neighbour(process, position, is_later=False)
+        return max(found, first) if found is not None else first

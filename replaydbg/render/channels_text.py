@@ -33,8 +33,8 @@ def channel_row(found: Matched) -> tuple[str, ...]:
         str(channel.number),
         channel.kind,
         printable(channel.name),
-        _processes(channel.senders),
-        _processes(channel.receivers),
+        processes_text(channel.senders),
+        processes_text(channel.receivers),
         f"{len(moves) + (len(moves.open) if channel.senders else 0):,}",
         f"{count:,}",
         ", ".join(_states(found)),
@@ -51,7 +51,8 @@ def edge_row(edge: HappensBefore) -> tuple[str, ...]:
     )
 
 
-def _processes(numbers: Sequence[int]) -> str:
+def processes_text(numbers: Sequence[int]) -> str:
+    """Return the processes at an end of a channel."""
     return ", ".join(map(str, numbers)) or OUTSIDE
 
 

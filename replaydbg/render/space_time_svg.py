@@ -75,11 +75,12 @@ class _Drawing:
         canvas.line(Spot(self._cut, _TOP - 26), Spot(self._cut, bottom - 10), "cut")
         canvas.text(Spot(self._cut + 5, _TOP - 18), "cut" if is_sure else "cut, perhaps not consistent", "strong")
         flying = {at: number for number, at in enumerate(self._diagram.flying, 1)}
-        for at in sorted(range(len(self._layout.arrows)), key=lambda each: each in flying):
-            placed = self._layout.arrows[at]
-            if placed is not None:
-                self._arrow(placed, self._diagram.messages[at], flying.get(at, 0))
-        self._events()
+        for is_flying in (False, True):
+            for at, placed in enumerate(self._layout.arrows):
+                if placed is not None and (at in flying) is is_flying:
+                    self._arrow(placed, self._diagram.messages[at], flying.get(at, 0))
+            if not is_flying:
+                self._events()
         bottom = self._legend(bottom + 8)
         bottom = self._texts(bottom)
         return canvas.to_bytes(self._width, bottom)

@@ -131,7 +131,9 @@ def _groups() -> tuple[KeyAction, ...]:
         KeyAction("processes", "P", "processes", "select another process of the group", processes),
         KeyAction("jump-to-sender", "<", "jump('sender')", "go to the sender of what is received here", processes),
         KeyAction("jump-to-receiver", ">", "jump('receiver')", "go to the receiver of what is sent here", processes),
-        KeyAction("messages", "M", "messages", "show the messages between the processes of the group", processes),
+        KeyAction(
+            "messages", "M", "messages", "show messages and cuts of the group as a space-time diagram", processes
+        ),
     )
 
 

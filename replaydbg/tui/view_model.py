@@ -292,38 +292,6 @@ class AnswerList:
 
 
 @dataclass(frozen=True, slots=True)
-class ChartRow:
-    """A message from one process to another, or the start of a process."""
-
-    source: int
-    """The column of the process that sent it, or started the other."""
-    target: int
-    sent: str
-    """The send, such as `2@898`."""
-    received: str
-    """The receive; empty: it is a start."""
-    text: str
-    end: MessageEnd | None = None
-    """The send or receive to which Enter goes."""
-    order: str = ""
-    """The command for Enter, if it goes to no end."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChartAnswer:
-    """The messages between the processes of a group, in the order in which they were sent."""
-
-    title: str
-    processes: tuple[int, ...]
-    """The numbers of the processes, by column."""
-    process: int
-    """The selected one."""
-    rows: tuple[ChartRow, ...]
-    at: int
-    """The index at which the cursor begins."""
-
-
-@dataclass(frozen=True, slots=True)
 class HeapRow:
     """A line of a heap diff."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.widgets.plain_text import PlainText
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recorded_group import ANSWERS, BANK, READS_REPLY, record_program
 from tests.harness.recording import record_file
 from tests.harness.screens import opened, shown_rows
@@ -119,52 +122,175 @@ def test_marks_and_breakpoints_of_each_process(bank: Path) -> None:
     see(bank, look)
 
 
-def arrows(seen: Seen) -> list[str]:
-    """Return the arrows of the open chart, each sign once, without the labels beside them."""
+def diagram(seen: Seen) -> list[str]:
+    """Return what is drawn of each line of the open diagram: without labels and texts, and each sign once in a row."""
     found = []
-    for row in shown_rows(seen):
-        chart = row.split()[1]
-        found.append("".join(sorted(set(chart), key=chart.index)))
+    for row in seen.app.screen.query_one("#choices", Rows).rows:
+        cells = row.text[5:38]
+        found.append("".join(sign for sign, _ in groupby(cells.replace(" ", ""))))
     return found
 
 
-def test_the_messages_between_the_processes(bank: Path) -> None:
-    async def look(seen: Seen) -> None:
-        await to_line(seen, READS_REPLY)
-        await seen.press("M")
-        await opened(seen)
-        assert isinstance(seen.app.screen, Dialog)
-        rows = shown_rows(seen)
-        assert seen.app.screen.query_one("#head", PlainText).content is not None
-        assert arrows(seen) == ["○·▶", *["●─▶", "◀─●"] * 3]
-        assert rows[0].endswith("  fork")
-        assert all(row.endswith("8 bytes, pipe") for row in rows[1:])
-        await seen.press("end")
-        await seen.press("enter")
-        # The last message was sent by process 2, and this is process 1.
-        assert place(seen) == ("2", ANSWERS)
+def state(seen: Seen) -> list[str]:
+    """Return what is beside the diagram."""
+    return [row.text for row in seen.app.screen.query_one("#state", Rows).rows]
 
-        await seen.press("M")
-        await opened(seen)
-        await seen.press("enter")
-        assert place(seen) == ("1", READS_REPLY)
+
+def line_at(seen: Seen) -> int:
+    """Return the line of the diagram that the cut is."""
+    return seen.app.screen.query_one("#choices", Rows).cursor
+
+
+async def open_diagram(seen: Seen) -> None:
+    await seen.press("M")
+    await opened(seen)
+
+
+CALLS = ["●─▶", "◀─●"] * 3
+
+
+def test_the_space_time_diagram(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.press("G")
+        await open_diagram(seen)
+
+        assert isinstance(seen.app.screen, Dialog)
+        assert str(seen.app.screen.query_one("#head", PlainText).content).split() == ["[1]", "2"]
+        assert diagram(seen)[:7] == ["┬", "○·▶", *CALLS[:5]]
+        assert shown_rows(seen)[1].endswith("  fork")
+        assert shown_rows(seen)[2].endswith("8 bytes, pipe")
+        assert line_at(seen) > 7
+        assert state(seen)[1].startswith("1  ") and state(seen)[2].startswith("2  ")
+        assert state(seen)[-2:] == ["1 pipe  1 to 2  empty", "2 pipe  2 to 1  empty"]
 
     see(bank, look)
 
 
-def test_the_chart_in_ascii(bank: Path) -> None:
+def test_keys_move_the_cut(bank: Path) -> None:
     async def look(seen: Seen) -> None:
-        await seen.press("M")
-        await opened(seen)
+        await open_diagram(seen)
+        await seen.press("home")
+        assert line_at(seen) == 0
+        assert state(seen)[1].endswith("not begun") and state(seen)[2].endswith("not begun")
+
+        # The parent begins, forks, and asks; its child answers, because it can without anything else.
+        await seen.press("down", "down", "down")
+        assert diagram(seen)[1:6] == ["○·▶", "●─▶", "│┏━●", "═╪═▼═╪═", "◀━┛│"]
+        assert state(seen)[-2:] == ["2 pipe  2 to 1  8 bytes in 1 message", "1 pipe  1 to 2  empty"]
+
+        # The cut stays when the cursor goes to the other process, and follows it from there.
+        await seen.press("right")
+        assert diagram(seen)[4] == "═╪═▼═╪═"
+        await seen.press("up")
+        assert diagram(seen)[2:5] == ["●─▶", "═╪═╪═", "◀─●"]
+
+        await seen.press("up", "up")
+        assert state(seen)[2].endswith("not begun")
+
+    see(bank, look)
+
+
+def test_keys_that_were_typed_at_once_move_the_cut_in_their_order(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        keys = ("home", "down", "down", "down", "right", "down", "left")
+        await seen.press(*keys)
+        slow = state(seen)
+
+        await seen.press("home")
+        await seen.pilot.press(*keys)
+        await seen.settled()
+
+        assert state(seen) == slow
+
+    see(bank, look)
+
+
+def test_enter_goes_to_the_process_under_the_cursor(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await to_line(seen, READS_REPLY)
+        await open_diagram(seen)
+        await seen.press("right", "up", "enter")
+
+        assert place(seen) == ("2", ANSWERS)
+        await seen.press("backspace")
+        assert place(seen) == ("1", READS_REPLY)
+
+        await open_diagram(seen)
+        await seen.press("home", "right", "enter")
+        assert seen.overview.process == "2"
+
+    see(bank, look)
+
+
+def test_quiet_cuts_only(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        await seen.press("home", "down", "down", "down", "right", "down", "Q")
+
+        assert any(row.endswith("quiet cut") for row in shown_rows(seen))
+        assert "Quiet cut of made" in str(seen.app.screen.query_one("#box").border_title)
+        # A process that has just received does not wait: it is before the receive.
+        assert "(asked for " in state(seen)[2]
+        assert state(seen)[-2:] == ["1 pipe  1 to 2  8 bytes in 1 message", "2 pipe  2 to 1  empty"]
+        await seen.press("Q")
+        assert not any(row.endswith("quiet cut") for row in shown_rows(seen))
+        assert state(seen)[-2:] == ["1 pipe  1 to 2  empty", "2 pipe  2 to 1  empty"]
+
+    see(bank, look)
+
+
+def test_a_click_moves_the_cut_to_an_event(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.press("G")
+        await open_diagram(seen)
+        await seen.click("#choices", offset=(2, 2))
+        await seen.settled()
+
+        assert line_at(seen) == 4
+        assert diagram(seen)[2:5] == ["●─▶", "│┏━●", "═╪═▼═╪═"]
+
+    see(bank, look)
+
+
+@pytest.mark.parametrize("size", [(60, 12), (80, 24), (200, 50)])
+def test_the_diagram_in_terminals_of_all_sizes(bank: Path, size: tuple[int, int]) -> None:
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        await seen.press("up", "left", "right", "pageup", "pagedown", "end", "Q", "escape")
+
+        assert seen.app.screen is seen.app.main
+
+    see(bank, look, size=size)
+
+
+def test_the_diagram_in_ascii(bank: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        await seen.press("home", "down", "down", "down")
 
         assert all(row.isascii() for row in shown_rows(seen))
-        assert arrows(seen)[1:3] == ["B->", "<-B"]
+        assert diagram(seen)[1:6] == ["b.>", "B->", "|#=B", "=v=", "<=#|"]
 
     def make(*args: object, **options: object) -> ReplayApp:
         made: Callable[..., ReplayApp] = ReplayApp
         return made(*args, is_ascii=True, **options)
 
     see(bank, look, make=make)
+
+
+def test_a_group_with_a_damaged_process(bank: Path, tmp_path: Path) -> None:
+    copy = tmp_path / bank.parent.name
+    shutil.copytree(bank.parent, copy)
+    (copy / "2.rdbg").write_bytes(b"nothing")
+
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        await seen.press("up", "left", "right")
+
+        assert state(seen)[-1] == "Process 2 is not drawn: its recording is missing or damaged."
+
+    see(copy / "1.rdbg", look)
 
 
 def test_who_wrote_leads_to_the_sender(bank: Path) -> None:

@@ -18,7 +18,7 @@ from replaydbg.tui.widgets.plain_text import PlainText, set_subtitle, set_title
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 
-class _Choices(Rows):
+class Choices(Rows):
     """The rows of a dialog, which record when they were first drawn."""
 
     drawn_at = math.inf
@@ -59,36 +59,48 @@ class Dialog(ModalScreen[object]):
     def compose(self) -> ComposeResult:
         """Make the box."""
         with Container(id="box") as box:
-            set_title(box, self._title)
-            set_subtitle(box, self._hint or "Esc closes")
+            self.set_border_texts(box)
             if self._head:
                 head = PlainText(id="head")
                 head.set_text(self._head)
                 yield head
-            yield _Choices("", id="choices")
+            yield Choices("", id="choices")
 
     def on_mount(self) -> None:
         """Show the rows."""
-        rows = self.query_one(Rows)
         self.set_class(self.app.screen_stack[0].has_class("-ascii"), "-ascii")
+        self.fill()
+        self.set_focus(self.query_one(Rows))
+
+    def fill(self) -> None:
+        """Show what it was made for."""
+        rows = self.query_one(Rows)
         first = next((at for at, each in enumerate(self._shown) if each.key is not None), 0)
         rows.styles.height = max(len(self._shown), 1)
         rows.show(self._shown or [plain("Nothing to show.", "dim")], cursor=self._cursor or first)
-        self.set_focus(rows)
+
+    def set_border_texts(self, box: Container) -> None:
+        """Show the title and the keys in the border."""
+        set_title(box, self._title)
+        set_subtitle(box, self._hint or "Esc closes")
 
     @property
     def is_drawn(self) -> bool:
         """Whether it was drawn already."""
-        return any(each.drawn_at < math.inf for each in self.query(_Choices))
+        return any(each.drawn_at < math.inf for each in self.query(Choices))
 
     def is_new_to(self, key: events.Key) -> bool:
         """Whether a key was typed before the dialog was visible: that was meant for something else."""
-        return self._is_late and not any(each.drawn_at <= key.time for each in self.query(_Choices))
+        return self._is_late and not any(each.drawn_at <= key.time for each in self.query(Choices))
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Return the chosen row."""
         event.stop()
-        self.dismiss(event.key)
+        self.dismiss(self.result(event.key))
+
+    def result(self, key: object) -> object:
+        """Return what it returns if the row with this key is chosen."""
+        return key
 
 
 def text_rows(text: str) -> list[PanelRow]:

@@ -39,10 +39,83 @@ class Glyphs:
     """The point of an arrow to the left; that to the right is `here`."""
     pillar: str
     """A vertical line."""
+    cross: str
+    """A vertical line that a horizontal one crosses."""
+    turns: str
+    """Corners of an arrow: from left to down, from right to down, from above to right, from above to left."""
+    track: str
+    """A vertical part of an arrow."""
+    heavy_turns: str
+    heavy_track: str
+    """The same of a message in flight; its horizontal parts are as `runs`."""
+    cut: str
+    """The line of a cut."""
+    cut_lane: str
+    """A lane that the line of a cut crosses."""
+    crossing: str
+    """A message that crosses it."""
+    ends: str
+    """The beginning and the end of a lane."""
 
 
-UNICODE = Glyphs("▶", "▷", "●", "○", "✗", "◆", "▼", "█", " ▁▂▃▄▅▆▇█", "━", "·", "▾", "▸", "→", "…", "─", "◀", "│")
-ASCII = Glyphs(">", "-", "B", "b", "X", "#", "@", "|", " .:-=+*%&", "=", ".", "-", "+", "->", "~", "-", "<", "|")
+UNICODE = Glyphs(
+    "▶",
+    "▷",
+    "●",
+    "○",
+    "✗",
+    "◆",
+    "▼",
+    "█",
+    " ▁▂▃▄▅▆▇█",
+    "━",
+    "·",
+    "▾",
+    "▸",
+    "→",
+    "…",
+    "─",
+    "◀",
+    "│",
+    "┼",
+    "╮╭╰╯",
+    "┆",
+    "┓┏┗┛",
+    "┃",
+    "═",
+    "╪",
+    "▼",
+    "┬┴",
+)
+ASCII = Glyphs(
+    ">",
+    "-",
+    "B",
+    "b",
+    "X",
+    "#",
+    "@",
+    "|",
+    " .:-=+*%&",
+    "=",
+    ".",
+    "-",
+    "+",
+    "->",
+    "~",
+    "-",
+    "<",
+    "|",
+    "+",
+    "....",
+    ":",
+    "####",
+    "#",
+    "=",
+    "=",
+    "v",
+    "++",
+)
 
 
 class AsciiBars(ScrollBarRender):

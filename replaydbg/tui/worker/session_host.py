@@ -20,10 +20,12 @@ from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgErro
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import go_to_end
+from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots
+from replaydbg.tui.worker.cut_diagram import CutDiagram
 from replaydbg.tui.worker.heap_queries import writer_text
 from replaydbg.tui.worker.hidden_prompt import Busy, ConsoleLog, SilentView
 from replaydbg.tui.worker.run_overview import density, overview
@@ -71,6 +73,7 @@ class SessionHost:
         """The position to which the session must return; 0: it is there."""
         self._is_scrubbing = False
         self._background: deque[_BackgroundTask] = deque()
+        self._diagram: CutDiagram | None = None
         self._shown_process = -1
         """The number of the process whose overview was shown last."""
         self._begin_process()
@@ -288,6 +291,17 @@ class SessionHost:
         if isinstance(ends, AnswerList):
             return Reply(answer=ends)
         return self.go_to_end(ends)
+
+    def open_diagram(self) -> Reply:
+        """Return the space-time diagram of the group, with the cut at this position."""
+        if self._diagram is None:
+            self._diagram = CutDiagram(self.view)
+        return Reply(answer=self._diagram.open())
+
+    def move_cut(self, moves: deque[CutMove]) -> Reply:
+        """Move the diagram's cut by the keys typed by now, which are taken out; no answer: there are none."""
+        taken = [moves.popleft() for _ in range(len(moves))]
+        return Reply(answer=self._diagram.move(taken) if self._diagram is not None and taken else None)
 
     def go_to_end(self, end: MessageEnd) -> Reply:
         """Go to a send or a receive, in its process."""
