@@ -55,8 +55,8 @@ def test_screens_are_as_they_were(state: str, recording: Path, group: Path) -> N
         assert normal(svg) == screen_path(state, size, theme).read_text(encoding="utf-8"), (state, size, theme)
 
 
-# The others are plots of measurements: tests/bench/plots.py.
-SCREENS = sorted(path for path in PICTURES.glob("*.svg") if not path.name.startswith("growth-"))
+# The others are plots of measurements (tests/bench/plots.py), and the drawing of a cut (tests/harness/cut_picture.py).
+SCREENS = sorted(path for path in PICTURES.glob("*.svg") if not path.name.startswith(("growth-", "cut")))
 
 
 @pytest.mark.parametrize("picture", SCREENS, ids=lambda each: each.name)
