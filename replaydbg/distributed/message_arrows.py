@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from heapq import nlargest
 from typing import NamedTuple
 
-from replaydbg.distributed.channel_states import ChannelHistory, InFlight
+from replaydbg.distributed.channel_states import ChannelHistory
+from replaydbg.distributed.columns import NEVER
 from replaydbg.distributed.cuts import MOST_EVENTS, Cut
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind
 
@@ -43,6 +45,17 @@ class NearbyArrows(NamedTuple):
     earlier: dict[int, int]
     """For each process, how many of its events come before those."""
     later: dict[int, int]
+
+
+class FlyingArrows(NamedTuple):
+    """What was in flight in a cut."""
+
+    messages: list[ArrowOfMessage]
+    """The last ones, in the order in which they were sent."""
+    total: int
+    """How many there are with all others."""
+    states: dict[int, tuple[int, int]]
+    """For each channel, by its index, the number of sends of which bytes were in flight, and of these bytes."""
 
 
 class MessageArrows:
@@ -153,19 +166,38 @@ class MessageArrows:
             target = DiagramEvent(member.process, columns.event[row], columns.ticket[row], EventKind.RECEIVE)
         return ArrowOfMessage(place, send, receive, length, certainty, DiagramArrow(source, target))
 
-    def in_flight(self, cut: Cut, idle: Callable[[], None] = lambda: None) -> Iterator[ArrowOfMessage]:
-        """Yield an arrow for each send in a cut and each process that received its bytes later; or nobody did."""
+    def in_flight(self, cut: Cut, most: int, idle: Callable[[], None] = lambda: None) -> FlyingArrows:
+        """Return what was in flight in a cut: an arrow for each send and each process that received bytes of it later.
+
+        What nobody received is an arrow, too. Only the `most` last ones by the group's clock are made.
+        """
+        states, total = {}, 0
+        last: list[tuple[int, int, int, list[int]]] = []
         for place, history in enumerate(self._histories):
             if not history.found.channel.receivers:
                 continue
-            idle()
-            parts: dict[tuple[int, int | None], list[InFlight]] = {}
-            for part in history.in_flight(cut):
-                receiver = history.found.receives.member[part.receive] if part.receive is not None else None
-                parts.setdefault((part.send, receiver), []).append(part)
-            for (send, _), each in parts.items():
-                length = sum(part.length for part in each)
-                yield self._arrow(place, send, each[0].receive, length, max(part.certainty for part in each))
+            found = history.found
+            parts: dict[tuple[int, int], list[int]] = {}
+            for at, part in enumerate(history.in_flight(cut)):
+                if not at % _EVERY:
+                    idle()
+                receiver = found.receives.member[part.receive] if part.receive is not None else -1
+                first = part.receive if part.receive is not None else -1
+                known = parts.setdefault((part.send, receiver), [0, 0, first])
+                known[0] += part.length
+                known[1] = max(known[1], part.certainty)
+            states[place] = len({send for send, _ in parts}), sum(each[0] for each in parts.values())
+            total += len(parts)
+            tickets = found.sends.ticket
+            count = len(tickets)
+            # One that had not ended is as late as can be.
+            timed = ((tickets[send] if send < count else NEVER, place, send, each) for (send, _), each in parts.items())
+            last = nlargest(most, [*last, *timed])
+        arrows = [
+            self._arrow(place, send, first if first >= 0 else None, length, certainty)
+            for _, place, send, (length, certainty, first) in reversed(last)
+        ]
+        return FlyingArrows(arrows, total, states)
 
     def neighbour(self, process: int, position: int, *, is_later: bool) -> int | None:
         """Return the next position of a process at which an arrow begins or ends, or the one before; None: none."""
@@ -186,9 +218,3 @@ def _crosses(arrow: DiagramArrow, cut: Cut) -> bool:
 def _sorted(positions: array[int], arrows: array[int]) -> tuple[array[int], array[int]]:
     order = sorted(range(len(positions)), key=positions.__getitem__)
     return array("Q", map(positions.__getitem__, order)), array("I", map(arrows.__getitem__, order))
-
-
-def nearest(messages: Iterable[ArrowOfMessage], most: int) -> list[ArrowOfMessage]:
-    """Return the messages that were sent last, at most so many, in the order of the group's clock."""
-    found = sorted(messages, key=lambda each: (each.arrow.source.ticket, each.arrow.source.process, each.send))
-    return found[-most:]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows, nearest
+from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows
 from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
 from replaydbg.groups.causality import program_starts
@@ -123,8 +123,8 @@ class SpaceTime:
     def around(self, cut: GroupCut, most: int) -> SpaceTimeDiagram:
         """Return the diagram of a cut with the `most` events of each process before and after it, from 1 on."""
         near = self.table.near(cut.positions, most)
-        flying = list(self.table.in_flight(cut.positions, self._idle))
-        shown = nearest(flying, MOST_IN_FLIGHT)
+        flying = self.table.in_flight(cut.positions, MOST_IN_FLIGHT, self._idle)
+        shown = flying.messages
         arrows = [*(each.arrow for each in (*near.messages, *shown)), *(self._starts[each] for each in near.starts)]
         layout = lay_out(cut.positions, arrows, cut.positions, self._ends(near))
         messages = (
@@ -137,10 +137,10 @@ class SpaceTime:
             self.cuts.finder.last,
             layout,
             messages,
-            tuple(self._states(flying)),
+            tuple(self._states(flying.states)),
             sum(near.earlier.values()),
             sum(near.later.values()),
-            len(flying) - len(shown),
+            flying.total - len(shown),
             self.table.is_complete,
         )
 
@@ -199,15 +199,9 @@ class SpaceTime:
             how, 0, parent, child, (process,), 0, CERTAINTIES[0], is_whole=True, is_start=True, is_in_flight=False
         )
 
-    def _states(self, flying: Iterable[ArrowOfMessage]) -> Iterator[ChannelState]:
-        sends: dict[int, set[int]] = {}
-        lengths: dict[int, int] = {}
-        for each in flying:
-            sends.setdefault(each.history, set()).add(each.send)
-            lengths[each.history] = lengths.get(each.history, 0) + each.length
-        for place, history in enumerate(self.cuts.histories):
-            if history.found.channel.receivers:
-                yield ChannelState(history.found.channel, len(sends.get(place, ())), lengths.get(place, 0))
+    def _states(self, flying: Mapping[int, tuple[int, int]]) -> Iterator[ChannelState]:
+        for place, (messages, length) in flying.items():
+            yield ChannelState(self.cuts.histories[place].found.channel, messages, length)
 
     def step(self, process: int, position: int, by: int) -> int:
         """Return the position of a process `by` events of the diagram later, or earlier if `by` is negative.

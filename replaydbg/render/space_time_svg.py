@@ -105,6 +105,8 @@ class _Drawing:
         self._canvas.text(Spot(_MARGIN, y - 3), clipped(f"{process}  {name}", _WIDEST_NAME), "strong", within=group)
         position, last = self._diagram.cut.positions[process], self._diagram.last[process]
         state = f"event {position:,} of {last:,}" if position else f"not begun, of {last:,}"
+        if position >= last and row.status:
+            state = f"{position:,}, {ended_text(row)}"
         self._canvas.text(Spot(_MARGIN, y + 11), state, "dim", within=group)
         ends = {
             each.kind: self._x(at)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import finder_of
 from replaydbg.distributed.matching import GroupMatching
-from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, nearest
+from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
 from tests.distributed.model import World
 from tests.distributed.test_cuts import worlds
@@ -21,7 +21,7 @@ def drawn(world: World, wanted: dict[int, int], most: int) -> tuple[Layout, list
     group = GroupMatching(world.members(), world.contents)
     cut = finder_of(group).latest(wanted)
     table = MessageArrows([ChannelHistory(group.match(each)) for each in group.channels], {})
-    arrows = [*table.near(cut, most).messages, *table.in_flight(cut)]
+    arrows = [*table.near(cut, most).messages, *table.in_flight(cut, ALL).messages]
     return lay_out(cut, [each.arrow for each in arrows], cut), arrows, table
 
 
@@ -122,7 +122,16 @@ def test_begin_and_end_are_the_ends_of_a_lane() -> None:
     assert layout.line == 1
 
 
-def test_of_many_messages_in_flight_the_last_ones_are_drawn() -> None:
-    messages = [ArrowOfMessage(0, at, None, 1, 0, DiagramArrow(event(1, at + 1, 100 - at), None)) for at in range(9)]
+@given(worlds(), st.data())
+def test_of_many_messages_in_flight_the_last_ones_are_drawn(world: World, data: st.DataObject) -> None:
+    group = GroupMatching(world.members(), world.contents)
+    cut = finder_of(group).latest(wanted_of(data, world))
+    histories = [ChannelHistory(group.match(each)) for each in group.channels]
+    table = MessageArrows(histories, {})
 
-    assert [each.send for each in nearest(messages, 3)] == [2, 1, 0]
+    everything, some = table.in_flight(cut, ALL), table.in_flight(cut, 2)
+
+    assert some.messages == everything.messages[-2:]
+    assert some.total == everything.total == len(everything.messages)
+    assert some.states == everything.states
+    assert sum(length for _, length in some.states.values()) == sum(each.length for each in everything.messages)

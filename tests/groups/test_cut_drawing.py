@@ -108,7 +108,7 @@ def test_many_messages_in_flight(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_contradiction_is_said_in_the_drawing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    members = {1: ([PIPE], [sent(b"abc", 2, 1)]), 2: ([PIPE], [received(b"abd", 2, 2)])}
+    members: dict[int, Any] = {1: ([PIPE], [sent(b"abc", 2, 1)]), 2: ([PIPE], [received(b"abd", 2, 2)])}
     write_run(tmp_path, members)
 
     code, _, _ = run(capsys, "cut", "run-1", "--svg", "cut.svg")

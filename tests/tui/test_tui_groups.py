@@ -132,8 +132,14 @@ def diagram(seen: Seen) -> list[str]:
 
 
 def state(seen: Seen) -> list[str]:
-    """Return what is beside the diagram."""
-    return [row.text for row in seen.app.screen.query_one("#state", Rows).rows]
+    """Return the lines beside the diagram, without their breaks."""
+    found: list[str] = []
+    for row in seen.app.screen.query_one("#state", Rows).rows:
+        if row.text.startswith("   "):
+            found[-1] += row.text[3:]
+        else:
+            found.append(row.text)
+    return found
 
 
 def line_at(seen: Seen) -> int:

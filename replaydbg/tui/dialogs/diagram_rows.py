@@ -160,7 +160,8 @@ class DiagramText:
         glyphs = self._glyphs
         for row in range(first + 1, last + (arrow.target is None)):
             text = glyphs.heavy_track if arrow.is_in_flight else glyphs.track
-            self._put(row, cell, glyphs.crossing if row == self.line else text, style)
+            is_crossing = row == self.line and arrow.is_in_flight
+            self._put(row, cell, glyphs.crossing if is_crossing else text, style)
 
     def _turn(self, row: int, cell: int, *, is_left: bool, is_down: bool, arrow: DiagramArrowRow, style: str) -> None:
         """Draw a corner: of an arrow that goes down from here, or comes from above; its other part is at the left."""

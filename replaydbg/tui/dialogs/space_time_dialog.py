@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from textwrap import wrap
 from typing import ClassVar
 
 from textual import events
@@ -22,6 +23,9 @@ PAGE = 10
 """Events by which Page Up and Page Down move the cut."""
 
 WHOLE = 1_000_000_000
+
+WRAPPED = 40
+"""Width of the lines beside the diagram before their panel has one."""
 
 HINT = "arrow keys move the cut  Q quiet cuts  Enter goes there"
 
@@ -125,10 +129,13 @@ class SpaceTimeDialog(Dialog):
         set_title(self.query_one("#box"), answer.title)
         drawing = self._drawing = DiagramText(answer, self._glyphs)
         self._rows.show(drawing.rows(), cursor=drawing.line)
-        self.query_one("#state", Rows).show([PanelRow((line,)) for line in answer.state])
         self._reveal()
 
     def _reveal(self) -> None:
+        """Fit to the size what depends on it: the wrapped lines, and which columns are visible."""
+        state = self.query_one("#state", Rows)
+        width = state.scrollable_content_region.width or WRAPPED
+        state.show([PanelRow(((text, style),)) for line, style in self._answer.state for text in _wrapped(line, width)])
         drawing = self._drawing
         x = self._rows.centre(drawing.first_cell + drawing.at(self._answer.process), drawing.cells)
         self.query_one("#head", PlainText).set_text(drawing.head[x:])
@@ -141,3 +148,7 @@ class SpaceTimeDialog(Dialog):
     def result(self, key: object) -> object:
         """Return what is shown now."""
         return self._answer
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    return wrap(line, max(width, WRAPPED // 2), subsequent_indent="   ", drop_whitespace=False) or [""]
