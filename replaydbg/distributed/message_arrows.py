@@ -15,7 +15,7 @@ from replaydbg.distributed.cuts import MOST_EVENTS, Cut
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind
 
 MOST_ARROWS = 4_000_000
-"""Arrows of which there is a table: each takes 24 bytes."""
+"""Arrows of which there is a table: each takes 32 bytes."""
 
 _EVERY = 20_000
 """Pieces of messages after which `idle` is called."""

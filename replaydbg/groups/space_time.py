@@ -87,13 +87,17 @@ class SpaceTime:
         """Take the cuts of a group; `idle` is called often during long work, and may raise."""
         self.cuts, self._idle = cuts, idle
 
-    @cached_property
-    def table(self) -> MessageArrows:
-        """All arrows."""
+    def match(self) -> None:
+        """Match all channels, if that is not done: otherwise the first cut does it, without a pause."""
         matching = self.cuts.opened.matching
         for channel in matching.channels:
             self._idle()
             matching.match(channel)
+
+    @cached_property
+    def table(self) -> MessageArrows:
+        """All arrows."""
+        self.match()
         return MessageArrows(self.cuts.histories, self._starts, self._idle)
 
     @cached_property

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replaydbg.distributed import message_arrows
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import finder_of
 from replaydbg.distributed.matching import GroupMatching
@@ -93,6 +95,23 @@ def test_a_window_has_the_events_nearest_to_the_cut(world: World, data: st.DataO
         assert sum(each <= position for each in seen) <= window.earlier[process] + 2
         assert seen == sorted(set(seen))
         assert [table.neighbour(process, each, is_later=False) for each in seen] == [None, *seen[:-1]][: len(seen)]
+
+
+@given(worlds(), st.data())
+def test_a_table_without_room_has_the_first_arrows(world: World, data: st.DataObject) -> None:
+    cut = wanted_of(data, world)
+    group = GroupMatching(world.members(), world.contents)
+    histories = [ChannelHistory(group.match(each)) for each in group.channels]
+    everything = MessageArrows(histories, {}).near(cut, ALL).messages
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(message_arrows, "MOST_ARROWS", 2)
+        table = MessageArrows(histories, {})
+
+    # Those that cross the cut are not near it, but in flight.
+    assert {each.arrow for each in table.near(cut, ALL).messages} <= {each.arrow for each in everything}
+    assert table.is_complete or len(table.near(cut, ALL).messages) <= 2
+    assert not table.is_complete or table.near(cut, ALL).messages == everything
 
 
 def event(process: int, position: int, ticket: int, kind: EventKind = EventKind.SEND) -> DiagramEvent:

@@ -12,8 +12,10 @@ import pytest
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.view_model import Reply
 from replaydbg.tui.widgets.plain_text import PlainText
 from replaydbg.tui.widgets.rows import Rows
+from replaydbg.tui.worker.session_host import SessionHost
 from tests.harness.recorded_group import ANSWERS, BANK, READS_REPLY, record_program
 from tests.harness.recording import record_file
 from tests.harness.screens import opened, shown_rows
@@ -242,6 +244,28 @@ def test_quiet_cuts_only(bank: Path) -> None:
         await seen.press("Q")
         assert not any(row.endswith("quiet cut") for row in shown_rows(seen))
         assert state(seen)[-2:] == ["1 pipe  1 to 2  empty", "2 pipe  2 to 1  empty"]
+
+    see(bank, look)
+
+
+def test_escape_cancels_what_takes_long_and_then_closes(bank: Path) -> None:
+    def endless(host: SessionHost) -> Reply:
+        host.session.work.begin("working")
+        while True:
+            host.session.work.idle()
+
+    async def look(seen: Seen) -> None:
+        await open_diagram(seen)
+        before = state(seen)
+        seen.app.ask(endless)
+        await seen.pilot.press("escape")
+        await seen.settled()
+
+        assert seen.app.screen is not seen.app.main
+        await seen.press("up")
+        assert state(seen) != before
+        await seen.press("escape")
+        assert seen.app.screen is seen.app.main
 
     see(bank, look)
 

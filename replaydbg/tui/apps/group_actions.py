@@ -37,12 +37,18 @@ class GroupActions(QueryActions):
 
     def _show_diagram(self, reply: Reply) -> None:
         if isinstance(reply.answer, DiagramAnswer):
-            self.push_screen(SpaceTimeDialog(reply.answer, self.glyphs, self._move_cut), self._diagram_chosen)
+            self.push_screen(
+                SpaceTimeDialog(reply.answer, self.glyphs, self._move_cut, self._cancel_moves), self._diagram_chosen
+            )
 
     def _move_cut(self, move: CutMove) -> None:
         # The first request takes all keys that were typed by then; later ones find nothing to do, and answer at once.
         self._moves.append(move)
         self.ask(lambda host: host.move_cut(self._moves), then=self._show_moved)
+
+    def _cancel_moves(self) -> bool:
+        self._moves.clear()
+        return self.owner.cancel()
 
     def _show_moved(self, reply: Reply) -> None:
         if isinstance(reply.answer, DiagramAnswer) and isinstance(self.screen, SpaceTimeDialog):

@@ -28,6 +28,7 @@ class DiagramText:
         self.width = max(NARROWEST, min(WIDEST, ROOM // count))
         self._cells = count * self.width
         self._label = max((len(each.label) for each in answer.rows), default=0)
+        self._starts = {arrow.source for arrow in answer.arrows if arrow.is_start}
         self._merged = self._adjacent()
         self._shown = self._lines()
         self._row_of = {event: at for at, event in enumerate(self._shown)}
@@ -117,8 +118,8 @@ class DiagramText:
     def _point(self, row: int, event: int) -> None:
         each, glyphs = self._answer.rows[event], self._glyphs
         text = glyphs.ends[0] if each.is_begin else glyphs.ends[1] if each.is_end else glyphs.point
-        starts = any(arrow.is_start and arrow.source == event for arrow in self._answer.arrows)
-        self._put(row, self.at(each.process), glyphs.point_off if starts else text, self._style_of(each.process))
+        text = glyphs.point_off if event in self._starts else text
+        self._put(row, self.at(each.process), text, self._style_of(each.process))
 
     def _style_of(self, process: int) -> str:
         return "bold" if process == self._answer.process else ""

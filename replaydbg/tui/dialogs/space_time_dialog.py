@@ -93,10 +93,18 @@ class _DiagramRows(Choices, inherit_bindings=False):
 class SpaceTimeDialog(Dialog):
     """The diagram. It returns the answer from which to take the place to go to, or None."""
 
-    def __init__(self, answer: DiagramAnswer, glyphs: Glyphs, move: Callable[[CutMove], None]) -> None:
-        """`move` is called for each key that moves the cut; then comes another answer."""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Cancel, or close", show=False)]
+
+    def __init__(
+        self, answer: DiagramAnswer, glyphs: Glyphs, move: Callable[[CutMove], None], cancel: Callable[[], bool]
+    ) -> None:
+        """`move` is called for each key that moves the cut; then comes another answer.
+
+        `cancel` gives up what is being computed, and returns whether there was something.
+        """
         super().__init__(answer.title, (), hint=HINT, is_late=True)
-        self._answer, self._glyphs, self._move = answer, glyphs, move
+        self._answer, self._glyphs, self._move, self._cancel = answer, glyphs, move, cancel
+        self._drawing = DiagramText(answer, glyphs)
 
     def compose(self) -> ComposeResult:
         """Make the box."""
@@ -144,6 +152,11 @@ class SpaceTimeDialog(Dialog):
         """Ask for another cut."""
         event.stop()
         self._move(event.move)
+
+    def action_leave(self) -> None:
+        """Cancel what takes long; otherwise close."""
+        if not self._cancel():
+            self.dismiss(None)
 
     def result(self, key: object) -> object:
         """Return what is shown now."""

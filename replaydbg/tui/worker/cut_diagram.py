@@ -51,6 +51,7 @@ class CutDiagram:
             raise UsageError(
                 f"The recording of process {number} has no readable messages: replaydbg verify reports why."
             )
+        self._space.match()
         self._process, self._position, self._is_quiet = number, event, False
         self._wanted = {number: event}
         return self._answer()
