@@ -71,16 +71,24 @@ class Layout(NamedTuple):
 
 
 def lay_out(
-    processes: Iterable[int], arrows: Sequence[DiagramArrow], cut: Cut, more: Iterable[DiagramEvent] = ()
+    processes: Iterable[int],
+    arrows: Sequence[DiagramArrow],
+    cut: Cut,
+    more: Iterable[DiagramEvent] = (),
+    order: Sequence[DiagramArrow] = (),
 ) -> Layout:
-    """Return the layout of arrows and of `more` events, with a cut that has a position for each process."""
+    """Return the layout of arrows and of `more` events, with a cut that has a position for each process.
+
+    `order` has arrows between these events that are not drawn, and yet go forward in time.
+    """
     events = dict.fromkeys(more)
     for arrow in arrows:
         events[arrow.source] = None
         if arrow.target is not None:
             events[arrow.target] = None
     before = {each for each in events if each.position <= cut[each.process]}
-    ordered = _ordered(before, arrows) + _ordered(events.keys() - before, arrows)
+    every = (*arrows, *order)
+    ordered = _ordered(before, every) + _ordered(events.keys() - before, every)
     places = {each: at for at, each in enumerate(ordered)}
     return Layout(
         tuple(sorted(processes)), tuple(ordered), len(before), tuple(_placed(arrow, places) for arrow in arrows)

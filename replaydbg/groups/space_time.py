@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.channels import MessageChannel
+from replaydbg.distributed.happens_before import HappensBefore, edges_without_bytes
 from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows
 from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
@@ -130,7 +131,8 @@ class SpaceTime:
         flying = self.table.in_flight(cut.positions, MOST_IN_FLIGHT, self._idle)
         shown = flying.messages
         arrows = [*(each.arrow for each in (*near.messages, *shown)), *(self._starts[each] for each in near.starts)]
-        layout = lay_out(cut.positions, arrows, cut.positions, self._ends(near))
+        ends = tuple(self._ends(near))
+        layout = lay_out(cut.positions, arrows, cut.positions, ends, self._waits(arrows, ends))
         messages = (
             *(self._message(each, is_in_flight=False) for each in near.messages),
             *(self._message(each, is_in_flight=True) for each in self._with_sites(shown)),
@@ -155,6 +157,29 @@ class SpaceTime:
                 yield self._begin(process)
             if not near.later[process]:
                 yield self._end(process)
+
+    @cached_property
+    def _waited(self) -> list[HappensBefore]:
+        """Which process waited for the end of which."""
+        edges = edges_without_bytes(self.cuts.opened.matching.members)
+        return [each for each in edges if each.kind == "end"]
+
+    def _waits(self, arrows: Iterable[DiagramArrow], ends: Iterable[DiagramEvent]) -> list[DiagramArrow]:
+        """Return the order of ends of processes, and of what is drawn of those that waited for them.
+
+        An end has no ticket: without it, a process could end in the diagram before one for which it waited.
+        """
+        known = set(ends)
+        lanes: dict[int, list[DiagramEvent]] = {}
+        for event in known.union(event for arrow in arrows for event in arrow if event is not None):
+            lanes.setdefault(event.process, []).append(event)
+        found = []
+        for edge in self._waited:
+            end = self._end(edge.process)
+            later = [each for each in lanes.get(edge.to_process, ()) if each.position >= edge.to_event]
+            if end in known and later:
+                found += [DiagramArrow(end, each) for each in later]
+        return found
 
     def _with_sites(self, flying: list[ArrowOfMessage]) -> list[ArrowOfMessage]:
         """Read the sites of messages at once."""

@@ -129,6 +129,16 @@ def test_an_arrow_that_goes_back_in_time_has_no_place() -> None:
     assert sorted(each is None for each in layout.arrows) == [False, True]
 
 
+def test_the_order_of_what_is_not_drawn_counts() -> None:
+    """One process waits for the end of another one."""
+    ends = [event(1, 9, 0, EventKind.END), event(2, 5, 0, EventKind.END)]
+    message = DiagramArrow(event(1, 3, 10), event(2, 4, 11, EventKind.RECEIVE))
+
+    layout = lay_out((1, 2), [message], {1: 0, 2: 0}, ends, [DiagramArrow(ends[1], ends[0])])
+
+    assert layout.events == (message.source, message.target, ends[1], ends[0])
+
+
 def test_begin_and_end_are_the_ends_of_a_lane() -> None:
     ends = [event(2, 4, 0, EventKind.BEGIN), event(2, 4, 0, EventKind.END)]
     arrow = DiagramArrow(event(1, 3, 0), ends[0])

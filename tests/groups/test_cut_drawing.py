@@ -46,6 +46,17 @@ def count(root: ElementTree.Element, tag: str, kind: str) -> int:
     return sum(each.get("class") == kind for each in root.iter(f"{SVG}{tag}"))
 
 
+def crossing(root: ElementTree.Element, kind: str) -> list[bool]:
+    """Return for each message of a kind whether its line crosses the cut; lines of the legend are in no group."""
+    (cut,) = (float(each.get("x1", "0")) for each in root.iter(f"{SVG}line") if is_upright(each))
+    lines = [each for group in root.iter(f"{SVG}g") for each in group.iter(f"{SVG}line") if each.get("class") == kind]
+    return [float(each.get("x1", "0")) < cut < float(each.get("x2", "0")) for each in lines]
+
+
+def is_upright(line: ElementTree.Element) -> bool:
+    return line.get("class") == "cut" and line.get("x1") == line.get("x2")
+
+
 def test_the_drawing_of_a_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a_run(tmp_path)
 
@@ -61,6 +72,8 @@ def test_the_drawing_of_a_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     # One arrow of the part that was received, one of the rest, and what is later: the second message, and the answer.
     assert count(root, "polygon", "tip") == 3
     assert count(root, "polygon", "flying-tip") == count(root, "circle", "badge") == 1
+    assert crossing(root, "flying") == [True]
+    assert crossing(root, "message") == [False] * 3
 
 
 def test_what_nobody_received_has_no_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,6 +168,9 @@ def test_the_space_time_diagram(bank: Path) -> None:
         assert shown_rows(seen)[1].endswith("  fork")
         assert shown_rows(seen)[2].endswith("8 bytes, pipe")
         assert line_at(seen) > 7
+        # The parent waited for the end of its child.
+        ends = [row.split()[0] for row in shown_rows(seen) if "ends: exit code 0" in row]
+        assert ends == ["2", "1"]
         assert state(seen)[1].startswith("1  ") and state(seen)[2].startswith("2  ")
         assert state(seen)[-2:] == ["1 pipe  1 to 2  empty", "2 pipe  2 to 1  empty"]
 
