@@ -38,8 +38,7 @@ def test_all_events_have_a_line_or_share_one(world: World, data: st.DataObject) 
     texts = [row.text for row in drawing.rows()]
 
     assert texts[drawing.line].endswith("  cut")
-    cells = [text[drawing.first_cell : drawing.cells] for text in texts]
-    assert len({len(each) for each in cells}) == 1
+    assert texts[drawing.line].index("cut") == drawing.first_cell + drawing.width * len(shown.processes) + 2
     for event, row in enumerate(shown.rows):
         # In its own line, or at the point of an arrow in that of its send.
         lane = drawing.at(row.process)
@@ -81,6 +80,20 @@ def test_more_messages_than_a_column_has_cells() -> None:
     assert 0 < texts[drawing.line].count(UNICODE.crossing) < 30
     assert texts[29].endswith("to 40@30  8 bytes")
     assert texts[60].endswith("from 1@30  8 bytes")
+
+
+@given(st.integers(1, 40), st.integers(20, 120))
+def test_columns_around_the_cursor_are_shown_if_there_is_no_room_for_all(process: int, room: int) -> None:
+    rows = tuple(DiagramRow(each, 1, f"{each}@1", "here") for each in range(1, 41))
+    shown = DiagramAnswer("", tuple(range(1, 41)), process, rows, 20, (), (), False, None, "")
+    drawing = DiagramText(shown, UNICODE, room)
+
+    own = next(row.text for row in drawing.rows() if row.text.startswith(f"{process}@1 "))
+
+    assert f"[{process}]" in drawing.head
+    assert own.count("●") == 1
+    assert own.endswith("  here")
+    assert len(own) <= max(room, drawing.first_cell + 3 * drawing.width + len("  here"))
 
 
 def test_nothing_at_all() -> None:

@@ -14,6 +14,9 @@ WIDEST, NARROWEST = 16, 5
 ROOM = 40
 """Width of all columns together, as long as each has NARROWEST."""
 
+TEXT = 26
+"""Width that is left to the texts beside the columns."""
+
 CUT = -1
 """In place of an event: the line of the cut."""
 
@@ -21,7 +24,11 @@ CUT = -1
 class DiagramText:
     """The lines of a diagram. A message that is received right after it was sent takes one line, others two or more."""
 
-    def __init__(self, answer: DiagramAnswer, glyphs: Glyphs) -> None:
+    def __init__(self, answer: DiagramAnswer, glyphs: Glyphs, room: int = 0) -> None:
+        """`room` is the width in which the lines have to fit, as far as they can; 0: it is not limited.
+
+        If not all columns fit, those around the process under the cursor are shown.
+        """
         self._answer, self._glyphs = answer, glyphs
         self._columns = {each: at for at, each in enumerate(answer.processes)}
         count = max(len(self._columns), 1)
@@ -33,6 +40,9 @@ class DiagramText:
         self._shown = self._lines()
         self._row_of = {event: at for at, event in enumerate(self._shown)}
         self._row_of |= {arrow.target: self._row_of[source] for source, arrow in self._merged.items() if arrow.target}
+        self.line = self._shown.index(CUT)
+        """The index of the cut's line."""
+        self._visible = self._fitting(room)
         self._text = [[" "] * self._cells for _ in self._shown]
         self._style = [[""] * self._cells for _ in self._shown]
         self._draw()
@@ -48,15 +58,14 @@ class DiagramText:
         """The number of cells before the columns."""
         return self._label + 1
 
-    @property
-    def cells(self) -> int:
-        """The number of cells of the columns, and of those before them."""
-        return self.first_cell + self._cells
-
-    @property
-    def line(self) -> int:
-        """The index of the cut's line."""
-        return self._shown.index(CUT)
+    def _fitting(self, room: int) -> slice:
+        """Return the cells of the columns that are shown."""
+        if not room or not self._columns:
+            return slice(0, self._cells)
+        cells = max(room - self.first_cell - TEXT, 3 * self.width)
+        first = self.at(self._answer.process) - cells // 2
+        first = max(0, min(first, self._cells - cells))
+        return slice(first, first + cells)
 
     def _adjacent(self) -> dict[int, DiagramArrowRow]:
         """Return the arrows that take one line, by the event at which they begin."""
@@ -188,7 +197,7 @@ class DiagramText:
             text = f"[{process}]" if process == self._answer.process else str(process)
             first = self.at(process) - len(text) // 2
             line[first : first + len(text)] = text
-        return " " * self.first_cell + "".join(line).rstrip()
+        return " " * self.first_cell + "".join(line[self._visible]).rstrip()
 
     def rows(self) -> list[PanelRow]:
         """Return the lines."""
@@ -196,7 +205,7 @@ class DiagramText:
         return [self._row(row, event, texts) for row, event in enumerate(self._shown)]
 
     def _row(self, row: int, event: int, texts: dict[int, str]) -> PanelRow:
-        cells = zip(self._text[row], self._style[row], strict=True)
+        cells = zip(self._text[row][self._visible], self._style[row][self._visible], strict=True)
         pieces = [("".join(text for text, _ in run), style) for style, run in groupby(cells, key=lambda cell: cell[1])]
         if event == CUT:
             what = "quiet cut" if self._answer.is_quiet else "cut"

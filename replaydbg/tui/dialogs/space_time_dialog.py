@@ -82,13 +82,6 @@ class _DiagramRows(Choices, inherit_bindings=False):
         height = max(self.scrollable_content_region.height, 1)
         self.scroll_to(y=max(self.cursor - height // 2, 0), animate=False, force=True)
 
-    def centre(self, cell: int, cells: int) -> int:
-        """Show a cell in the middle if not all `cells` are visible; return the first one that is."""
-        width = max(self.scrollable_content_region.width, 1)
-        x = 0 if cells <= width else max(cell - width // 2, 0)
-        self.scroll_to(x=x, animate=False, force=True)
-        return x
-
 
 class SpaceTimeDialog(Dialog):
     """The diagram. It returns the answer from which to take the place to go to, or None."""
@@ -104,7 +97,6 @@ class SpaceTimeDialog(Dialog):
         """
         super().__init__(answer.title, (), hint=HINT, is_late=True)
         self._answer, self._glyphs, self._move, self._cancel = answer, glyphs, move, cancel
-        self._drawing = DiagramText(answer, glyphs)
 
     def compose(self) -> ComposeResult:
         """Make the box."""
@@ -122,31 +114,25 @@ class SpaceTimeDialog(Dialog):
         """Show the first answer."""
         self.show_answer(self._answer)
 
-    @property
-    def _rows(self) -> _DiagramRows:
-        return self.query_one(_DiagramRows)
-
     def on_resize(self) -> None:
         """Put the state below the diagram where there is no room beside it."""
         self.set_class(self.app.size.width < 100, "-stacked")
-        self.call_after_refresh(self._reveal)
+        self.call_after_refresh(self._draw)
 
     def show_answer(self, answer: DiagramAnswer) -> None:
         """Show another cut."""
         self._answer = answer
         set_title(self.query_one("#box"), answer.title)
-        drawing = self._drawing = DiagramText(answer, self._glyphs)
-        self._rows.show(drawing.rows(), cursor=drawing.line)
-        self._reveal()
+        self._draw()
 
-    def _reveal(self) -> None:
-        """Fit to the size what depends on it: the wrapped lines, and which columns are visible."""
-        state = self.query_one("#state", Rows)
+    def _draw(self) -> None:
+        """Show the answer in the present size: which columns are visible, and where lines are wrapped."""
+        rows, state = self.query_one(_DiagramRows), self.query_one("#state", Rows)
+        drawing = DiagramText(self._answer, self._glyphs, rows.scrollable_content_region.width)
+        rows.show(drawing.rows(), cursor=drawing.line)
+        self.query_one("#head", PlainText).set_text(drawing.head)
         width = state.scrollable_content_region.width or WRAPPED
         state.show([PanelRow(((text, style),)) for line, style in self._answer.state for text in _wrapped(line, width)])
-        drawing = self._drawing
-        x = self._rows.centre(drawing.first_cell + drawing.at(self._answer.process), drawing.cells)
-        self.query_one("#head", PlainText).set_text(drawing.head[x:])
 
     def on__diagram_rows_moved(self, event: _DiagramRows.Moved) -> None:
         """Ask for another cut."""
