@@ -14,7 +14,7 @@ from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
-from replaydbg.groups.messages import CERTAINTIES, MessageEnd
+from replaydbg.groups.messages import CERTAINTIES, MOST_EVENTS, MessageEnd
 
 MOST_IN_FLIGHT = 40
 """Messages in flight that are drawn: those that were sent last."""
@@ -116,7 +116,8 @@ class SpaceTime:
         return {
             child: DiagramArrow(DiagramEvent(parent, event, 0, EventKind.SEND), self._begin(child))
             for parent, event, child in (*forks, *programs)
-            if parent in self.first and parent != child
+            # Larger numbers are those of a forged recording.
+            if parent in self.first and parent != child and max(event, self.first[child]) < MOST_EVENTS
         }
 
     def _begin(self, process: int) -> DiagramEvent:

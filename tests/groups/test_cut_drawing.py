@@ -176,6 +176,19 @@ def test_any_text_makes_a_well_formed_drawing(title: str, text: str) -> None:
     assert root.get("viewBox") == "0 0 10 20"
 
 
+def test_a_forged_start_is_not_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = a_run(tmp_path)
+    rows = (group / "group.json").read_text()
+    old = '"event": 0,\n   "how": "fork"'
+    assert old in rows
+    (group / "group.json").write_text(rows.replace(old, f'"event": {1 << 70},\n   "how": "python"'))
+
+    code, _, errors = run(capsys, "cut", "run-1", "--svg", "cut.svg")
+
+    assert (code, errors) == (0, "")
+    assert count(drawing(tmp_path / "cut.svg"), "line", "start") == 1  # the legend
+
+
 # ---- writing the file ----
 
 
