@@ -7,7 +7,8 @@ Message-Passing Systems, ACM Computing Surveys 34 (2002), has the terms.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
@@ -21,10 +22,13 @@ UNCOORDINATED, COORDINATED, INDUCED = POLICIES = ("uncoordinated", "coordinated"
 has taken more than the receiver (index-based: D. Briatico, A. Ciuffoletti and L. Simoncini, 1984).
 """
 
-EVENTS, TRANSFERS = TRIGGERS = ("events", "transfers")
-"""A checkpoint after so many events of the process, or after so many sends and receives: more often when more changes
-between processes.
+EVENTS, TRANSFERS, ADAPTIVE, TIME = TRIGGERS = ("events", "transfers", "adaptive", "time")
+"""A checkpoint after so many events of the process; after so many sends and receives; as many as by events, but sooner
+where it sends and receives more often than on average, so that more changes for others; or after so much time.
 """
+
+Times = Mapping[int, Sequence[tuple[int, int]]]
+"""For each process marks of its clock, ascending: a position, and nanoseconds since its start."""
 
 
 MOST_CHECKPOINTS = 1_000_000
@@ -37,7 +41,9 @@ class Policy(NamedTuple):
     kind: str
     """One of POLICIES."""
     every: int
-    """After how many; for `coordinated` those of the process with the most events, which begins each cut."""
+    """After how many, or how many nanoseconds; for `coordinated` those of the process with the most events, which
+    begins each cut.
+    """
     trigger: str = EVENTS
     """One of TRIGGERS."""
 
@@ -90,13 +96,17 @@ class _Act(NamedTuple):
 class CheckpointedRun:
     """A recorded run, as it would have been with checkpoints."""
 
-    def __init__(self, group: GroupMatching, finder: CutFinder) -> None:
-        """Take a group with what finds its cuts."""
+    def __init__(self, group: GroupMatching, finder: CutFinder, times: Callable[[], Times] = dict) -> None:
+        """Take a group with what finds its cuts; `times` is asked for the times if a policy needs them."""
         self._group, self._finder = group, finder
+        self._read_times = times
 
     def checkpoints(self, policy: Policy) -> Checkpoints:
         """Return the checkpoints under a policy; of each process at most MOST_CHECKPOINTS of its own accord."""
-        due = {each.process: list(islice(_due(each, policy), MOST_CHECKPOINTS)) for each in self._group.members}
+        due = {
+            each.process: list(islice(_due(each, policy, self._times_of(each, policy)), MOST_CHECKPOINTS))
+            for each in self._group.members
+        }
         if policy.kind == UNCOORDINATED:
             return Checkpoints(due, 0)
         if policy.kind == COORDINATED:
@@ -134,6 +144,13 @@ class CheckpointedRun:
         wanted = {process: clock.position_at(now) for process, clock in self._clocks.items()}
         return self._finder.latest({each: at - (each in failed and at > 1) for each, at in wanted.items()})
 
+    def _times_of(self, member: Member, policy: Policy) -> Sequence[tuple[int, int]]:
+        return self._times.get(member.process, ()) if policy.trigger == TIME else ()
+
+    @cached_property
+    def _times(self) -> Times:
+        return self._read_times()
+
     def _coordinated(self, due: Mapping[int, Sequence[int]]) -> Checkpoints:
         """All processes take one when the one with the most events does, each as late as the cut stays consistent."""
         taken: dict[int, list[int]] = {process: [] for process in due}
@@ -164,18 +181,67 @@ def _at_or_before(positions: Sequence[int], position: int) -> int:
     return positions[at - 1] if at else 0
 
 
-def _due(member: Member, policy: Policy) -> Iterator[int]:
+def _due(member: Member, policy: Policy, times: Sequence[tuple[int, int]]) -> Iterator[int]:
     """Yield the positions at which a process takes checkpoints of its own accord."""
     first = max(member.branch, 1)
+    ended = sorted(each for each in member.transfers.event if each)
     if policy.trigger == EVENTS:
         yield from range(first - 1 + policy.every, member.events + 1, policy.every)
-        return
-    ended = sorted(each for each in member.transfers.event if each)
+    elif policy.trigger == ADAPTIVE:
+        yield from _adaptive(first, member.events, ended, policy.every)
+    elif policy.trigger == TIME:
+        yield from _periodic([(position, time) for position, time in times if position >= first], policy.every)
+    else:
+        yield from _ascending(ended[policy.every - 1 :: policy.every])
+
+
+def _ascending(positions: Iterable[int]) -> Iterator[int]:
     last = 0
-    for at in range(policy.every - 1, len(ended), policy.every):
-        if ended[at] > last:
-            last = ended[at]
-            yield last
+    for each in positions:
+        if each > last:
+            last = each
+            yield each
+
+
+def _adaptive(first: int, last: int, ended: Sequence[int], every: int) -> Iterator[int]:
+    """Yield as many positions as one in `every` events.
+
+    Half of what is needed for one comes from events, half from sends and receives: so they are nearer to each other
+    where there are more of these.
+    """
+    if not ended:
+        yield from range(first - 1 + every, last + 1, every)
+        return
+    # In integers: an event is worth as much as there are sends and receives, and one of these as much as there are
+    # events.
+    worth, events = len(ended), last - first + 1
+    needed, collected, position = 2 * every * worth, 0, first - 1
+    for at, count in [*sorted(Counter(ended).items()), (last, 0)]:
+        if not first <= at <= last:
+            continue
+        # A recording can claim any number of events: those between two of these are not looked at one by one.
+        while position + (steps := max(-((collected - needed) // worth), 1)) < at:
+            position += steps
+            collected += steps * worth - needed
+            yield position
+        if at > position:
+            collected += (at - position) * worth + count * events
+            position = at
+            if collected >= needed:
+                collected -= needed
+                yield position
+
+
+def _periodic(times: Sequence[tuple[int, int]], period: int) -> Iterator[int]:
+    """Yield the first position at which each period has passed, as far as the marks of the clock show it."""
+    if not times:
+        return
+    following = times[0][1] + period
+    for position, time in times:
+        if time >= following:
+            following = time - (time - following) % period + period
+            if position:
+                yield position
 
 
 class _Clock:

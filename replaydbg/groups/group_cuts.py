@@ -12,7 +12,7 @@ from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
 from replaydbg.distributed.quiet import QuietFinder
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
-from replaydbg.events.records import Entry
+from replaydbg.events.records import Entry, Event
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of
 from replaydbg.groups.opened_group import OpenedGroup
@@ -92,6 +92,21 @@ class GroupCuts:
     def quiet(self) -> dict[int, array[int]]:
         """The quiet positions of each process: one pass over each log. Raises a ReplaydbgError."""
         return {member.process: self._quiet(member.process) for member in self.opened.matching.members}
+
+    def times(self) -> dict[int, list[tuple[int, int]]]:
+        """Return the marks of each process's clock: a position, and nanoseconds since its start.
+
+        One pass over each log. Raises a ReplaydbgError.
+        """
+        found = {}
+        for member in self.opened.matching.members:
+            marks: list[tuple[int, int]] = []
+            with open_recording(member_path(self.opened.directory, member.process)) as recording:
+                for entry in recording.events():
+                    if isinstance(entry, Event) and (not marks or entry.time_ns > marks[-1][1]):
+                        marks.append((entry.number - 1, entry.time_ns))
+            found[member.process] = marks
+        return found
 
     def _quiet(self, process: int) -> array[int]:
         index = self.opened.index_of(process)

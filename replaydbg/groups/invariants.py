@@ -37,6 +37,8 @@ class Invariant(NamedTuple):
     """An expression over `m`, the bytes of a message, for each message in flight; empty: messages do not count."""
     module: str = "__main__"
     """The module in which `local` is evaluated."""
+    settled: str = ""
+    """An expression that is true in a process where cuts may be made, instead of at quiet positions; empty: none."""
 
 
 class CutValue(NamedTuple):
@@ -66,14 +68,29 @@ class InvariantSearch:
         self._channel = _compiled(invariant.channel, "--channel") if invariant.channel else None
         self._contents = MessageContents(cuts.opened)
         self._values: dict[tuple[int, int], ModuleValue] = {}
-        self.is_quiet = quiet
+        self.is_quiet = quiet and not invariant.settled
+        option = "--settled" if invariant.settled else "" if quiet else "--every-event"
+        if option and sum(cuts.finder.last.values()) > MOST_POSITIONS:
+            raise UsageError(f"There are more than {MOST_POSITIONS:,} positions. Leave out {option}.")
         allowed: Mapping[int, Sequence[int]] = cuts.quiet if quiet else cuts.every
-        if not quiet and sum(cuts.finder.last.values()) > MOST_POSITIONS:
-            raise UsageError(f"There are more than {MOST_POSITIONS:,} positions. Leave out --every-event.")
+        if invariant.settled:
+            _compiled(invariant.settled, "--settled")
+            allowed = {process: self._settled(process, positions) for process, positions in cuts.every.items()}
         self.chain = chain_of_cuts(cuts.finder, cuts.opened.matching.members, allowed)
         """The positions of each cut, from before the first event to the end."""
         self.found: dict[int, CutValue] = {}
         """The cuts that were evaluated, by their place in the chain."""
+
+    def _settled(self, process: int, positions: Sequence[int]) -> Sequence[int]:
+        """Return the positions at which the process is settled: one run passes them all.
+
+        All of them, if the expression has no value in it.
+        """
+        expression = f"bool({self._invariant.settled})"
+        found = values_at_positions(self._session(process), positions, expression, module=self._invariant.module)
+        if all(each.reason for each in found.values()):
+            return positions
+        return [position for position in positions if found[position].text == "True"]
 
     def search(self, *, checks: int) -> Found:
         """Find the first cut in which it does not hold, and look at `checks` others. Raises UsageError, EngineLost."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.checkpoint_policies import EVENTS, Checkpoints, Policy, Recovery
+from replaydbg.distributed.checkpoint_policies import EVENTS, TIME, Checkpoints, Policy, Recovery
 from replaydbg.events.show import printable
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
 from replaydbg.groups.live_cuts import CheckedCut
@@ -129,6 +129,8 @@ POLICY_RIGHT = ("checkpoints", "forced", "events lost", "of")
 
 def policy_text(policy: Policy) -> str:
     """Return a policy as the user writes it."""
+    if policy.trigger == TIME:
+        return f"{policy.kind}:{policy.every // 10**6}ms"
     return f"{policy.kind}:{policy.every}" + (f":{policy.trigger}" if policy.trigger != EVENTS else "")
 
 

@@ -99,6 +99,44 @@ def test_checkpoints_by_transfers() -> None:
     assert run_of(group).checkpoints(Policy(UNCOORDINATED, 3, EVENTS)).positions == {1: [3, 6], 2: [3, 6]}
 
 
+def one_by_one(first: int, last: int, ended: list[int], every: int) -> list[int]:
+    """The definition of adaptive checkpoints: each position collects, and one is taken when there is enough."""
+    found, collected = [], 0
+    for position in range(first, last + 1):
+        collected += len(ended) + ended.count(position) * (last - first + 1)
+        if collected >= 2 * every * len(ended):
+            collected -= 2 * every * len(ended)
+            found.append(position)
+    return found
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(0, 60),
+    st.lists(st.integers(1, 64), min_size=1, max_size=20).map(sorted),
+    st.integers(1, 9),
+)
+def test_adaptive_checkpoints_are_nearer_where_more_is_sent(
+    first: int, length: int, ended: list[int], every: int
+) -> None:
+    last = first + length
+
+    assert list(checkpoint_policies._adaptive(first, last, ended, every)) == one_by_one(first, last, ended, every)
+
+
+def test_a_process_that_claims_any_number_of_events_has_so_many_adaptive_checkpoints_at_once() -> None:
+    found = checkpoint_policies._adaptive(1, 1 << 60, [3, 1 << 59], 10)
+
+    assert len([position for position, _ in zip(found, range(1000), strict=False)]) == 1000
+
+
+def test_periodic_checkpoints_are_where_a_period_has_passed() -> None:
+    marks = [(0, 5), (3, 14), (4, 16), (9, 26), (12, 70), (13, 71), (20, 76)]
+
+    assert list(checkpoint_policies._periodic(marks, 10)) == [4, 9, 12, 20]
+    assert list(checkpoint_policies._periodic([], 10)) == []
+
+
 @settings(max_examples=50)
 @given(worlds(), st.sampled_from(POLICIES), st.integers(1, 6), st.data())
 def test_the_line_is_consistent_and_made_of_checkpoints(

@@ -221,7 +221,7 @@ def test_policies_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--policy", "often:3"], "'often:3' is not a policy: KIND:N or KIND:N:transfers"),
+        (["--policy", "often:3"], "'often:3' is not a policy: KIND:N, KIND:N:transfers"),
         (["--policy", "induced:0"], "'induced:0' is not a policy"),
         (["--policy", "induced:5:seconds"], "KIND one of uncoordinated, coordinated, induced."),
         (["--failed", "7"], "The group has no recording of process 7."),

@@ -266,6 +266,16 @@ def test_a_token_without_those_in_flight_comes_and_goes(tmp_path: Path, capsys: 
     assert {each["total"] for each in data["tokens"]} == {0, 1}
 
 
+def test_the_program_says_itself_when_it_is_settled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = record(tmp_path, [str(RING), "6"])
+
+    _, data = answers(capsys, str(group), "--token", "int(has_token)", "--settled", "not has_token")
+
+    # So it is always under way, and nobody has it.
+    assert [each["total"] for each in data["tokens"]] == [0]
+    assert data["cuts"] > 5
+
+
 def test_when_a_condition_became_true(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     group = record(tmp_path, [str(RING), "6", "lost"])
     flight = "m.count(b'token')"
@@ -285,6 +295,8 @@ def test_when_a_condition_became_true(tmp_path: Path, capsys: pytest.CaptureFixt
         ["--holds", "1"],
         ["--token", "1", "--local", "1", "--holds", "1"],
         ["--in-flight", "x"],
+        ["--settled", "x"],
+        ["--token", "1", "--settled", "("],
         ["--token", "1", "--in-flight", "("],
         ["--token", "'text'"],
     ],

@@ -34,6 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
     parser.add_argument(
+        "--settled",
+        metavar="EXPR",
+        default="",
+        help="evaluate cuts in which EXPR is true in each process, instead of quiet ones",
+    )
+    parser.add_argument(
         "--every-event",
         action="store_true",
         help="evaluate cuts at every event, not only quiet ones",
@@ -50,7 +56,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{group.name} has no recording that can be read.")
     cuts = GroupCuts(group)
     first = member_path(group.directory, group.matching.members[0].process)
-    invariant = Invariant(args.local, args.holds, args.channel, args.module)
+    if args.settled and args.every_event:
+        raise UsageError("Use either --settled or --every-event.")
+    invariant = Invariant(args.local, args.holds, args.channel, args.module, args.settled)
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant, quiet=not args.every_event)
         found = search.search(checks=len(search.chain) if args.all else CHECKS)

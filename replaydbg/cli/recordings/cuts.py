@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from replaydbg.cli.common.group_problems import print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
 from replaydbg.distributed.checkpoint_policies import (
+    ADAPTIVE,
     EVENTS,
     POLICIES,
+    TIME,
+    TRANSFERS,
     TRIGGERS,
     CheckpointedRun,
     Checkpoints,
@@ -23,8 +26,14 @@ from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.cuts_text import POLICY_COLUMNS, POLICY_RIGHT, policy_row, policy_text
 from replaydbg.render.json_data.cuts_json import recovery_facts
 
-DEFAULTS = tuple(Policy(kind, every) for kind in POLICIES for every in (20, 100, 400))
+DEFAULTS = tuple(
+    Policy(kind, every, trigger)
+    for kind in POLICIES
+    for every, trigger in ((20, EVENTS), (100, EVENTS), (400, EVENTS), (100, ADAPTIVE))
+)
 """What is compared without `--policy`."""
+
+_UNITS = {"ms": 10**6, "s": 10**9}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,9 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy",
         action="append",
-        metavar="KIND:N[:transfers]",
-        help=f"{', '.join(POLICIES)}: a checkpoint after N events of a process, or after N sends and receives "
-        "(`transfers`); repeatable (default: all three, after 20, 100 and 400 events)",
+        metavar="KIND:N[:TRIGGER]",
+        help=f"{', '.join(POLICIES)}: a checkpoint after N events of a process, after N sends and receives "
+        "(`transfers`), as many as after N events but sooner where it sends and receives more (`adaptive`), or after a "
+        "time, such as 200ms; repeatable (default: all three, after 20, 100 and 400 events, and 100 adaptive)",
     )
     parser.add_argument(
         "--failed",
@@ -74,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 def _compared(
     opened: OpenedGroup, cuts: GroupCuts, policies: list[Policy], failures: list[list[int]]
 ) -> Iterator[tuple[Policy, list[int], Checkpoints, Recovery]]:
-    run = CheckpointedRun(opened.matching, cuts.finder)
+    run = CheckpointedRun(opened.matching, cuts.finder, cuts.times)
     for policy in policies:
         checkpoints = run.checkpoints(policy)
         for failed in failures:
@@ -83,8 +93,13 @@ def _compared(
 
 def _policy(text: str) -> Policy:
     """Return a policy as the user wrote it. Raises UsageError."""
-    found = re.fullmatch(r"(\w+):([0-9]{1,15})(?::(\w+))?", text)
-    if found is None or found[1] not in POLICIES or not int(found[2]) or (found[3] or EVENTS) not in TRIGGERS:
+    found = re.fullmatch(r"(\w+):([0-9]{1,15})(ms|s)?(?::(\w+))?", text)
+    trigger = (TIME if found[3] else found[4] or EVENTS) if found is not None else ""
+    is_known = trigger in TRIGGERS and (trigger == TIME) == bool(found and found[3] and not found[4])
+    if found is None or found[1] not in POLICIES or not int(found[2]) or not is_known:
         kinds = ", ".join(POLICIES)
-        raise UsageError(f"{text!r} is not a policy: KIND:N or KIND:N:transfers, N at least 1, KIND one of {kinds}.")
-    return Policy(found[1], int(found[2]), found[3] or EVENTS)
+        raise UsageError(
+            f"{text!r} is not a policy: KIND:N, KIND:N:{TRANSFERS}, KIND:N:{ADAPTIVE} or KIND:TIME; "
+            f"N at least 1, TIME such as 200ms, KIND one of {kinds}."
+        )
+    return Policy(found[1], int(found[2]) * _UNITS.get(found[3], 1), trigger)

@@ -54,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--channel", metavar="EXPR", default="", help="with --local: over m, the bytes of a message")
     parser.add_argument("--holds", metavar="EXPR", help="with --local: over total, locals and flight")
+    parser.add_argument(
+        "--settled",
+        metavar="EXPR",
+        default="",
+        help="with --token or --local: cuts in which EXPR is true in each process, instead of quiet ones",
+    )
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
     add_quiet(parser)
     add_json(parser)
@@ -83,6 +89,8 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("Use either --token or --local.")
     if args.in_flight and args.token is None:
         raise UsageError("--in-flight belongs to --token.")
+    if args.settled and args.token is None and args.local is None:
+        raise UsageError("--settled belongs to --token or --local.")
     if args.channel and args.local is None:
         raise UsageError("--channel belongs to --local.")
 
@@ -150,7 +158,7 @@ def _lines(
 
 def _tokens(args: argparse.Namespace, cuts: GroupCuts) -> int:
     channel = f"len(re.findall({args.in_flight.encode()!r}, m))" if args.in_flight else ""
-    invariant = Invariant(args.token, "True", channel, args.module)
+    invariant = Invariant(args.token, "True", channel, args.module, args.settled)
     first = member_path(cuts.opened.directory, cuts.opened.matching.members[0].process)
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant)
@@ -168,7 +176,7 @@ def _tokens(args: argparse.Namespace, cuts: GroupCuts) -> int:
 
 
 def _became_true(args: argparse.Namespace, cuts: GroupCuts) -> int:
-    invariant = Invariant(args.local, f"not ({args.holds})", args.channel, args.module)
+    invariant = Invariant(args.local, f"not ({args.holds})", args.channel, args.module, args.settled)
     first = member_path(cuts.opened.directory, cuts.opened.matching.members[0].process)
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant)
