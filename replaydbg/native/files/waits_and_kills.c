@@ -113,10 +113,13 @@ member_call_begins(const Crossing *c)
 {
     Relation what = calls[c->gate->moves - MEMBER_CALLS].what;
     int at = calls[c->gate->moves - MEMBER_CALLS].target;
-    if (what == LASTS)
-        return (Moving){
-            transfer_begin(endpoint_of_call(c->gate->module, c->gate->name, is_timed(c, at)), TRANSFER_RECEIVES, -1),
-            -1, 0};
+    if (what == LASTS && group_is_alone()) /* nobody could let it go on */
+        return (Moving){0, -1, 0};
+    if (what == LASTS) {
+        unsigned place = c->gate->moves - MEMBER_CALLS;
+        uint32_t called = endpoint_of_call(place, c->gate->module, c->gate->name, is_timed(c, at));
+        return (Moving){transfer_begin(called, TRANSFER_RECEIVES, -1), -1, 0};
+    }
     bool waits = what <= WAITS_BY_ID;
     unsigned flags = waits ? TRANSFER_RECEIVES : 0;
     uint32_t endpoint = waits ? endpoint_awaited(c, what, at) : endpoint_signalled(c, what, at);

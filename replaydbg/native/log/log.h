@@ -125,8 +125,8 @@ const char *endpoint_was_sent_to(void);                  /* empty: unknown */
 unsigned member_with(int pid);                    /* the number of a process; 0: it is none of the group */
 uint32_t endpoint_of_process(unsigned number);    /* that is waited for; 0: any child */
 uint32_t endpoint_of_signal(int pid, int signum); /* for a process, or a group of processes; 0: for no other of ours */
-/* that waits for anything else; is_timed: not for ever */
-uint32_t endpoint_of_call(const char *module, const char *name, bool is_timed);
+/* that waits for anything else; `at`: its place among these, is_timed: not for ever */
+uint32_t endpoint_of_call(unsigned at, const char *module, const char *name, bool is_timed);
 uint32_t endpoint_of_file(uint64_t device, uint64_t inode); /* two zeros: of one that is about to be opened */
 /* record: a handler runs, because that process has sent its signal, or has ended */
 void member_signalled(int signum, int pid, bool has_ended);

@@ -14,6 +14,8 @@ typedef struct {
 static Relation *relations;
 static uint32_t relation_count;
 static IdMap files; /* their endpoints */
+#define MOST_WAITS 32
+static uint32_t waits[MOST_WAITS][2]; /* those of calls that wait, without and with a timeout */
 
 static uint32_t
 endpoint_named(unsigned kind, const char *own, const char *peer)
@@ -36,6 +38,7 @@ members_forked(void)
 {
     relation_count = 0;
     files = (IdMap){0};
+    memset(waits, 0, sizeof waits);
 }
 
 /* The last one that had the process id: a program that replaced another one is a process of its own. */
@@ -75,11 +78,15 @@ endpoint_of_signal(int target, int signum)
 }
 
 uint32_t
-endpoint_of_call(const char *module, const char *name, bool is_timed)
+endpoint_of_call(unsigned at, const char *module, const char *name, bool is_timed)
 {
-    char own[40];
-    snprintf(own, sizeof own, "%s.%s", module, name);
-    return endpoint_named(ENDPOINT_CALL, own, is_timed ? "timed" : "");
+    uint32_t *number = &waits[at % MOST_WAITS][is_timed];
+    if (*number == 0) {
+        char own[40];
+        snprintf(own, sizeof own, "%s.%s", module, name);
+        *number = endpoint_new(ENDPOINT_CALL, own, is_timed ? "timed" : "");
+    }
+    return *number;
 }
 
 uint32_t
