@@ -214,6 +214,10 @@ def passed_descriptors(event: Event) -> list[int]:
 
 
 _FORK_EXEC = "_posixsubprocess.fork_exec"
+_CLOSES_OTHERS, _PASSES = 2, 3
+"""Its arguments: whether other descriptors are closed, and those that are not."""
+_SPAWNS = ("posix.posix_spawn", "posix.posix_spawnp")
+_SPAWN_CLOSES, _SPAWN_COPIES = 1, 2
 _STREAMS = ((6, 0), (9, 1), (11, 2))
 """Which arguments of `fork_exec` become the standard streams of the child."""
 
@@ -221,15 +225,41 @@ _STREAMS = ((6, 0), (9, 1), (11, 2))
 def given_descriptors(table: Mapping[int, End], event: Event | None, inherited: Iterable[int]) -> dict[int, End]:
     """Return the descriptors that a new program begins with, out of those that the process had which started it.
 
-    `inherited` are those above the standard streams; `event` started it.
+    `inherited` are those above the standard streams, as far as it is known; `event` started it.
     """
-    found = {number: table[number] for number in (*range(_STANDARD), *inherited) if number in table}
+    streams = dict(table)
+    kept = set(inherited)
     if event is not None and event.gate == _FORK_EXEC:
         for index, number in _STREAMS:
             given = _argument(event, index)
             if isinstance(given, int) and given in table:
-                found[number] = table[given]
-    return found
+                streams[number] = table[given]
+        if _argument(event, _CLOSES_OTHERS):
+            kept &= {each for each in _items(_argument(event, _PASSES)) if isinstance(each, int)}
+    elif event is not None and event.gate in _SPAWNS:
+        _act(streams, _items(_keyword(event, "file_actions")))
+    return {number: streams[number] for number in (*range(_STANDARD), *sorted(kept)) if number in streams}
+
+
+def _act(streams: dict[int, End], actions: Iterable[object]) -> None:
+    """Do what `posix_spawn` does with descriptors: (1, FD) closes one, (2, FD, NEW) copies it; others open a file."""
+    for action in actions:
+        kind, *numbers = _items(action) or (None,)
+        if kind == _SPAWN_CLOSES and numbers:
+            streams.pop(descriptor_of(numbers[0]), None)
+        elif kind == _SPAWN_COPIES and len(numbers) == 2:
+            source, target = map(descriptor_of, numbers)
+            if source in streams:
+                streams[target] = streams[source]
+            else:
+                streams.pop(target, None)
+        elif numbers:
+            streams.pop(descriptor_of(numbers[0]), None)
+
+
+def _keyword(event: Event, name: str) -> object:
+    last = event.arguments[-1] if event.arguments else None
+    return last.get(name) if isinstance(last, dict) else None
 
 
 def _argument(event: Event, index: int) -> object:
