@@ -466,12 +466,14 @@ class SnapshotIncomplete(ReplaydbgError):
     exit_code = 3
     fields = ("snapshot", "waiting", "missing")
 
-    def __init__(self, snapshot: str, waiting: tuple[str, ...], missing: tuple[str, ...], state: object = None) -> None:
+    def __init__(self, snapshot: str, waiting: dict[str, str], missing: tuple[str, ...], state: object = None) -> None:
         self.snapshot = snapshot
         self.waiting = waiting
         self.missing = missing
         self.state = state
         states = f"the state of {', '.join(missing)} is not recorded" if missing else ""
-        markers = f"no marker has arrived on {', '.join(waiting)}" if waiting else ""
-        reasons = "; ".join(filter(None, (states, markers)))
+        silent = [channel for channel, reason in waiting.items() if not reason]
+        markers = f"no marker has arrived on {', '.join(silent)}" if silent else ""
+        others = [f"channel {channel}: {reason}" for channel, reason in waiting.items() if reason]
+        reasons = "; ".join(filter(None, (states, markers, *others)))
         super().__init__(f"Snapshot {snapshot} is not complete: {reasons}.")

@@ -56,6 +56,7 @@ _OUTSIDE = {
     "builtins.input",
 }
 _WNOHANG, _LOCK_NB = 1, 4
+_SIGCHLD = 17
 _BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
@@ -117,6 +118,10 @@ class WaitHistory:
         """The events of each thread."""
         self._waits: dict[int, Wait] = {}
         """By event."""
+        self._timers: list[tuple[int, bool]] = []
+        """After which event a timer runs, or none."""
+        self._handlers: list[tuple[int, bool]] = []
+        """After which event a handler of SIGCHLD is set, or none."""
         self._switches: list[tuple[int, int, SwitchReason | None, int, SwitchReason | None]] = []
         """After which event, the thread that gave way and why, the one that goes on and why it had given way."""
         self._status: dict[int, SwitchReason | None] = {0: None}
@@ -150,7 +155,21 @@ class WaitHistory:
             if following >= 0:
                 status[following] = None
                 before = {following: had} if after == position else {}
-        return [self._lane(lane, why, before, position) for lane, why in sorted(status.items())]
+        found = [self._lane(lane, why, before, position) for lane, why in sorted(status.items())]
+        unknown = [each for each in found if each.is_open]
+        if len(unknown) > 1:  # whose is the call that never ended? Switches are recorded when the next thread goes on
+            return [each._replace(is_open=False) if each.is_open else each for each in found]
+        return found
+
+    def has_timer(self, position: int) -> bool:
+        """Whether a timer of the process runs at a position (`signal.alarm`, `setitimer`)."""
+        at = bisect_right(self._timers, (position, True))
+        return at > 0 and self._timers[at - 1][1]
+
+    def handles_children(self, position: int) -> bool:
+        """Whether a function of the program runs when a child ends."""
+        at = bisect_right(self._handlers, (position, True))
+        return at > 0 and self._handlers[at - 1][1]
 
     def _lane(
         self,
@@ -198,9 +217,21 @@ class WaitHistory:
             value, name = _argument(event, 1), _argument(event, 3)
             if isinstance(value, int) and isinstance(name, str):
                 self.semaphores[name] = value
+        self._signals(event)
         if self._gives(number):
             self.given[number] = dict(self.table.ends), event
         self.table.apply(event)
+
+    def _signals(self, event: Event) -> None:
+        if event.raised:
+            return
+        first, second = _argument(event, 0), _argument(event, 1)
+        if event.gate == "_signal.alarm":
+            self._timers.append((event.number, first != 0))
+        elif event.gate == "_signal.setitimer":
+            self._timers.append((event.number, second not in (0, 0.0)))
+        elif event.gate == "_signal.signal" and first == _SIGCHLD:
+            self._handlers.append((event.number, second not in (0, 1)))  # SIG_DFL, SIG_IGN
 
     def _wait(self, event: Event) -> Wait | None:
         gate = event.gate

@@ -55,6 +55,10 @@ class GroupEnds:
             table = DescriptorTable(initial, lambda event: self._opened.owner(process, event)[0])
             history = self.histories[process] = WaitHistory(table, endpoints, gives=starts.__contains__)
             history.read(recording.events())
+        for row, descriptor in columns.descriptors:  # of calls that never ended
+            end, number = table.ends.get(descriptor), columns.endpoint[row]
+            if end is not None and member.endpoints[number - 1].kind in wanted:
+                history.endpoint_of.setdefault(end, number)
 
     def _given(self, process: int, inherited: tuple[int, ...]) -> dict[int, End]:
         """Return the descriptors with which the log of a process begins."""

@@ -98,8 +98,12 @@ class GroupWaits:
         self.histories = self._ends.histories
         """Of each recorded process."""
 
-    def at(self, cut: Cut) -> WaitingCut:
-        """Return who waits for whom in a consistent cut."""
+    def at(self, cut: Cut, *, locks_wait: bool = False) -> WaitingCut:
+        """Return who waits for whom in a consistent cut.
+
+        A thread that waits for a lock of its process can go on, since its wait may have a timeout, which is not
+        recorded; with `locks_wait` it waits for ever.
+        """
         lanes = {
             process: history.at(cut[process])
             for process, history in self.histories.items()
@@ -110,7 +114,7 @@ class GroupWaits:
         blocked = {}
         for process, lane in ((process, lane) for process, each in lanes.items() for lane in each):
             need = self._need(process, lane, cut)
-            if need is None:
+            if need is None or (need.kind == LOCK and not locks_wait):
                 continue
             node = process, lane.lane
             holders = tuple(sorted(need.holders))
@@ -145,7 +149,7 @@ class GroupWaits:
         if lane.waits_for_lock:
             return _Need(LOCK, (process,))
         wait = lane.wait if not lane.is_open else self._open_wait(process)
-        if wait is None:
+        if wait is None or self._is_signalled(process, cut):
             return None
         if wait.kind == CHILD:
             return self._child(process, wait, cut)
@@ -154,6 +158,42 @@ class GroupWaits:
         if wait.kind in (RECEIVE, SEND, POLL):
             return self._channels(process, wait, cut)
         return _Need(wait.kind, (), by_outside=True)
+
+    def _is_signalled(self, process: int, cut: Cut) -> bool:
+        """Whether a signal lets a process go on, or ends it: one that was sent to it, a timer's, or a child's."""
+        history, position = self.histories[process], cut[process]
+        if history.has_timer(position):
+            return True
+        sent = sum(row.begun < cut.get(row.process, 0) for row in self._sent.get(process, ()))
+        handled = sum(0 < row.event <= position for row in self._handled.get(process, ()))
+        if sent > handled:
+            return True
+        return history.handles_children(position) and any(
+            row.parent == process and 0 < row.event <= position and not 0 < row.waited <= position
+            for row in self._rows.values()
+        )
+
+    @cached_property
+    def _signals(self) -> tuple[dict[int, list[BareTransfer]], dict[int, list[BareTransfer]]]:
+        sent: defaultdict[int, list[BareTransfer]] = defaultdict(list)
+        handled: defaultdict[int, list[BareTransfer]] = defaultdict(list)
+        for row in bare_transfers(self._opened.matching.members, "signal"):
+            target, _, signum = row.end.own.partition(":")
+            if row.is_receive:
+                handled[row.process].append(row)
+            elif signum != "0" and (known := self._process(target)) is not None:
+                sent[known.number].append(row)
+        return sent, handled
+
+    @property
+    def _sent(self) -> dict[int, list[BareTransfer]]:
+        """For each process the calls that sent a signal to it."""
+        return self._signals[0]
+
+    @property
+    def _handled(self) -> dict[int, list[BareTransfer]]:
+        """For each process the handlers of such signals."""
+        return self._signals[1]
 
     def _open_wait(self, process: int) -> Wait | None:
         """Return what a process waits for in the call that never ended, if it is the only one."""
@@ -193,7 +233,8 @@ class GroupWaits:
             found = self._holders(others, cut)
             if not found:
                 return None  # it is the end of the stream, or a broken pipe
-            by_outside |= 0 in found
+            if 0 in found:
+                return None  # a program without a recording has it, and can act
             holders |= (found | self._holders(others, cut, perhaps=True)) - {0}
         name = self._ends.name(wait.ends[0]) if len(wait.ends) == 1 and wait.ends[0] is not None else ""
         return _Need(wait.kind, holders, name, by_outside, wait.is_to_the_end)

@@ -32,6 +32,8 @@ class Deadlock(NamedTuple):
     """A cut in which they wait."""
     last: Blocked
     """The one that began to wait last, by the clock of the group: from then on it was a deadlock."""
+    is_certain: bool = True
+    """False: it is none if a thread waits for a lock of its process only for a time, which is not recorded."""
 
 
 class Termination(NamedTuple):
@@ -54,15 +56,21 @@ class StableProperties:
         self.waits = GroupWaits(cuts)
 
     def deadlock(self) -> Deadlock | None:
-        """Return the first deadlock; None: there was none, as far as it is known."""
+        """Return the first deadlock; None: there was none, as far as it is known.
+
+        If there is no certain one, one that is none if a thread waits for a lock of its process only for a time.
+        """
+        return self._first_deadlock(is_certain=True) or self._first_deadlock(is_certain=False)
+
+    def _first_deadlock(self, *, is_certain: bool) -> Deadlock | None:
         for before_deaths in (True, False):
             self.cuts.require(self.waits.requirements(before_deaths=before_deaths))
             for wanted in self._candidates():
                 cut = self.cuts.latest(wanted)
-                found = self.waits.at(cut.positions)
+                found = self.waits.at(cut.positions, locks_wait=not is_certain)
                 cores = found.cores()
                 if cores:
-                    return self._deadlock(cut, found, cores[0])
+                    return self._deadlock(cut, found, cores[0], is_certain=is_certain)
         return None
 
     def termination(self) -> Termination | None:
@@ -109,7 +117,7 @@ class StableProperties:
         first = self.cuts.opened.matching.members[index].branch
         return sorted({after for after, number in history.signals if number not in _FROM_INSIDE and after >= first})
 
-    def _deadlock(self, cut: GroupCut, found: WaitingCut, core: set[Node]) -> Deadlock:
+    def _deadlock(self, cut: GroupCut, found: WaitingCut, core: set[Node], *, is_certain: bool) -> Deadlock:
         clocks = clocks_of(self.cuts.opened.matching.members)
         # Idle threads of a process that waits are not what its deadlock is about.
         calling = {process for process, lane in core if found.blocked[process, lane].kind != LOCK}
@@ -117,4 +125,4 @@ class StableProperties:
         waiting = [found.blocked[each] for each in sorted(core)]
         last = max(waiting, key=lambda each: (clocks[each.process].at(each.position), each.process))
         others = tuple(found.blocked[each] for each in sorted(found.stuck - core))
-        return Deadlock(tuple(waiting), others, cut, last)
+        return Deadlock(tuple(waiting), others, cut, last, is_certain)

@@ -156,10 +156,16 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
     columns = _columns(slots, addresses, tuple(each for each in passed if 1 <= each[0] <= crossings))
     columns = _without_void(columns, len(endpoints), crossings)
     _check(columns, len(endpoints))
-    # Of one that ended, but whose event is not in the log, it is not known any more.
-    open_ones = [row for row, event in enumerate(columns.event) if not event] if columns.event.count(0) else []
-    known = [(row, columns.digest[row] - 1) for row in open_ones if 0 < columns.digest[row] <= MOST_DESCRIPTORS]
+    open_ones = _open_ones(columns.event, crossings) if columns.count else []
+    known = [
+        (row, columns.digest[row] - 1)
+        for row in open_ones
+        if not columns.length[row] and 0 < columns.digest[row] <= MOST_DESCRIPTORS
+    ]
     columns = replace(columns, descriptors=tuple(known))
+    for row, length in enumerate(columns.length):
+        if not length:
+            columns.digest[row] = 0
     _settle_open(columns, crossings)
     return endpoints, columns
 

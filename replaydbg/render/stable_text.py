@@ -32,9 +32,17 @@ def deadlock_sentence(found: Deadlock) -> str:
     """Return what a deadlock is, and since when."""
     processes = sorted({each.process for each in found.core})
     since = f"{found.last.process}@{found.last.position}"
+    kind = "deadlock" if found.is_certain else "possible deadlock"
     if len(processes) == 1:
-        return f"deadlock since {since}: process {processes[0]} waits for itself"
-    return f"deadlock since {since}: processes {', '.join(map(str, processes))} wait for each other"
+        return f"{kind} since {since}: process {processes[0]} waits for itself"
+    numbers = f"{', '.join(map(str, processes[:-1]))} and {processes[-1]}"
+    return f"{kind} since {since}: processes {numbers} wait for each other"
+
+
+POSSIBLE = (
+    "It is a deadlock unless a thread waits for a lock of its own process only for a time: timeouts of locks are not "
+    "recorded."
+)
 
 
 def blocked_rows(

@@ -12,7 +12,16 @@ from typing import Any
 
 import pytest
 
-from replaydbg.distributed import Agent, AsyncFunctions, Channel, Functions, Stream
+from replaydbg.distributed import (
+    Agent,
+    AgentSystem,
+    AsyncFunctions,
+    Channel,
+    Functions,
+    Snapshot,
+    SnapshotIncomplete,
+    Stream,
+)
 from tests.distributed.agent_pair import Pair
 
 
@@ -260,8 +269,9 @@ def test_tasks_of_one_agent_send_in_turn_and_a_cancelled_one_sends_nothing() -> 
         await pair.y.take_markers_async()
         assert pair.y.take_markers()
         await asyncio.wait_for(pair.x.take_markers_async(), 10)
-        state = await asyncio.wait_for(snapshot.wait_async(), 10)
-        assert state.is_complete
+        # The state of X was recorded while the message that was cancelled counted as sent.
+        with pytest.raises(SnapshotIncomplete):
+            await asyncio.wait_for(snapshot.wait_async(), 10)
 
     asyncio.run(run())
 
@@ -336,3 +346,41 @@ def test_streams_of_an_event_loop() -> None:
             writer.close()
 
     asyncio.run(run())
+
+
+def test_a_snapshot_that_knows_of_a_message_that_was_withdrawn_is_not_complete() -> None:
+    async def scene() -> Snapshot:
+        system = AgentSystem()
+        one, other = system.agent("X", lambda: 0), system.agent("Y", lambda: 0)
+        there, back = system.channel(one, other, asyncio.Queue(1)), system.channel(other, one, asyncio.Queue())
+        await one.send_async(there, "fills the queue")
+        sending = asyncio.create_task(one.send_async(there, "is withdrawn"))
+        await asyncio.sleep(0)
+        snapshot = one.begin()
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        assert await other.receive_async(there) == "fills the queue"
+        await other.take_markers_async()
+        await one.take_markers_async()
+        with pytest.raises(SnapshotIncomplete, match="X->Y: a message that counted as sent"):
+            await snapshot.wait_async()
+        assert back.name == "Y->X"
+        return snapshot
+
+    assert not asyncio.run(scene()).is_complete
+
+
+def test_a_marker_that_waited_for_room_is_taken_by_an_agent_that_looks_for_markers() -> None:
+    async def scene() -> bool:
+        system = AgentSystem()
+        one, other = system.agent("X", lambda: 0), system.agent("Y", lambda: 0)
+        there = system.channel(one, other, asyncio.Queue(1))
+        system.channel(other, one, asyncio.Queue(1))
+        await one.send_async(there, 1)
+        snapshot = one.begin()
+        assert await other.receive_async(there) == 1
+        await other.take_markers_async()
+        await one.take_markers_async()
+        return bool(snapshot.is_complete)
+
+    assert asyncio.run(scene())

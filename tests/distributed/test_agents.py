@@ -32,7 +32,7 @@ def test_an_error_names_what_is_missing() -> None:
         "Snapshot X#1 is not complete: the state of Y is not recorded; no marker has arrived on X->Y, Y->X."
     )
     assert raised.value.state == snapshot.state()
-    assert raised.value.as_dict()["waiting"] == ("X->Y", "Y->X")
+    assert raised.value.as_dict()["waiting"] == {"X->Y": "", "Y->X": ""}
     assert str(snapshot.state()).splitlines()[0] == "snapshot X#1: incomplete"
 
 

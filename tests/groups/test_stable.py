@@ -240,6 +240,121 @@ def test_who_waits_for_the_outside_is_not_deadlocked_but_nothing_happens(
     assert {each["waits_for"] for each in data["termination"]["threads"]} == {"outside", "receive"}
 
 
+# ---- what may look like one ----
+
+WAITS_FOR_CHILD = """\
+import os, queue, signal, threading, time
+source, sink = os.pipe()
+child = os.fork()
+if not child:
+    os.close(sink)
+    os.read(source, 1)
+    os._exit(0)
+os.close(source)
+"""
+HEALTHY = {
+    "a thread that waits for another one for a time": """\
+waiter = threading.Thread(target=lambda: os.waitpid(child, 0))
+waiter.start()
+waiter.join(100)
+os.write(sink, b"x")
+""",
+    "a thread that waits at a queue for a time": """\
+def worker():
+    try:
+        queue.Queue().get(timeout=100)
+    except queue.Empty:
+        os.write(sink, b"x")
+threading.Thread(target=worker).start()
+os.waitpid(child, 0)
+""",
+    "a thread that sleeps": """\
+threading.Thread(target=lambda: (time.sleep(100), os.write(sink, b"x"))).start()
+os.waitpid(child, 0)
+""",
+    "an alarm": """\
+signal.alarm(100)
+os.waitpid(child, 0)
+""",
+    "a function that runs when a child ends": """\
+signal.signal(signal.SIGCHLD, lambda *_: os.write(sink, b"x"))
+if not os.fork():
+    os.close(sink)
+    time.sleep(100)
+os.waitpid(child, 0)
+""",
+}
+
+
+def is_waiting(group: Path) -> bool:
+    """Whether both of the first two processes are in calls that have not ended."""
+    try:
+        members = OpenedGroup(group).matching.members[:2]
+    except (ReplaydbgError, FileNotFoundError):
+        return False
+    return len(members) == 2 and all(0 in member.transfers.event for member in members)
+
+
+@pytest.mark.parametrize("kind", HEALTHY)
+def test_what_can_go_on_by_itself_is_no_certain_deadlock(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prog.py").write_text(WAITS_FOR_CHILD + HEALTHY[kind])
+    with running(tmp_path, ["prog.py"]) as group:
+        wait_until(lambda: is_waiting(group))
+        live = deadlock_in(group)
+
+    code, data = answers(capsys, str(group))
+
+    assert live is None or not live.is_certain
+    assert code != 1
+    assert data["deadlock"] is None or not data["deadlock"]["is_certain"]
+
+
+CONNECTED = """\
+import os, socket
+server = socket.create_server(("127.0.0.1", 0))
+if not os.fork():
+    accepted, _ = server.accept()
+    server.close()
+    accepted.recv(1)
+    os._exit(0)
+connected = socket.create_connection(server.getsockname())
+server.close()
+connected.recv(1)
+"""
+
+PASSED = """\
+import os, socket
+one, other = socket.socketpair()
+kept, given = socket.socketpair()
+if not os.fork():
+    for each in (one, kept, given):
+        each.close()
+    _, (number,), _, _ = socket.recv_fds(other, 1, 1)
+    other.close()
+    socket.socket(fileno=number).recv(1)
+    os._exit(0)
+other.close()
+socket.send_fds(one, [b"x"], [given.fileno()])
+given.close()
+kept.recv(1)
+"""
+
+
+@pytest.mark.parametrize("source", [CONNECTED, PASSED])
+def test_ends_that_were_accepted_or_passed_are_known(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "prog.py").write_text(source)
+    with running(tmp_path, ["prog.py"]) as group:
+        wait_until(lambda: deadlock_in(group) is not None)
+
+    code, data = answers(capsys, str(group))
+
+    assert (code, core(data["deadlock"])) == (1, {(1, "receive", (2,)), (2, "receive", (1,))})
+
+
 # ---- tokens ----
 
 Record = Callable[[str], Path]

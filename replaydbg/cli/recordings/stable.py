@@ -25,6 +25,7 @@ from replaydbg.render.invariants_text import ONE_CHAIN, counted, undecided_sente
 from replaydbg.render.json_data.stable_json import deadlock_facts, positions_facts, stretch_facts, termination_facts
 from replaydbg.render.stable_text import (
     COLUMNS,
+    POSSIBLE,
     blocked_rows,
     deadlock_sentence,
     stretch_lines,
@@ -66,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the properties; 1 if there was a deadlock or a recording cannot be read, 3 if --holds is not true."""
+    """Show the properties; 1 for a deadlock, or a damaged recording; 3 for a possible one, or a false --holds."""
     _check(args)
     group = OpenedGroup(named_group(args.recording))
     if not group.matching.members:
@@ -112,7 +113,7 @@ def _properties(args: argparse.Namespace, cuts: GroupCuts) -> int:
         print_json(facts)
     else:
         _show(cuts.opened, deadlock, termination, lines)
-    return FOUND if deadlock is not None else 0
+    return 0 if deadlock is None else FOUND if deadlock.is_certain else NOTHING
 
 
 def _show(
@@ -126,6 +127,8 @@ def _show(
         if deadlock.others:
             print("these wait for them:")
             print_table(COLUMNS, blocked_rows(opened_group, deadlock.others, lines))
+        if not deadlock.is_certain:
+            print(f"replaydbg: {POSSIBLE}", file=sys.stderr)
         for doubt in deadlock.cut.doubts:
             print(f"replaydbg: {printable(doubt)}.", file=sys.stderr)
     print(termination_sentence(termination))

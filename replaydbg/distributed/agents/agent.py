@@ -139,6 +139,10 @@ class Agent:
         Limit it by `asyncio.timeout`.
         """
         for channel in self.incoming:
+            # Another task that reads handles the markers itself.
+            if channel.transport.can_poll and not (channel.transport.is_async and channel.turns.reading.locked()):
+                self._read_what_is_there(channel)
+        for channel in self.incoming:
             try:
                 while self._is_waited_for(channel) and not channel.end:
                     async with channel.turns.reading:

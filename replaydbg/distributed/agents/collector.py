@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-_NO_MARKER = "waits for its marker"
+NO_MARKER = "waits for its marker"
+WITHDRAWN = "a message that counted as sent was not sent in the end"
+"""Why a snapshot cannot be complete although its markers arrive: the states do not fit together."""
 
 
 class Route(NamedTuple):
@@ -36,12 +38,13 @@ class Collector:
         self._when_done: list[Callable[[], None]] = []
         self._states: dict[str, Any] = {}
         self._messages: dict[str, list[Any]] = {route.name: [] for route in routes}
-        self._waiting = {route.name: _NO_MARKER for route in routes}
+        self._waiting = {route.name: NO_MARKER for route in routes}
+        self._withdrawn: set[str] = set()
 
     @property
     def is_complete(self) -> bool:
-        """Whether all states are recorded and all markers have arrived."""
-        return self._done.is_set()
+        """Whether all states are recorded and all markers have arrived, and nothing was withdrawn."""
+        return self._done.is_set() and not self._withdrawn
 
     def has_state(self, agent: str) -> bool:
         """Whether the agent has recorded its state."""
@@ -70,9 +73,11 @@ class Collector:
         self._finish_if_complete()
 
     def note_loss(self, channel: str, reason: str) -> None:
-        """Keep the reason why the marker of a channel will not arrive."""
+        """Keep why the marker of a channel will not arrive, or why its messages are not known (WITHDRAWN)."""
         with self._lock:
-            if channel in self._waiting:
+            if reason == WITHDRAWN:
+                self._withdrawn.add(channel)
+            elif channel in self._waiting:
                 self._waiting[channel] = reason
 
     def state(self) -> GlobalState:
@@ -83,17 +88,22 @@ class Collector:
                 tuple(LocalState(each, self._states[each]) for each in self._agents if each in self._states),
                 tuple(each for each in self._agents if each not in self._states),
                 tuple(
-                    ChannelState(*route, tuple(self._messages[route.name]), self._waiting.get(route.name, ""))
+                    ChannelState(
+                        *route,
+                        tuple(self._messages[route.name]),
+                        WITHDRAWN if route.name in self._withdrawn else self._waiting.get(route.name, ""),
+                    )
                     for route in self._routes
                 ),
             )
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait until it is complete, at most `timeout` seconds; return whether it is."""
-        return self._done.wait(timeout)
+        """Wait until all states and markers are there, at most `timeout` seconds; return whether it is complete."""
+        self._done.wait(timeout)
+        return self.is_complete
 
     def call_when_done(self, function: Callable[[], None]) -> None:
-        """Call a function when it is complete, in the thread that completes it; at once if it is."""
+        """Call a function when all states and markers are there, in the thread that sees it; at once if they are."""
         with self._lock:
             if not self._done.is_set():
                 self._when_done.append(function)

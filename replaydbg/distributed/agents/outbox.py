@@ -11,6 +11,7 @@ import threading
 from collections import deque
 
 from replaydbg.classes import dataclass
+from replaydbg.distributed.agents.collector import WITHDRAWN
 from replaydbg.distributed.agents.marker import Marker
 
 TYPE_CHECKING = False
@@ -36,7 +37,8 @@ class Entry:
 class Outbox:
     """Passes the items of one channel on in the order in which they were added.
 
-    `note_loss` is called with a marker that could not be sent, and the reason.
+    `note_loss` is called with a marker that could not be sent, or that is behind a message that was not sent, and the
+    reason.
     """
 
     def __init__(self, transport: Transport, note_loss: Callable[[Marker, str], None]) -> None:
@@ -61,6 +63,9 @@ class Outbox:
             while (first := self._entries[0]) is not entry:
                 self._send_marker(first, self._transport.send)
             self._transport.send(entry.item)
+        except BaseException:
+            self._withdrawn(entry)
+            raise
         finally:
             self._end_turn(entry)
         self.flush()
@@ -74,6 +79,9 @@ class Outbox:
                 await transport.send_async(first.item)
                 self._entries.popleft()
             await transport.send_async(entry.item)
+        except BaseException:
+            self._withdrawn(entry)
+            raise
         finally:
             self._end_turn(entry)
         self.flush()
@@ -81,7 +89,10 @@ class Outbox:
     def drop(self, entry: Entry) -> None:
         """Forget a message whose task was cancelled before its turn."""
         with self._changed:
-            if entry in self._entries:
+            is_waiting = entry in self._entries
+        if is_waiting:
+            self._withdrawn(entry)
+            with self._changed:
                 self._entries.remove(entry)
 
     def flush(self) -> None:
@@ -100,6 +111,14 @@ class Outbox:
                     self._changed.notify_all()
             if not sent:
                 return
+
+    def _withdrawn(self, entry: Entry) -> None:
+        """A message was not sent that the states know of which were recorded since: their snapshots say so."""
+        with self._changed:
+            entries = list(self._entries)
+        for later in entries[entries.index(entry) :]:
+            if later.is_marker:
+                self._note_loss(later.item, WITHDRAWN)
 
     def _is_turn_of(self, entry: Entry) -> bool:
         return not self._is_busy and next(each for each in self._entries if not each.is_marker) is entry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replaydbg.distributed.agents.collector import NO_MARKER
 from replaydbg.errors import SnapshotIncomplete
 
 TYPE_CHECKING = False
@@ -41,12 +42,19 @@ class Snapshot:
         `take_markers` first.
         """
         if not self.collector.wait(timeout):
-            found = self.state()
-            raise SnapshotIncomplete(self.name, found.waiting, found.missing, found)
+            raise self._incomplete()
         return self.state()
 
+    def _incomplete(self) -> SnapshotIncomplete:
+        found = self.state()
+        waiting = {each.channel: each.waits.removeprefix(NO_MARKER) for each in found.channels if each.waits}
+        return SnapshotIncomplete(self.name, waiting, found.missing, found)
+
     async def wait_async(self) -> GlobalState:
-        """Wait in an asyncio task until the snapshot is complete; return its result. Limit it by `asyncio.timeout`."""
+        """Wait in an asyncio task until the snapshot is complete; return its result. Limit it by `asyncio.timeout`.
+
+        Raises SnapshotIncomplete if a message that counted as sent was not sent.
+        """
         # Not at the top: a program without asyncio would pay 40 ms for it.
         import asyncio
 
@@ -62,4 +70,6 @@ class Snapshot:
             await done.wait()
         finally:
             self.collector.call_no_more(wake)
+        if not self.collector.is_complete:
+            raise self._incomplete()
         return self.state()

@@ -145,7 +145,8 @@ transfer_end(uint64_t number, const TransferEnd *end)
     if (!transfer_is_own(number) || transfer_log.base == NULL)
         return;
     Slot *s = slot_of(number);
-    s->digest = end->digest;
+    if (end->length) /* else the descriptor stays: it may be killed before its event is written */
+        s->digest = end->digest;
     s->length = end->length;
     s->rest = address | end->flags << 24;
     if (end->endpoint)

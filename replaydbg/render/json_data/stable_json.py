@@ -23,6 +23,7 @@ def deadlock_facts(opened: OpenedGroup, found: Deadlock, lines: Mapping[int, Sit
     return {
         "since": {"process": found.last.process, "position": found.last.position},
         "cut": positions_facts(found.cut.positions),
+        "is_certain": found.is_certain,
         "is_consistent": not found.cut.doubts,
         "threads": [_blocked(opened, each, lines) for each in found.core],
         "others": [_blocked(opened, each, lines) for each in found.others],
