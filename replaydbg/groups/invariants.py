@@ -16,8 +16,8 @@ from replaydbg.distributed.chains_of_cuts import chain_of_cuts
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict
 from replaydbg.groups.cut_values import values_at_positions
-from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
-from replaydbg.groups.message_contents import MessageContents
+from replaydbg.groups.group_cuts import GroupCut, GroupCuts, WholeMessage
+from replaydbg.groups.message_contents import MOST_KEPT, MessageContents
 
 MOST_POSITIONS = 1_000_000
 """Positions of which cuts are made: each takes some 20 microseconds."""
@@ -56,6 +56,12 @@ class CutValue(NamedTuple):
     """Why it is undecided; empty: it is not."""
 
 
+class _MessageValue(NamedTuple):
+    """The value of `channel` for a message; where None is in its place, its bytes are not known."""
+
+    value: Any
+
+
 class InvariantSearch:
     """Evaluates an invariant in the cuts of a chain, and finds the first one in which it does not hold."""
 
@@ -68,6 +74,7 @@ class InvariantSearch:
         self._channel = _compiled(invariant.channel, "--channel") if invariant.channel else None
         self._contents = MessageContents(cuts.opened)
         self._values: dict[tuple[int, int], ModuleValue] = {}
+        self._messages: dict[tuple[int, int], _MessageValue | None] = {}
         self.is_quiet = quiet and not invariant.settled
         option = "--settled" if invariant.settled else "" if quiet else "--every-event"
         if option and sum(cuts.finder.last.values()) > MOST_POSITIONS:
@@ -97,6 +104,8 @@ class InvariantSearch:
         if not self.participants:  # evaluated first: other cuts are undecided without them
             reasons = sorted(set(self.without_value().values()))
             raise UsageError(f"--local has no value in any process at the end: {reasons[0]}.")
+        if checks >= len(self.chain):
+            self.evaluate(range(len(self.chain)))  # one run of each process passes all, instead of one for every few
         return search(len(self.chain), self._look, width=AT_ONCE, checks=checks)
 
     @property
@@ -126,52 +135,81 @@ class InvariantSearch:
             session = self._session(process)
             found = values_at_positions(session, wanted, self._invariant.local, module=self._invariant.module)
             self._values |= {(process, position): value for position, value in found.items()}
-        last = len(self.chain) - 1
-        for place in sorted(new, key=lambda each: each != last):
-            needed = set(self.found[last].locals) if place != last and last in self.found else None
-            self.found[place] = self._value(self.chain[place], needed)
+        states = {place: self._state(place) for place in new}
+        flying = {}
+        if self._channel is not None:
+            flying = {
+                place: self._cuts.whole_in_flight(state.cut) for place, state in states.items() if not state.reason
+            }
+            self._read_messages([each for messages in flying.values() for each in messages])
+        for place, state in states.items():
+            self.found[place] = state if state.reason else self._decided(state, flying.get(place, []))
         return [self.found[each] for each in places]
 
-    def _value(self, positions: dict[int, int], needed: set[int] | None) -> CutValue:
-        """Evaluate a cut; `needed`: the processes that count, None: those that have a value."""
+    def _state(self, place: int) -> CutValue:
+        """Return a cut with the values of its processes, and why it is undecided; the rest is still missing."""
+        positions = self.chain[place]
         cut = self._cuts.at(positions, is_quiet=self.is_quiet)
         values = {process: self._values[process, position] for process, position in positions.items()}
+        needed = self._needed(place)
         known = {
             process: _literal(value.text)
             for process, value in values.items()
             if not value.reason and (needed is None or process in needed)
         }
         missing = sorted(needed - set(known)) if needed is not None else []
+        reason = cut.doubts[0] if cut.doubts else ""
         if missing:
             reason = f"process {missing[0]} has no value: {values[missing[0]].reason}"
-            return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
-        if cut.doubts:
-            return CutValue(cut, Verdict.UNDECIDED, known, (), None, cut.doubts[0])
-        flight = self._flight(cut) if self._channel is not None else ()
-        if flight is None:
-            reason = "a message in flight was never received, so that its bytes are not recorded"
-            return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
-        total = _total([*known.values(), *flight])
-        holds = self._does_hold(known, flight, total)
-        return CutValue(cut, Verdict.GOOD if holds else Verdict.BAD, known, flight, total, "")
+        return CutValue(cut, Verdict.UNDECIDED, known, (), None, reason)
 
-    def _flight(self, cut: GroupCut) -> tuple[Any, ...] | None:
-        """Return the values of the messages in flight; None: the bytes of one are not known."""
-        messages = [self._cuts.whole(each) for each in self._cuts.in_flight(cut)]
-        contents = self._contents.of(messages)
-        known = [each for each in contents if each is not None]
-        if len(known) < len(contents):
+    def _needed(self, place: int) -> set[int] | None:
+        """Return the processes that must have a value in a cut; None: any, since the last cut has not been evaluated.
+
+        In the last cut itself those count that have one.
+        """
+        last = self.chain[-1]
+        if place == len(self.chain) - 1 or not all(each in self._values for each in last.items()):
             return None
-        return tuple(self._of_message(*each) for each in zip(messages, known, strict=True))
+        return {process for process, position in last.items() if not self._values[process, position].reason}
 
-    def _of_message(self, message: FlyingMessage, content: bytes) -> Any:
-        sent = f"{message.send.process}@{message.send.event}"
-        names = {"m": content, "re": re, "channel": message.channel.number, "source": message.send.process}
+    def _decided(self, state: CutValue, messages: Sequence[WholeMessage]) -> CutValue:
+        found = [self._messages[each.channel, each.number] for each in messages]
+        flight = tuple(each.value for each in found if each is not None)
+        if len(flight) < len(found):
+            return state._replace(reason="a message in flight was never received, so that its bytes are not recorded")
+        total = _total([*state.locals.values(), *flight])
+        holds = self._does_hold(state.locals, flight, total)
+        return state._replace(verdict=Verdict.GOOD if holds else Verdict.BAD, flight=flight, total=total)
+
+    def _read_messages(self, messages: Sequence[WholeMessage]) -> None:
+        """Evaluate those that are new: one pass over the logs for each MOST_KEPT bytes of them."""
+        new = {(each.channel, each.number): each for each in messages}
+        batch: list[WholeMessage] = []
+        size = 0
+        for key, message in new.items():
+            if key in self._messages:
+                continue
+            if batch and size + message.length > MOST_KEPT:
+                self._evaluate_messages(batch)
+                batch, size = [], 0
+            batch.append(message)
+            size += message.length
+        self._evaluate_messages(batch)
+
+    def _evaluate_messages(self, messages: Sequence[WholeMessage]) -> None:
+        for message, content in zip(messages, self._contents.of(messages), strict=True):
+            value = _MessageValue(self._of_message(message, content)) if content is not None else None
+            self._messages[message.channel, message.number] = value
+
+    def _of_message(self, message: WholeMessage, content: bytes) -> Any:
+        names = {"m": content, "re": re, "channel": message.channel, "source": message.process}
         try:
             return eval(self._channel, names)  # type: ignore[arg-type]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - it is the user's expression
             raise UsageError(
-                f"--channel raised {type(error).__name__} for the message {content[:60]!r} of {sent}: {error}"
+                f"--channel raised {type(error).__name__} for the message {content[:60]!r} of "
+                f"{message.process}@{message.event}: {error}"
             ) from None
 
     def _does_hold(self, known: dict[int, Any], flight: tuple[Any, ...], total: Any) -> bool:

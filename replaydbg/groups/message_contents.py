@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from replaydbg.events.records import Event
-from replaydbg.groups.group_cuts import FlyingMessage
+from replaydbg.groups.group_cuts import FlyingMessage, WholeMessage
 from replaydbg.groups.opened_group import OpenedGroup, received_bytes
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import member_path
@@ -23,7 +23,7 @@ class MessageContents:
         self._received: dict[tuple[int, int], bytes] = {}
         self._kept = 0
 
-    def of(self, messages: Sequence[FlyingMessage]) -> list[bytes | None]:
+    def of(self, messages: Sequence[FlyingMessage | WholeMessage]) -> list[bytes | None]:
         """Return the bytes of messages; None: nobody received them, or they are not recorded.
 
         Raises a ReplaydbgError."""
@@ -49,7 +49,7 @@ class MessageContents:
                     self._received[process, entry.number] = data
                     self._kept += len(data)
 
-    def _joined(self, message: FlyingMessage) -> bytes | None:
+    def _joined(self, message: FlyingMessage | WholeMessage) -> bytes | None:
         pieces = []
         for piece in message.taken:
             data = self._received.get((piece.process, piece.event), b"")
