@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from replaydbg.errors import ReplaydbgError
-from tests.bench import bisections, conditions, heaps, keys, matching, moment_diffs, plugin, plugin_suites, processes
+from tests.bench import (
+    bisections,
+    conditions,
+    cuts,
+    heaps,
+    keys,
+    live_cuts,
+    matching,
+    moment_diffs,
+    plugin,
+    plugin_suites,
+    processes,
+)
 from tests.bench.cost_page import PICTURES, merged, write_page
 from tests.bench.goals import goals_text
 from tests.bench.growth import SIZES, grow, sizes_up_to
@@ -43,6 +55,8 @@ _FAILURES = (
     moment_diffs.DiffFailed,
     matching.MatchingFailed,
     processes.ProcessesFailed,
+    cuts.CutsFailed,
+    live_cuts.LiveCutsFailed,
 )
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
@@ -115,6 +129,8 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         moment_diffs.NAME: lambda: moment_diffs.measure_diff(options.runs, options.timeout),
         matching.NAME: lambda: matching.measure_matching(options.runs, options.timeout),
         processes.NAME: lambda: processes.measure_processes(options.runs, options.timeout),
+        cuts.NAME: lambda: cuts.measure_cuts(options.runs, options.timeout),
+        live_cuts.NAME: lambda: live_cuts.measure_live_cuts(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -161,6 +177,8 @@ def _parser() -> argparse.ArgumentParser:
             moment_diffs.NAME,
             matching.NAME,
             processes.NAME,
+            cuts.NAME,
+            live_cuts.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )

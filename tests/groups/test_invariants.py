@@ -30,13 +30,13 @@ TAKES, FEE, ADDS = (
     for text in ("self.balance -= amount", "self.balance -= 7", "self.balance = balance + int(line)")
 )
 
-Record = Callable[[str], Path]
+Record = Callable[..., Path]
 
 
 @pytest.fixture
 def record(tmp_path: Path) -> Record:
-    def recorded(fault: str) -> Path:
-        program = [str(PROGRAM), "60", *filter(None, [fault])]
+    def recorded(fault: str, rounds: int = 60) -> Path:
+        program = [str(PROGRAM), str(rounds), *filter(None, [fault])]
         command = tool.record(sys.executable, tmp_path / "made", program, options=CHILDREN)
         done = run(command, cwd=tmp_path, env=dict(os.environ), timeout=100)
         assert done.status == 0, done.stderr
@@ -65,6 +65,23 @@ def test_the_money_adds_up_in_all_quiet_cuts(record: Record, capsys: pytest.Capt
     assert "bad" not in verdicts
     # Somewhere money is under way: without the messages it does not add up.
     assert any(each["flight"] for each in data["evaluated"])
+    # A search evaluates a few cuts at a time, and finds the same in them.
+    _, few = bisect(capsys, group, "--channel", AMOUNTS)
+    assert 0 < len(few["evaluated"]) < data["cuts"]
+    assert all(each in data["evaluated"] for each in few["evaluated"])
+
+
+def test_the_money_adds_up_in_two_thousand_quiet_cuts(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    # Ten thousand of them are a row of the bench: `python -m tests.bench --only cuts`.
+    group = record("", rounds=4000)
+
+    code, data = bisect(capsys, group, "--channel", AMOUNTS, "--all")
+
+    assert (code, data["answer"], data["unfit"]) == (3, "never", [])
+    verdicts = [each["verdict"] for each in data["evaluated"]]
+    assert len(verdicts) == data["cuts"]
+    assert "bad" not in verdicts
+    assert verdicts.count("good") > 2000
 
 
 @pytest.mark.parametrize(("fault", "line", "by"), [("fee", FEE, -7), ("dropped", TAKES, None)], ids=["fee", "dropped"])
