@@ -28,7 +28,7 @@ CUTS = 200
 ROOT = Path(__file__).parents[2]
 BANK = ROOT / "fixtures" / "cuts" / "bank.py"
 # They make more than ten thousand quiet cuts.
-BANK_ROUNDS, RING_ROUNDS = 15_000, 2_510
+BANK_ROUNDS, RING_ROUNDS = 18_000, 2_510
 _AMOUNTS = "0 if b'end' in m else sum(map(int, m.split()))"
 # Four processes that pass a token round, and compute a million lines each meanwhile.
 _RING = f"""import os
