@@ -11,6 +11,7 @@ from tests.bench.cost_page import PAGE, merged, page_text
 from tests.bench.cost_reasons import REASONS
 from tests.bench.goals import NOT_MEASURED, goals, goals_text
 from tests.bench.growth import KINDS, SIZES, grow, sizes_up_to
+from tests.bench.live_cuts import LiveCutCosts
 from tests.bench.plots import PLOTS, draw
 
 
@@ -151,3 +152,18 @@ def test_the_same_figures_are_drawn_alike(tmp_path: Path) -> None:
     assert [name for name, _ in drawn[0]] == [plot.file for plot in PLOTS]
     assert drawn[0] == drawn[1]
     assert all(b"<svg" in text for _, text in drawn[0])
+
+
+def test_throughput_is_judged_by_the_ratio_within_each_round() -> None:
+    costs = LiveCutCosts(
+        {"bank": [100.0, 50.0, 80.0], "site": [100.0]},
+        {"bank": [99.0, 50.0, 8.0], "site": [97.0]},
+        {"bank": 3, "site": 1},
+        {},
+    )
+
+    text = costs.as_text()
+
+    assert costs.ratio("bank") == 0.99
+    assert "0.990 (met), rounds 0.100 to 1.000" in text
+    assert "0.970 (missed)" in text
