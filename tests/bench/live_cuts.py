@@ -33,7 +33,7 @@ NAME = "live-cuts"
 TARGET = 0.98
 EVERY = "--cut-every=1s"
 BANK_ROUNDS = 10_000
-CLIENTS, REQUESTS = 4, 1_000
+CLIENTS, REQUESTS = 4, 3_000
 _SITE = ROOT / "tests" / "real_groups" / "programs" / "site.py"
 _TIMED_BANK = f"""import runpy, sys, time
 sys.argv[1:] = ["{BANK_ROUNDS}"]
