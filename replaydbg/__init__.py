@@ -20,10 +20,10 @@ def snapshot(name: str = "") -> None:
 
 
 def cut(name: str = "") -> None:
-    """Take a cut of the group of processes that are recorded together, called `name`; do nothing outside of a group.
+    """Take a live cut named `name` of the processes that are recorded together; do nothing outside of a group.
 
     It is a consistent global state: for each process how far it had gone, and for each channel what was in flight. No
-    process is stopped, and nothing is sent. `replaydbg cut GROUP --live` shows the cuts. The name is kept up to 200
+    process is stopped, and nothing is sent. `replaydbg cut GROUP --live` lists them. The name is cut off after 200
     bytes of UTF-8.
     """
     sys.audit("replaydbg.cut", name)

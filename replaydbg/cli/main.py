@@ -62,7 +62,7 @@ COMMANDS = {
     "order": Command("recordings", "show which of two events of a group came before the other one"),
     "cuts": Command("recordings", "compare checkpoint policies over processes that were recorded together"),
     "stable": Command(
-        "recordings", "find since when a group was deadlocked or had terminated, or a condition was true", replays=True
+        "recordings", "find when a group deadlocked or terminated, or when a condition became true", replays=True
     ),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),

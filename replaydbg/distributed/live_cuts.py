@@ -71,7 +71,7 @@ def differences(
     """
     cut = finder.latest(wanted)
     found = [
-        f"process {process} had to go back from {position} to {cut[process]}"
+        f"process {process} is at {cut[process]} there, and at {position} by the clock"
         for process, position in sorted(wanted.items())
         if cut[process] != position and (cut[process] or _has_tickets(members, process, ticket))
     ]
@@ -99,4 +99,4 @@ def _difference(history: ChannelHistory, cut: Cut, ticket: int) -> str:
     if count == expected:
         return ""
     what = "datagrams" if channel.is_datagram else "bytes"
-    return f"channel {channel.number} has {count:,} {what} in flight instead of {expected:,}"
+    return f"channel {channel.number} has {count:,} {what} in flight there, and {expected:,} by the clock"

@@ -29,14 +29,16 @@ def stretches(search: InvariantSearch) -> tuple[list[Stretch], list[CutValue]]:
     count = len(search.chain)
     if count > MOST_CUTS:
         raise UsageError(f"There are {count:,} cuts, more than {MOST_CUTS:,}. Use `replaydbg bisect cuts`.")
-    search.evaluate([count - 1])
+    if not search.participants:
+        reasons = sorted(set(search.without_value().values()))
+        raise UsageError(f"--token has no value in any process at the end: {reasons[0]}.")
     values = search.evaluate(range(count))
     found: list[Stretch] = []
     for place, value in enumerate(values):
         if value.reason:
             continue
         if value.total is None:
-            raise UsageError(f"The values are not all numbers: {_odd(value)!r}.")
+            raise UsageError(f"--token must be a number in every process (got {_odd(value)!r}).")
         if found and found[-1].total == value.total:
             found[-1] = found[-1]._replace(last=place)
         else:

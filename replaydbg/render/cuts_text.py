@@ -68,7 +68,7 @@ def flying_rows(
         )
 
 
-LIVE_COLUMNS = ("#", "time", "taken by", "name", "cut", "in flight")
+LIVE_COLUMNS = ("#", "time (UTC)", "taken by", "name", "cut", "in flight")
 LIVE_RIGHT = ("#",)
 """The columns that hold numbers."""
 
@@ -82,7 +82,7 @@ def live_row(cuts: GroupCuts, each: CheckedCut) -> tuple[str, ...]:
     return (
         str(each.number),
         f"{moment}.{live.time // 10**6 % 1000:03}",
-        f"{live.process}@{live.position}" if live.process else "outside",
+        f"{live.process}@{live.position}" if live.process else "replaydbg",
         printable(live.name),
         cut_text(each.cut.positions),
         f"{len(messages):,} ({length:,} bytes)" if messages else "nothing",

@@ -17,14 +17,14 @@ from replaydbg.render.paths import short_path
 COLUMNS = ("thread", "waits for", "of", "line")
 
 _WAITS = {
-    LOCK: "another thread",
+    LOCK: "another thread of its process",
     "receive": "bytes",
     "send": "room for bytes",
     "poll": "one of several channels",
-    "child": "its end",
+    "child": "the end of a child",
     "semaphore": "a semaphore",
-    "file-lock": "a lock of a file",
-    "outside": "the outside",
+    "file-lock": "a file lock",
+    "outside": "something outside the group",
 }
 
 
@@ -61,7 +61,7 @@ def _line(opened: OpenedGroup, each: Blocked, lines: Mapping[int, Site]) -> str:
     own = lines.get(each.process) if not each.lane else None
     site = own or (opened.site(process, event) if each.event else None)
     if site is None or site.file is None:
-        return "a call that never ended" if not each.event else ""
+        return "unfinished call" if not each.event else ""
     file = printable(short_path(site.file, opened.cwd[each.process]))
     text = printable(opened.line(process, site))
     return f"{file}:{site.line}" + (f"  {text}" if text else "")
@@ -70,7 +70,7 @@ def _line(opened: OpenedGroup, each: Blocked, lines: Mapping[int, Site]) -> str:
 def termination_sentence(found: Termination | None) -> str:
     """Return since when nothing happened any more."""
     if found is None:
-        return "not terminated: at the end of the recordings, a process can go on or something is in flight"
+        return "not terminated: at the end of the recordings, a process could go on or something was in flight"
     if not found.blocked:
         return f"terminated since {cut_text(found.cut.positions)}: all processes have ended"
     return f"terminated since {cut_text(found.cut.positions)}: all processes wait or have ended, nothing is in flight"

@@ -63,11 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only positions at which each process waits for others or has ended",
     )
     parser.add_argument(
-        "--now", action="store_true", help="take a cut of the running group, keep it, and show it; nobody is stopped"
+        "--now",
+        action="store_true",
+        help="take a cut of the running group, keep it, and show it; no process is stopped",
     )
     parser.add_argument("--name", default="", metavar="TEXT", help="with --now: its name")
-    parser.add_argument("--live", action="store_true", help="list the cuts that were taken while the group ran")
-    parser.add_argument("--live-cut", metavar="CUT", help="show one of them, by its number or name")
+    parser.add_argument("--live", action="store_true", help="list the live cuts, which were taken while the group ran")
+    parser.add_argument("--live-cut", metavar="CUT", help="show one live cut, by its number or name")
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
     parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
@@ -112,14 +114,16 @@ def _check(args: argparse.Namespace) -> None:
     chosen = [name for name in ("now", "live", "live_cut") if getattr(args, name)]
     if len(chosen) > 1:
         raise UsageError("Use one of --now, --live and --live-cut.")
+    if args.live and (args.bytes or args.eval is not None):
+        raise UsageError("--live cannot be combined with --bytes or --eval: use --live-cut CUT.")
     if chosen and (args.moments or args.quiet):
         raise UsageError(f"--{chosen[0].replace('_', '-')} cannot be combined with moments or --quiet.")
     if args.svg is not None and args.live:
-        raise UsageError("--svg draws one cut: use --live-cut.")
+        raise UsageError("--svg cannot be combined with --live: use --live-cut CUT.")
     if not 1 <= args.around <= MOST_AROUND:
         raise UsageError(f"--around must be between 1 and {MOST_AROUND} (got {args.around}).")
     if args.name and not args.now:
-        raise UsageError("--name belongs to --now.")
+        raise UsageError("--name needs --now.")
 
 
 def _take(directory: Path, args: argparse.Namespace) -> None:
@@ -127,7 +131,9 @@ def _take(directory: Path, args: argparse.Namespace) -> None:
     try:
         take_live_cut(directory, args.name)
     except FileNotFoundError:
-        raise UsageError(f"{args.recording} does not run any more: a cut at any moment of it can be shown.") from None
+        raise UsageError(
+            f"{args.recording} is no longer running. Its recordings have cuts at any moment: leave out --now."
+        ) from None
     args.live_cut = str(len(read_live_cuts(directory)))
 
 
@@ -218,7 +224,9 @@ def _show(
         print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
     for process, value in sorted((values or {}).items()):
         print(f"{args.eval}\t{value_text(process, value)}")
-    differences = [f"The live cut is not what was found: {each}." for each in live.differences] if live else []
+    differences = (
+        [f"The live cut differs from the latest consistent cut: {each}." for each in live.differences] if live else []
+    )
     for line in [*cut_remarks(opened, cut, unfinished), *differences]:
         print(f"replaydbg: {printable(line)}", file=sys.stderr)
 

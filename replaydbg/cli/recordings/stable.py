@@ -45,16 +45,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="show the program's own lines, also of calls that never ended (replays the processes)",
     )
     parser.add_argument(
-        "--token", metavar="EXPR", help="instead: count tokens; the number that a process has, evaluated in each"
+        "--token",
+        metavar="EXPR",
+        help="count tokens instead: EXPR, evaluated in each process, is the number that it has",
     )
     parser.add_argument(
         "--in-flight", metavar="REGEX", default="", help="with --token: each match in a message in flight is a token"
     )
     parser.add_argument(
-        "--local", metavar="EXPR", help="instead: find when --holds became true; evaluated in each process"
+        "--local", metavar="EXPR", help="find when --holds became true instead: EXPR is evaluated in each process"
     )
-    parser.add_argument("--channel", metavar="EXPR", default="", help="with --local: over m, the bytes of a message")
-    parser.add_argument("--holds", metavar="EXPR", help="with --local: over total, locals and flight")
+    parser.add_argument(
+        "--channel",
+        metavar="EXPR",
+        default="",
+        help="with --local: the value of each message in flight, of which m is the bytes",
+    )
+    parser.add_argument("--holds", metavar="EXPR", help="with --local: the condition, over total, locals and flight")
     parser.add_argument(
         "--settled",
         metavar="EXPR",
@@ -85,15 +92,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     if (args.local is None) != (args.holds is None):
-        raise UsageError("--local and --holds belong together.")
+        raise UsageError("--local and --holds must be given together.")
     if args.token is not None and args.local is not None:
         raise UsageError("Use either --token or --local.")
     if args.in_flight and args.token is None:
-        raise UsageError("--in-flight belongs to --token.")
+        raise UsageError("--in-flight needs --token.")
     if args.settled and args.token is None and args.local is None:
-        raise UsageError("--settled belongs to --token or --local.")
+        raise UsageError("--settled needs --token or --local.")
     if args.channel and args.local is None:
-        raise UsageError("--channel belongs to --local.")
+        raise UsageError("--channel needs --local.")
 
 
 # ---- deadlock and termination ----

@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cut-every",
         metavar="TIME",
-        help="take a cut of all recorded processes at this interval, such as 5s or 200ms; nobody is stopped",
+        help="take a cut of all recorded processes at this interval, such as 5s or 200ms; no process is stopped",
     )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
@@ -181,9 +181,12 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
 
 def _interval(text: str) -> float:
     """Return the seconds of a text such as `5s`. Raises UsageError."""
-    events, nanoseconds = parse_every(text)
-    if events:
-        raise UsageError(f"--cut-every {text!r} is not a time, such as 5s or 200ms.")
+    try:
+        _, nanoseconds = parse_every(text)
+    except UsageError:
+        nanoseconds = 0
+    if not nanoseconds:
+        raise UsageError(f"--cut-every must be a time above 0, such as 200ms or 5s (got {text!r}).")
     return nanoseconds / 1e9
 
 
