@@ -27,7 +27,7 @@ WHOLE = 1_000_000_000
 WRAPPED = 40
 """Width of the lines beside the diagram before their panel has one."""
 
-HINT = "Up/Down move the cut  Left/Right other process  Q quiet cuts  Enter go to the last call"
+HINT = "Up/Down move the cut  Left/Right process  Q quiet cuts  Enter last call"
 
 
 class _DiagramRows(Choices, inherit_bindings=False):
