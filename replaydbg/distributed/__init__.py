@@ -1,6 +1,6 @@
 """Messages between processes that were recorded together: pure functions over their transfers.
 
-What is imported here is for users: global snapshots of agents inside a program of theirs, which may be recorded or not.
+The names imported here are for users: global snapshots of agents inside a program, recorded or not.
 It needs nothing else of this package, and the tool needs nothing of it.
 """
 

@@ -25,7 +25,7 @@ class End(NamedTuple):
 
     process: int
     event: int
-    """What made it; 0: the process had it when it began."""
+    """The event that made it; 0: the process had it when it began."""
     side: int
     """Of a pipe: 0 reads, 1 writes; of a pair of sockets: which of both; of an inherited one its descriptor."""
     kind: str

@@ -17,7 +17,7 @@ from replaydbg.distributed.cuts import Cut
 
 
 class EventKind(IntEnum):
-    """What an event of the diagram is. Of those at one position and one time, the lesser comes first."""
+    """The kind of an event of the diagram. Of those at one position and one time, the lesser comes first."""
 
     BEGIN = 0
     """The process begins."""

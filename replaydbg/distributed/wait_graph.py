@@ -13,7 +13,7 @@ from typing import TypeVar
 Node = TypeVar("Node", bound=Hashable)
 
 Alternatives = Iterable[Collection[Node]]
-"""What a node waits for: one of these, each a set of nodes that all have to act; an empty set: it can go on."""
+"""A node waits for one of these, each a set of nodes that all have to act; an empty set: it can go on."""
 
 
 def stuck(waits: Mapping[Node, Alternatives[Node]]) -> set[Node]:
@@ -48,7 +48,7 @@ def stuck(waits: Mapping[Node, Alternatives[Node]]) -> set[Node]:
 
 
 def cores(waits: Mapping[Node, Alternatives[Node]], nodes: Collection[Node]) -> list[set[Node]]:
-    """Return the cycles and knots among nodes that cannot go on: those that wait for nobody outside of theirs.
+    """Return the cycles and knots among nodes that cannot go on: those that wait only for each other.
 
     Others among the nodes only wait for these. The smallest first.
     """

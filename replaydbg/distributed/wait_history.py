@@ -1,4 +1,4 @@
-"""What each thread of a process waits for at any position, read from its event log."""
+"""Read from the event log of a process for what each thread waits at any position."""
 
 from __future__ import annotations
 

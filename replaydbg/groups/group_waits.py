@@ -265,13 +265,11 @@ class GroupWaits:
     @cached_property
     def _kills(self) -> dict[int, list[BareTransfer]]:
         """For each process that a signal ended the calls that sent it."""
-        found: defaultdict[int, list[BareTransfer]] = defaultdict(list)
-        for row in bare_transfers(self._opened.matching.members, "signal"):
-            target, _, signum = row.end.own.partition(":")
-            known = self._process(target)
-            if not row.is_receive and known is not None and known.status is not None and signum == str(-known.status):
-                found[known.number].append(row)
-        return found
+        return {
+            number: [row for row in sent if row.end.own == f"{number}:{-status}"]
+            for number, sent in self._sent.items()
+            if (status := self._rows[number].status) is not None
+        }
 
     def _child(self, process: int, wait: Wait, cut: Cut) -> _Need | None:
         holders = []

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from replaydbg.distributed.chains_of_cuts import chain_of_cuts, clocks_of
+from replaydbg.distributed.cuts import CutFinder
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_waits import LOCK, Blocked, GroupWaits, Node, WaitingCut
 
@@ -43,8 +44,6 @@ class Termination(NamedTuple):
     """The first cut of the chain in which that holds, and from which on it holds."""
     blocked: tuple[Blocked, ...]
     """The threads that wait."""
-    cuts: int
-    """Number of cuts of the chain that were looked at."""
 
 
 class StableProperties:
@@ -54,6 +53,7 @@ class StableProperties:
         """Take the cuts of a group: reads the log of each process. Raises a ReplaydbgError."""
         self.cuts = cuts
         self.waits = GroupWaits(cuts)
+        self._finders: dict[bool, CutFinder] = {}
 
     def deadlock(self) -> Deadlock | None:
         """Return the first deadlock; None: there was none, as far as it is known.
@@ -64,7 +64,7 @@ class StableProperties:
 
     def _first_deadlock(self, *, is_certain: bool) -> Deadlock | None:
         for before_deaths in (True, False):
-            self.cuts.require(self.waits.requirements(before_deaths=before_deaths))
+            self._require(before_deaths=before_deaths)
             for wanted in self._candidates():
                 cut = self.cuts.latest(wanted)
                 found = self.waits.at(cut.positions, locks_wait=not is_certain)
@@ -75,14 +75,12 @@ class StableProperties:
 
     def termination(self) -> Termination | None:
         """Return when the group had terminated; None: it had not."""
-        self.cuts.require(self.waits.requirements())
+        self._require(before_deaths=False)
         allowed = self.cuts.quiet
         chain = chain_of_cuts(self.cuts.finder, self.cuts.opened.matching.members, allowed)
         first: WaitingCut | None = None
-        looked = 0
         for positions in reversed(chain):
             found = self.waits.at(positions)
-            looked += 1
             is_idle = not found.living or (found.is_terminated and not any(True for _ in self._under_way(positions)))
             if not is_idle or not any(positions.values()):
                 break
@@ -90,7 +88,14 @@ class StableProperties:
         if first is None:
             return None
         cut = self.cuts.at(first.cut, is_quiet=True)
-        return Termination(cut, tuple(first.blocked[each] for each in sorted(first.blocked)), looked)
+        return Termination(cut, tuple(first.blocked[each] for each in sorted(first.blocked)))
+
+    def _require(self, *, before_deaths: bool) -> None:
+        """Let cuts meet what the ends of streams need, and `before_deaths` that nobody has been killed."""
+        if before_deaths not in self._finders:
+            self.cuts.require(self.waits.requirements(before_deaths=before_deaths))
+            self._finders[before_deaths] = self.cuts.finder
+        self.cuts.finder = self._finders[before_deaths]
 
     def _under_way(self, positions: dict[int, int]) -> Iterator[object]:
         for history in self.cuts.histories:
@@ -112,9 +117,7 @@ class StableProperties:
     def _signals(self, process: int) -> list[int]:
         """Return the positions of a process at which a signal from outside was handled."""
         history = self.waits.histories[process]
-        index = self.cuts.opened.index_of(process)
-        assert index is not None, process
-        first = self.cuts.opened.matching.members[index].branch
+        first = self.cuts.opened.member(process).branch
         return sorted({after for after, number in history.signals if number not in _FROM_INSIDE and after >= first})
 
     def _deadlock(self, cut: GroupCut, found: WaitingCut, core: set[Node], *, is_certain: bool) -> Deadlock:

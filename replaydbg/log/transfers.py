@@ -163,9 +163,10 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
         if not columns.length[row] and 0 < columns.digest[row] <= MOST_DESCRIPTORS
     ]
     columns = replace(columns, descriptors=tuple(known))
-    for row, length in enumerate(columns.length):
-        if not length:
-            columns.digest[row] = 0
+    if columns.length.count(0):
+        for row, length in enumerate(columns.length):
+            if not length:
+                columns.digest[row] = 0
     _settle_open(columns, crossings)
     return endpoints, columns
 

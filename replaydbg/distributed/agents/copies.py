@@ -20,7 +20,7 @@ class Uncopied:
     """Stands in a snapshot for a state or a message that could not be copied."""
 
     reason: str
-    """What could not be copied, and why."""
+    """Stands for a value that could not be copied, with the reason."""
 
 
 def copied_state(state: Callable[[], Any]) -> Any:

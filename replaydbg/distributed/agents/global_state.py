@@ -43,7 +43,7 @@ class ChannelState:
 
 @dataclass(frozen=True, slots=True)
 class GlobalState:
-    """What a snapshot has recorded."""
+    """The states and messages that a snapshot has recorded."""
 
     snapshot: str
     """The identity of the snapshot: `X#2` is the second one that agent X began."""

@@ -1,4 +1,4 @@
-"""What the messages and markers of a channel go over: queues, functions of the program, or a class derived here."""
+"""Transports of messages and markers: queues, functions of the program, or a class derived here."""
 
 from __future__ import annotations
 

@@ -70,9 +70,11 @@ class Collector(threading.Thread):
         if self._begun:
             self._take(self._begun)
         if self._open is not None and self._open.crash:
+            place = None
             with suppress(FileNotFoundError):  # the tests have removed their recordings
                 log, world = (_header_of(self._live / name) for name in ("log", "world"))
                 place = LogPosition(log[0], world[0], log[1], snapshots_taken(self._live))
+            if place is not None:
                 self._keep(place, self._open, outcome="crashed", status=ended.status)
         if self._keeper is not None:
             self._keeper.keep_processes(is_over=True)
