@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from replaydbg.debugger.bisection.predicates import check
 from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.values_in_process import ValuesInProcess
 from replaydbg.engine.engine_process import EngineProcess, PendingAnswer
 from replaydbg.engine.queries import GetModuleValue
 from replaydbg.errors import AskFailed
@@ -16,7 +17,7 @@ AT_ONCE = 4
 """Copies of the program that evaluate while it runs on."""
 
 LONGEST = 5.0
-"""Seconds that one evaluation may take."""
+"""Seconds that one evaluation in a copy may take."""
 
 
 class ModuleValue(NamedTuple):
@@ -31,12 +32,20 @@ class ModuleValue(NamedTuple):
 def values_at(
     view: ReplayView, counts: Sequence[int], expression: str, *, module: str = "__main__"
 ) -> dict[int, ModuleValue]:
-    """Return the value of an expression before each of these lines, each in a throw-away copy of the program.
+    """Return the value of an expression before each of these lines.
+
+    In the process that passes them, where that changes nothing; otherwise each in a throw-away copy of it.
 
     Raises UsageError if the expression cannot be read, Cancelled and EngineLost.
     """
     query = check(expression, module=module).query(GetModuleValue)
     view.work.begin(f"evaluating {expression}")
+    wanted = sorted(set(counts))
+    found = {count: ModuleValue(*value) for count, value in ValuesInProcess(view, query).of(wanted).items()}
+    return found | _by_copies(view, query, [each for each in wanted if each not in found])
+
+
+def _by_copies(view: ReplayView, query: GetModuleValue, counts: Sequence[int]) -> dict[int, ModuleValue]:
     found: dict[int, ModuleValue] = {}
     pending: deque[tuple[int, PendingAnswer[tuple[str, str]]]] = deque()
 
@@ -51,7 +60,7 @@ def values_at(
 
     worker: EngineProcess | None = None
     try:
-        for count in sorted(set(counts)):
+        for count in counts:
             worker = view.travel.at(count) if worker is None else view.travel.arrived(worker, count)
             pending.append((count, worker.begin_to_ask(query)))
             if len(pending) >= AT_ONCE:

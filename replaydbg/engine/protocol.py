@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from replaydbg.classes import dataclass
-from replaydbg.engine.queries import EvaluatePassages, FindStores, JudgeEachLine
+from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 9
+VERSION = 10
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -148,8 +150,10 @@ class RunOrder:
     """Whether to report the path of the innermost frame: its instructions, calls and events."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
-    passages: EvaluatePassages | FindStores | None = None
-    """What to evaluate at each passage of a break."""
+    passages: EvaluatePassages | FindStores | EvaluateAtLines | None = None
+    """What to evaluate at each passage of a break, or at `lines`."""
+    lines: tuple[int, ...] = ()
+    """Counts of lines, ascending, from 1: what EvaluateAtLines evaluates there counts as passages of break 1."""
     most_passages: int = 0
     """The number of passages with a true condition after which to stop at one."""
     watch: Watch | Watches | Judged | None = None
@@ -166,5 +170,6 @@ class RunOrder:
         )
         query = self.passages.encode() if self.passages is not None else b""
         passages = varint(self.most_passages) + varint(len(query)) + query
+        lines = b"".join(varint(count - before) for before, count in pairwise((0, *self.lines)))
         watch = self.watch.encode() if self.watch is not None else varint(0)
-        return head + varint(len(self.breaks)) + breaks + passages + watch
+        return head + varint(len(self.breaks)) + breaks + passages + varint(len(lines)) + lines + watch

@@ -367,6 +367,19 @@ class EvaluatePassages(Query[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluateAtLines(Query[None]):
+    """What the core evaluates before some lines of a run; the text of a passage is the value's repr(), or its note why
+    there is none."""
+
+    tag = "at_lines"
+    shape = bytes
+    source: str
+    """An expression with guards."""
+    module: str
+    """The module whose names it sees."""
+
+
+@dataclass(frozen=True, slots=True)
 class FindStores(Query[None]):
     """Find passages of a run's breaks that may store to places; the text of a passage has the numbers of those."""
 

@@ -9,7 +9,15 @@ from typing import Any
 
 from replaydbg.debugger import Session
 from replaydbg.engine.keeper import probe_sources
-from replaydbg.engine.queries import QUERIES, Evaluate, EvaluatePassages, FindStores, JudgeEachLine, Query
+from replaydbg.engine.queries import (
+    QUERIES,
+    Evaluate,
+    EvaluateAtLines,
+    EvaluatePassages,
+    FindStores,
+    JudgeEachLine,
+    Query,
+)
 from replaydbg.log.codec import decode_value
 from tests.harness.recording import record_file
 
@@ -58,7 +66,8 @@ def test_the_loader_leaves_no_module() -> None:
 def test_every_query_has_a_handler() -> None:
     registry = _loaded(Evaluate(source="0"))["Loader"]().find("replaydbg.engine.probe.registry")
 
-    assert set(registry.HANDLERS) == {*QUERIES, EvaluatePassages.tag, FindStores.tag, JudgeEachLine.tag}
+    without_answer = {each.tag for each in (EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine)}
+    assert set(registry.HANDLERS) == {*QUERIES} | without_answer
 
 
 def test_a_failure_is_an_answer() -> None:

@@ -1,4 +1,4 @@
-"""Expressions that are evaluated at each passage of a breakpoint: its condition, and a value that is logged.
+"""Expressions that are evaluated at each passage of a breakpoint, or before some lines of a run.
 
 They are evaluated in the program's own process. So they have guards (replaydbg/debugger/stops/guarded_expressions.py),
 and the core refuses to run code of the program meanwhile: whatever is refused, the debugger asks a copy.
@@ -6,9 +6,11 @@ and the core refuses to run code of the program meanwhile: whatever is refused, 
 
 from __future__ import annotations
 
-from replaydbg.engine.probe.core import answer_passages_by, names_here, run
+import sys
+
+from replaydbg.engine.probe.core import answer_passages_by, builtins, names_here, run
 from replaydbg.engine.probe.encoding import encoded
-from replaydbg.engine.probe.predicates import compiled, names_of_all
+from replaydbg.engine.probe.predicates import MOST_TEXT, compiled, names_of_all
 from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
@@ -93,6 +95,44 @@ def text_of(code: CodeType, names: dict[str, Any] | None) -> str:
         raise
     except BaseException as error:
         return cut(f"<{type(error).__name__}: {error}>", 2000)
+
+
+# ---- before some lines ----
+
+
+def at_lines(query: queries.EvaluateAtLines) -> bytes:
+    """Make the function that the core calls at these lines; it answers as `value_in_module` does."""
+    code = compiled(query.source, "<expression>", "eval")
+    wanted, module_name = tuple(names_of_all(code)), query.module
+
+    def valued(number: int) -> bytes:
+        modules = sys.modules
+        if type(modules) is not dict:
+            return REFUSED
+        module = modules.get(module_name)
+        if module is None:
+            return encoded((f"module {module_name} is not imported yet", ""))
+        names = module.__dict__
+        if type(names) is not dict:
+            return REFUSED
+        seen: dict[str, Any] = {name: modules[name] for name in wanted if name in modules}
+        seen |= {name: names[name] for name in wanted if name in names}
+        seen["__builtins__"] = names.get("__builtins__", builtins)
+        seen |= GUARDS
+        reason = text = ""
+        try:
+            text = repr(run(code, seen))
+        except Refused:
+            return REFUSED
+        except BaseException as error:
+            reason = cut(f"{type(error).__name__}: {error}", 500)
+        if len(text) > MOST_TEXT:
+            reason, text = f"its repr() has {len(text):,} characters", ""
+        # What is evaluated here moves what the program allocates later: addresses would differ.
+        return REFUSED if " at 0x" in text or " at 0x" in reason else encoded((reason, text))
+
+    answer_passages_by(valued)
+    return b""
 
 
 # ---- guards ----

@@ -9,7 +9,7 @@ from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
 from replaydbg.engine.probe.exception_names import types_named
 from replaydbg.engine.probe.frames import arguments, exception, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
-from replaydbg.engine.probe.passages import passing
+from replaydbg.engine.probe.passages import at_lines, passing
 from replaydbg.engine.probe.predicates import judged, judging, value_in_module, value_of_part
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
@@ -43,6 +43,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "judged": judged,
     "judging": judging,
     "passing": passing,
+    "at_lines": at_lines,
     "storing": storing,
     "value_of_part": value_of_part,
     "value_in_module": value_in_module,

@@ -337,8 +337,9 @@ cpu_time(void)
 static void
 next_look(void)
 {
-    uint64_t next = run.spacing ? stepclock.count + run.lines : UINT64_MAX;
-    stepclock.stop_at = next < run.stop ? next : run.stop;
+    uint64_t next = run.spacing ? stepclock.count + run.lines : UINT64_MAX, line = passages_next_line();
+    next = next < run.stop ? next : run.stop;
+    stepclock.stop_at = next < line ? next : line;
 }
 
 static bool
@@ -368,6 +369,10 @@ obey_run(Command *c)
         return false;
     c->p += size;
     stepclock.asks = passages_are_asked();
+    size = number(c);
+    if (!c->ok || size > (uint64_t)(c->end - c->p) || !passages_begin_lines(c->p, c->p + size))
+        return false;
+    c->p += size;
     if (!watch_begin(c->p, c->end) || !path_begin(is_followed))
         c->ok = false;
     points_begin(event, run.stop, point);
@@ -667,6 +672,15 @@ hear_spacing(void)
     }
 }
 
+/* Reports where the process is, and that it waits for an order. */
+static void
+stand_still(Buf *b, const char *why)
+{
+    stepclock.stop_at = UINT64_MAX;
+    report_where(b, why);
+    send_all('S', b, -1);
+}
+
 /* Returns at the order to continue. */
 static void
 obey(void)
@@ -686,9 +700,12 @@ obey(void)
             leave_clone('C');
             break;
         case 'R':
-            if (obey_run(&c))
+            if (!obey_run(&c))
+                leave_process(0);
+            if (!passages_met_line())
                 return;
-            leave_process(0);
+            stand_still(&b, "line");
+            break;
         case 'L':
             report_lane_frames(&b, &c);
             send_all('L', &b, -1);
@@ -729,9 +746,7 @@ void
 engine_stand(const char *why)
 {
     Buf b = message;
-    stepclock.stop_at = UINT64_MAX;
-    report_where(&b, why);
-    send_all('S', &b, -1);
+    stand_still(&b, why);
     obey();
 }
 
@@ -761,7 +776,9 @@ look_at_time(void)
 static void
 stop(void)
 {
-    if (stepclock.broken) /* first: the line at which a run is to end anyway may be one */
+    if (passages_met_line())
+        engine_stand("line");
+    else if (stepclock.broken) /* before the count: the line at which a run is to end anyway may be one */
         engine_stand("break");
     else if (stepclock.count >= run.stop && run.goes_on)
         diverge("computing", NULL, NULL, "");
@@ -771,8 +788,10 @@ stop(void)
         engine_stand("rule");
     else if (watch_has_stopped())
         engine_stand("watch");
-    else
+    else if (run.spacing)
         look_at_time();
+    else
+        next_look(); /* it was a line at which something was evaluated */
 }
 
 /* A line of a program that is looked at closely: is it one to stand at? */

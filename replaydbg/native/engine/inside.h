@@ -76,6 +76,10 @@ void passages_prepare(void);
 /* no query: nothing is evaluated; most: answers after which the run stops */
 bool passages_begin(const uint8_t *p, const uint8_t *end, uint64_t most);
 bool passages_are_asked(void);
+/* counts of lines at which the first of what is asked is evaluated, each as the difference to the one before */
+bool passages_begin_lines(const uint8_t *p, const uint8_t *end);
+uint64_t passages_next_line(void); /* UINT64_MAX: there is none */
+bool passages_met_line(void);      /* at each line where the clock stops; true: stand here */
 void passages_report(Buf *b); /* a key and its value */
 PyObject *passages_answer_by(PyObject *self, PyObject *function);
 PyObject *passages_names(PyObject *self, PyObject *names);

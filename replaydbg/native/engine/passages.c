@@ -143,6 +143,12 @@ is_skipped(int number)
     return true;
 }
 
+static bool
+is_enough(void)
+{
+    return found.used >= found.most || found.buf.used > MOST_FOUND;
+}
+
 /* Returns whether the run is to stop here: a copy is to be asked, or as much was found as was wanted. */
 bool
 passages_met(int number)
@@ -166,7 +172,52 @@ passages_met(int number)
     core.tstate->interp->eval_frame = runs;
     asking_end(asking);
     PyErr_Restore(type, value, traceback);
-    return found.is_refused || found.used >= found.most || found.buf.used > MOST_FOUND;
+    return found.is_refused || is_enough();
+}
+
+/* ---- at counts of lines, instead of where breakpoints are met ---- */
+
+/* They stay in the order that came last. Where something is refused the run goes on: these are asked of copies later. */
+static struct {
+    const uint8_t *p, *end;
+    uint64_t next;
+} wanted = {.next = UINT64_MAX};
+
+/* Returns false if it cannot be read, or does not ascend. */
+static bool
+next_wanted(uint64_t before)
+{
+    bool ok = true;
+    uint64_t more = wanted.p < wanted.end ? read_varint(&wanted.p, wanted.end, &ok) : 0;
+    wanted.next = more ? before + more : UINT64_MAX;
+    return ok && (more || wanted.p == wanted.end);
+}
+
+bool
+passages_begin_lines(const uint8_t *p, const uint8_t *end)
+{
+    wanted.p = p;
+    wanted.end = end;
+    return next_wanted(0);
+}
+
+uint64_t
+passages_next_line(void)
+{
+    return wanted.next;
+}
+
+bool
+passages_met_line(void)
+{
+    if (stepclock.count < wanted.next)
+        return false;
+    bool is_here = stepclock.count == wanted.next;
+    if (!next_wanted(wanted.next))
+        leave_process(0);
+    if (is_here)
+        passages_met(1);
+    return is_here && is_enough();
 }
 
 void
