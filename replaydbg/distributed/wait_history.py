@@ -57,6 +57,9 @@ _OUTSIDE = {
 }
 _WNOHANG, _LOCK_NB = 1, 4
 _SIGCHLD = 17
+_ACCEPT, _SHUTDOWN = "_socket.socket._accept", "_socket.socket.shutdown"
+_SHUT_RD, _SHUT_WR = 0, 1
+_CONNECTS = ("_socket.socket.connect", "_socket.socket.connect_ex")
 _BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
@@ -89,6 +92,26 @@ class LaneWait(NamedTuple):
     """Whether it is in a call that never ended, or had not called again when its recording ended."""
 
 
+class EndMet(NamedTuple):
+    """A call that met the end of a stream, or a broken pipe."""
+
+    event: int
+    lane: int
+    end: End
+    """Its own end."""
+    is_broken: bool
+    """Whether it could not send."""
+
+
+class Shutdown(NamedTuple):
+    """A call that ended one direction of a stream, or both, without closing the socket."""
+
+    event: int
+    lane: int
+    of_receiving: bool
+    of_sending: bool
+
+
 class WaitHistory:
     """The threads of a process, and what each waits for."""
 
@@ -106,8 +129,14 @@ class WaitHistory:
         """The descriptors when a process was started, with the event that did it."""
         self.endpoint_of: dict[End, int] = {}
         """The number of the endpoint of each end that was used."""
-        self.ends_met: dict[int, End] = {}
-        """Events that met the end of a stream, or a broken pipe, each with its own end."""
+        self.ends_met: list[EndMet] = []
+        """Events that met the end of a stream, or a broken pipe."""
+        self.shutdowns: defaultdict[End, list[Shutdown]] = defaultdict(list)
+        """For each socket the calls of shutdown()."""
+        self.connects: dict[End, int] = {}
+        """For each socket after which event of its thread it was first connected."""
+        self.accepted: dict[End, int] = {}
+        """For each accepted connection the event."""
         self.signals: list[tuple[int, int]] = []
         """The handlers of signals that ran: after which event, and the signal's number."""
         self.semaphores: dict[str, int] = {}
@@ -209,7 +238,7 @@ class WaitHistory:
             if end is not None:
                 self.endpoint_of.setdefault(end, endpoint)
         if _meets_end(event) and (end := self.table.end_of(_argument(event, 0), number)) is not None:
-            self.ends_met[number] = end
+            self.ends_met.append(EndMet(number, event.lane, end, event.raised))
         wait = self._wait(event)
         if wait is not None:
             self._waits[number] = wait
@@ -220,7 +249,23 @@ class WaitHistory:
         self._signals(event)
         if self._gives(number):
             self.given[number] = dict(self.table.ends), event
+        self._connections(event)
         self.table.apply(event)
+        if event.gate == _ACCEPT and not event.raised and (end := self.table.end_of(_first(event.outcome), number)):
+            self.accepted[end] = number
+
+    def _connections(self, event: Event) -> None:
+        if event.gate not in (_SHUTDOWN, *_CONNECTS):
+            return
+        end = self.table.end_of(_argument(event, 0), event.number)
+        if end is None:
+            return
+        if event.gate == _SHUTDOWN:
+            how = _argument(event, 1)
+            self.shutdowns[end].append(Shutdown(event.number, event.lane, how != _SHUT_WR, how != _SHUT_RD))
+        else:  # it may go on in the background after it has raised
+            before = self._lanes[event.lane][-2:-1]
+            self.connects.setdefault(end, before[0] if before else 0)
 
     def _signals(self, event: Event) -> None:
         if event.raised:
@@ -287,7 +332,11 @@ def _meets_end(event: Event) -> bool:
         outcome = event.outcome
         return isinstance(outcome, ExceptionValue) and outcome.type.qualname in _BROKEN
     if event.gate in _RECEIVES:
-        moved = event.outcome[0] if isinstance(event.outcome, tuple) and event.outcome else event.outcome
+        moved = _first(event.outcome) if isinstance(event.outcome, tuple) else event.outcome
+        if event.gate == _READS_ALL:
+            return isinstance(moved, bytes)
+        if _argument(event, 1) == 0:  # it asked for nothing
+            return False
         return moved == b"" or (moved == 0 and type(moved) is int)
     return False
 
@@ -308,6 +357,10 @@ def _semaphore(event: Event, endpoint: int) -> Wait | None:
     if block is False or block == 0 or isinstance(timeout, int | float):
         return None
     return Wait(SEMAPHORE, semaphore=endpoint)
+
+
+def _first(value: object) -> object:
+    return value[0] if isinstance(value, tuple) and value else None
 
 
 def _argument(event: Event, index: int) -> object:

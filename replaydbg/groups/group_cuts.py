@@ -138,12 +138,13 @@ class GroupCuts:
         }
         with open_recording(member_path(self.opened.directory, process)) as recording:
             finder = QuietFinder(receives)
-            found = finder.read(self._with_pauses(recording.events()))
+            found = finder.read(self.with_pauses(recording.events()))
         if finder.is_alone and _was_receiving(member.events, columns.event, columns.begun, columns.flags):
             found.append(member.events)
         return array("Q", sorted({each for each in found if each >= member.branch}))
 
-    def _with_pauses(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def with_pauses(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yield the entries of a log, and call `idle` now and then."""
         for at, entry in enumerate(entries):
             if not at % _EVERY:
                 self._idle()

@@ -8,9 +8,10 @@ from functools import cached_property
 
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import Cut, Requirement
-from replaydbg.distributed.descriptors import INHERITED, PAIR, PIPE, DescriptorTable, End, given_descriptors
+from replaydbg.distributed.descriptors import FILE, INHERITED, PAIR, PIPE, DescriptorTable, End, given_descriptors
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
-from replaydbg.distributed.wait_history import SEMAPHORE, WaitHistory
+from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
+from replaydbg.errors import ReplaydbgError
 from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.group_cuts import GroupCuts
@@ -19,6 +20,18 @@ from replaydbg.store.directory import member_path
 
 MOST_INHERITED = 1 << 10
 """Numbers of descriptors that a process without a recording may have got are below."""
+
+
+def require_ends(cuts: GroupCuts) -> str:
+    """Let cuts meet what ends of streams and accepted connections need: one pass over the log of each process.
+
+    Returns why they do not; empty: they do.
+    """
+    try:
+        cuts.require(list(GroupEnds(cuts).requirements()))
+    except ReplaydbgError as error:
+        return str(error)
+    return ""
 
 
 class GroupEnds:
@@ -54,7 +67,7 @@ class GroupEnds:
             initial = self._initial[process] = self._given(process, recording.header.fds)
             table = DescriptorTable(initial, lambda event: self._opened.owner(process, event)[0])
             history = self.histories[process] = WaitHistory(table, endpoints, gives=starts.__contains__)
-            history.read(recording.events())
+            history.read(self._cuts.with_pauses(recording.events()))
         for row, descriptor in columns.descriptors:  # of calls that never ended
             end, number = table.ends.get(descriptor), columns.endpoint[row]
             if end is not None and member.endpoints[number - 1].kind in wanted:
@@ -129,24 +142,73 @@ class GroupEnds:
             return self._by_identity.get((own.kind, own.peer, own.own), set())
         return self._by_identity.get((its.kind, its.own, its.peer), set()) if its is not None else set()
 
-    def stream_ends(self, killed: Collection[int] = ()) -> Iterator[Requirement]:
-        """Yield what each call that met the end of a stream needs: all others have closed the other end of it.
+    def requirements(self, killed: Collection[int] = ()) -> Iterator[Requirement]:
+        """Yield what cuts need for ends of streams and accepted connections, as far as the logs show it.
 
         What `killed` processes left open is closed after their last position: no cut has that.
         """
-        last = self._cuts.finder.last
         for process, history in self.histories.items():
-            for event, end in history.ends_met.items():
-                for other, closed in self._closings(end):
-                    if other != process:
-                        yield Requirement(other, process, (closed or last[other] + (other in killed),), (event,))
+            branch = self._opened.member(process).branch
+            for met in history.ends_met:
+                if met.event >= branch:
+                    yield from self._end_met(process, met, killed)
+            for end, event in history.accepted.items():
+                if event >= branch:
+                    yield from self._accepted(process, event, end)
+
+    def _end_met(self, process: int, met: EndMet, killed: Collection[int]) -> Iterator[Requirement]:
+        """Yield what a call needs that met the end of a stream.
+
+        That is the one process that shut the other end down; otherwise all processes have closed that.
+        """
+        others = self.others(met.end) or set()
+        kinds = {self._identities[each].kind for each in (met.end, *others) if each in self._identities}
+        if met.end.kind == FILE or kinds.intersection(DATAGRAMS) or self._was_shut_here(process, met):
+            return  # a named pipe is opened again, an empty datagram is no end, and its own shutdown is enough
+        shutdowns: dict[int, int] = {}
+        for other, each in self._shutdowns(others):
+            if each.of_receiving if met.is_broken else each.of_sending:
+                shutdowns[other] = min(each.event, shutdowns.get(other, each.event))
+        if shutdowns:  # of several processes, any can have been the first
+            for other, first in shutdowns.items() if len(shutdowns) == 1 else ():
+                yield Requirement(other, process, (first,), (met.event,))
+            return
+        last = self._cuts.finder.last
+        for end in others:
+            for other, closed in self._closings(end):
+                if other != process:
+                    yield Requirement(other, process, (closed or last[other] + (other in killed),), (met.event,))
+
+    def _was_shut_here(self, process: int, met: EndMet) -> bool:
+        """Whether the call's own end may have been shut down by then; a shutdown in another thread can end later."""
+        return any(
+            (each.of_sending if met.is_broken else each.of_receiving)
+            and (other != process or each.lane != met.lane or each.event < met.event)
+            for other, each in self._shutdowns({met.end})
+        )
+
+    def _shutdowns(self, ends: Collection[End]) -> Iterator[tuple[int, Shutdown]]:
+        """Yield the shutdowns of ends, with their process; what it did before its fork is its parent's."""
+        for process, history in self.histories.items():
+            branch = self._opened.member(process).branch
+            for each in (each for end in ends for each in history.shutdowns.get(end, ())):
+                if each.event >= branch:
+                    yield process, each
 
     def _closings(self, end: End) -> Iterator[tuple[int, int]]:
-        """Yield when each process closed the other ends of a channel; 0: when it ended."""
-        for other in self.others(end) or ():
-            for process, history in self.histories.items():
-                for held in history.table.held.get(other, ()):
+        """Yield when each process closed an end; 0: when it ended. What it did before its fork is its parent's."""
+        for process, history in self.histories.items():
+            for held in history.table.held.get(end, ()):
+                if held.last is None or held.last >= self._opened.member(process).branch:
                     yield process, held.last or 0
+
+    def _accepted(self, process: int, event: int, end: End) -> Iterator[Requirement]:
+        """Yield that the connection had been begun: after the last event before that call in its thread."""
+        for other, history in self.histories.items():
+            for each in self.others(end) or ():
+                before = history.connects.get(each)
+                if before is not None and other != process and before + 1 >= self._opened.member(other).branch:
+                    yield Requirement(other, process, (before + 1,), (event,))
 
     # ---- in a cut ----
 

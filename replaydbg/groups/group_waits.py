@@ -137,7 +137,7 @@ class GroupWaits:
         """Yield what cuts need besides the matching of messages; `before_deaths`: nobody has been killed in them."""
         last = self._cuts.finder.last
         killed = [each for each in self.histories if not self.has_ended(each, last)] if before_deaths else []
-        yield from self._ends.stream_ends(killed)
+        yield from self._ends.requirements(killed)
         for edge in edges_without_bytes(self._opened.matching.members):
             if edge.kind == "end" and edge.process in killed:
                 yield Requirement(edge.process, edge.to_process, (last[edge.process] + 1,), (edge.to_event,))

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from replaydbg.bisect.search import CHECKS, Answer, Found
-from replaydbg.cli.common.group_problems import print_problems_of, problems_of
+from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, named_group, print_json
 from replaydbg.errors import UsageError
@@ -14,6 +14,7 @@ from replaydbg.events.show import printable
 from replaydbg.events.verdict import Verdict
 from replaydbg.groups.cut_values import ValueChange, changes_between
 from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.invariants import Invariant, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     first = member_path(group.directory, group.matching.members[0].process)
     if args.settled and args.every_event:
         raise UsageError("Use either --settled or --every-event.")
+    print_missing_ends(require_ends(cuts))
     invariant = Invariant(args.local, args.holds, args.channel, args.module, args.settled)
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant, quiet=not args.every_event)

@@ -20,3 +20,9 @@ def print_problems_of(opened: OpenedGroup) -> None:
     """Print the problems of a group on stderr."""
     for line in problems_of(opened):
         print(f"replaydbg: {printable(line)}", file=sys.stderr)
+
+
+def print_missing_ends(reason: str) -> None:
+    """Print on stderr why cuts do not consider ends of streams; empty: they do."""
+    if reason:
+        print(f"replaydbg: ends of streams are not considered: {printable(reason)}", file=sys.stderr)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from replaydbg.cli.common.group_problems import print_problems_of, problems_of
+from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.opening import opened as opened_recording
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
 from replaydbg.debugger.values_at_moments import ModuleValue
@@ -16,6 +16,7 @@ from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
+from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.live_cuts import CheckedCut, LiveCuts
 from replaydbg.groups.message_contents import MessageContents
@@ -99,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
         wanted: dict[int, int] = {}
         for process, position in (_position(cuts, sessions, each) for each in args.moments):
             wanted[process] = min(wanted.get(process, position), position)
+        if args.live_cut is None:  # live cuts are by tickets alone, which closing has not
+            print_missing_ends(require_ends(cuts))
         live = LiveCuts(cuts).checked(LiveCuts(cuts).find(args.live_cut)) if args.live_cut is not None else None
         cut = cuts.latest(wanted, quiet=args.quiet) if live is None else live.cut
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None

@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from replaydbg.cli.common.group_problems import print_problems_of, problems_of
+from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
 from replaydbg.distributed.checkpoint_policies import (
     ADAPTIVE,
@@ -22,6 +22,7 @@ from replaydbg.distributed.checkpoint_policies import (
 )
 from replaydbg.errors import UsageError
 from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.cuts_text import POLICY_COLUMNS, POLICY_RIGHT, policy_row, policy_text
 from replaydbg.render.json_data.cuts_json import recovery_facts
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if not opened.matching.members:
         raise UsageError(f"{opened.name} has no recording that can be read.")
     cuts = GroupCuts(opened)
+    print_missing_ends(require_ends(cuts))
     policies = [_policy(each) for each in args.policy] if args.policy else list(DEFAULTS)
     last = cuts.finder.last
     for each in args.failed or ():

@@ -9,6 +9,7 @@ from replaydbg.commands.view import View
 from replaydbg.distributed.space_time import EventKind
 from replaydbg.errors import UsageError
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
+from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import event_here
 from replaydbg.groups.space_time import ChannelState, DrawnMessage, SpaceTime, SpaceTimeDiagram
@@ -33,6 +34,8 @@ class CutDiagram:
         """Take the prompt's view, whose session reports the progress. Raises UsageError if it has no group."""
         self._view = view
         self._cuts = GroupCuts(view.group.opened, self._idle)
+        view.session.work.begin("reading the logs of the group")
+        require_ends(self._cuts)
         self._space = SpaceTime(self._cuts, self._idle)
         self._process = self._position = 0
         """The process under the cursor, and its position."""
