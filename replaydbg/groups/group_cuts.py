@@ -5,11 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
+from replaydbg.distributed.peeks import peek_requirements
 from replaydbg.distributed.quiet import QuietFinder
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.events.records import Entry, Event
@@ -93,11 +95,15 @@ class GroupCuts:
     @cached_property
     def finder(self) -> CutFinder:
         """What finds the latest consistent cut."""
-        return finder_of(self.opened.matching, program_starts(self.opened))
+        return self._finder(())
 
     def require(self, requirements: Iterable[Requirement]) -> None:
         """From now on cuts meet these requirements, too."""
-        self.finder = finder_of(self.opened.matching, program_starts(self.opened), requirements)
+        self.finder = self._finder(requirements)
+
+    def _finder(self, more: Iterable[Requirement]) -> CutFinder:
+        matching = self.opened.matching
+        return finder_of(matching, program_starts(self.opened), chain(peek_requirements(matching), more))
 
     @cached_property
     def histories(self) -> list[ChannelHistory]:

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
-from http.client import HTTPConnection, HTTPException
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from replaydbg.log.group import read_group
-from tests.bench.cuts import BANK, ROOT
+from tests.bench.cuts import BANK
 from tests.bench.report import verdict
+from tests.bench.service import BETWEEN_CUTS, PAIRS, ServiceFailed, ask, cpu_ratios, median_interval, recorded_service
 from tests.bench.workloads import environment
 from tests.harness import tool
-from tests.harness.children import CHILDREN, PROGRAMS, completed
+from tests.harness.children import CHILDREN, completed
 from tests.harness.process import run
-from tests.harness.waiting import wait_until
 
 NAME = "live-cuts"
 # The share of the throughput that must be left.
@@ -34,7 +27,6 @@ TARGET = 0.98
 EVERY = "--cut-every=1s"
 BANK_ROUNDS = 10_000
 CLIENTS, REQUESTS = 4, 3_000
-_SITE = ROOT / "tests" / "real_groups" / "programs" / "site.py"
 _TIMED_BANK = f"""import runpy, sys, time
 sys.argv[1:] = ["{BANK_ROUNDS}"]
 began = time.perf_counter()
@@ -57,6 +49,8 @@ class LiveCutCosts:
     cuts: dict[str, int]
     # Why a program was not measured.
     missing: dict[str, str]
+    # CPU time per request of uvicorn with live cuts, by that without, in each pair of blocks.
+    cpu: list[float] = field(default_factory=list)
 
     def ratio(self, name: str) -> float:
         """Return the median of the ratios of each round: with cuts against without."""
@@ -73,6 +67,13 @@ class LiveCutCosts:
                 f"  {name:<15} {median(without):,.0f} a second, with {self.cuts[name]} cuts "
                 f"{median(self.with_cuts[name]):,.0f}: {ratio:.3f} ({verdict(TARGET, ratio)}), "
                 f"rounds {min(pairs):.3f} to {max(pairs):.3f}"
+            )
+        if self.cpu:
+            found = median_interval(self.cpu)
+            lines.append(
+                f"  CPU time of a request of uvicorn, with a cut every {1000 * BETWEEN_CUTS:g} ms against none: "
+                f"{found.median:.3f}, 95 % between {found.low:.3f} and {found.high:.3f} ({len(self.cpu)} pairs; "
+                f"target at most {1 / TARGET:.2f}: {verdict(found.high, 1 / TARGET)})"
             )
         lines += [f"  {name:<15} {reason}" for name, reason in self.missing.items()]
         return "\n".join(lines)
@@ -102,6 +103,15 @@ def measure_live_cuts(runs: int, timeout: float) -> LiveCutCosts:
                     (with_cuts if has_cuts else without).append(found)
         if not costs.cuts[name]:
             raise LiveCutsFailed(f"{name}: no live cut was taken")
+    if not missing:
+        with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as directory:
+            try:
+                ratios, taken = cpu_ratios(Path(directory), timeout)
+            except ServiceFailed as error:
+                raise LiveCutsFailed(str(error)) from None
+        if taken < PAIRS:
+            raise LiveCutsFailed(f"uvicorn: only {taken} live cuts were taken in {PAIRS} blocks")
+        costs.cpu.extend(ratios)
     return costs
 
 
@@ -117,48 +127,7 @@ def _bank(directory: Path, options: list[str], timeout: float) -> float:
 
 def _uvicorn(directory: Path, options: list[str], timeout: float) -> float:
     """Return the requests in a second that two workers answer."""
-    shutil.copyfile(_SITE, directory / "site_of_two.py")
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = int(one.getsockname()[1])
-    words = ["-m", "uvicorn", "--workers", "2", "--port", str(port), "--log-level", "warning", "site_of_two:asgi"]
-    command = tool.record(sys.executable, directory / "made", words, options=(*PROGRAMS, *options))
-    with (directory / "printed").open("wb") as out:
-        server = subprocess.Popen(command, cwd=directory, env=environment(), stdout=out, stderr=out)
-    try:
-        wait_until(lambda: _answers(port), timeout=60)
+    with recorded_service(directory, options, timeout) as port, ThreadPoolExecutor(CLIENTS) as pool:
         began = time.perf_counter()
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            answers = sum(pool.map(_ask, [port] * CLIENTS))
-        found = answers / (time.perf_counter() - began)
-        os.kill(read_group(directory / "made.rdbgs").processes[0].pid, signal.SIGTERM)
-        server.wait(timeout)
-    finally:
-        if server.poll() is None:
-            server.terminate()
-            server.wait(30)
-    return found
-
-
-def _answers(port: int) -> bool:
-    try:
-        return _ask(port, 1) == 1
-    except (OSError, HTTPException):
-        return False
-
-
-def _ask(port: int, requests: int = REQUESTS) -> int:
-    """Ask that often, each time through a new connection; return how many answers came.
-
-    In a connection that is kept, uvicorn's workers send the body only when the client has acknowledged the head.
-    """
-    for number in range(requests):
-        connection = HTTPConnection("127.0.0.1", port, timeout=30)
-        try:
-            connection.request("GET", f"/?{number}", headers={"Connection": "close"})
-            answer = connection.getresponse()
-            if answer.status != 200 or not answer.read():
-                raise LiveCutsFailed(f"request {number} was answered with {answer.status}")
-        finally:
-            connection.close()
-    return requests
+        answers = sum(pool.map(ask, [port] * CLIENTS, [REQUESTS] * CLIENTS))
+        return answers / (time.perf_counter() - began)

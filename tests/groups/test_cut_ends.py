@@ -1,4 +1,4 @@
-"""Cuts contain the close or the shutdown that ended a stream, and the connect() that a connection came from."""
+"""Cuts contain the close or the shutdown that ended a stream, connect() of a connection, and peeked bytes."""
 
 from __future__ import annotations
 
@@ -58,6 +58,22 @@ os.write(go, b"12")
 with open(reading, "rb", buffering=0) as file:
     file.readall()  # end
 os.wait()
+os.wait()
+"""
+
+PEEKS = """\
+import os, socket
+one, other = socket.socketpair(type=getattr(socket, "KIND"))
+ready, go = os.pipe()
+if os.fork() == 0:
+    one.recv(4, socket.MSG_PEEK)
+    os.write(go, b"1")
+    one.recv(2, socket.MSG_PEEK)
+    one.recv(4)
+    os._exit(0)
+other.send(b"abcd")
+os.read(ready, 1)
+other.send(b"efgh")
 os.wait()
 """
 
@@ -147,3 +163,15 @@ def test_the_command_shows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
 
     assert lines[0].split("\t")[:2] == ["1", str(end - 1)]
+
+
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM"])
+def test_what_was_peeked_at_was_sent(tmp_path: Path, kind: str) -> None:
+    group = record_program(tmp_path, PEEKS.replace("KIND", kind))
+    finder = GroupCuts(OpenedGroup(group)).finder
+    send, later = numbers(group, 1, "socket.send")
+    first = numbers(group, 2, "socket.recv")[0]
+
+    assert finder.latest({1: send - 1})[2] == first - 1
+    assert finder.latest({1: send})[2] >= first
+    assert finder.latest({1: later - 1}) == finder.latest({1: later}) | {1: later - 1}
