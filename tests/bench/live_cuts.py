@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.bench.cuts import BANK
 from tests.bench.report import verdict
-from tests.bench.service import BETWEEN_CUTS, PAIRS, ServiceFailed, ask, cpu_ratios, median_interval, recorded_service
+from tests.bench.service import PAIRS, CutCost, ServiceFailed, ask, cost_of_cuts, median_interval, recorded_service
 from tests.bench.workloads import environment
 from tests.harness import tool
 from tests.harness.children import CHILDREN, completed
@@ -49,8 +49,8 @@ class LiveCutCosts:
     cuts: dict[str, int]
     # Why a program was not measured.
     missing: dict[str, str]
-    # CPU time per request of uvicorn with live cuts, by that without, in each pair of blocks.
-    cpu: list[float] = field(default_factory=list)
+    # The CPU time of a request of uvicorn, with live cuts against without.
+    cpu: CutCost | None = None
 
     def ratio(self, name: str) -> float:
         """Return the median of the ratios of each round: with cuts against without."""
@@ -68,13 +68,15 @@ class LiveCutCosts:
                 f"{median(self.with_cuts[name]):,.0f}: {ratio:.3f} ({verdict(TARGET, ratio)}), "
                 f"rounds {min(pairs):.3f} to {max(pairs):.3f}"
             )
-        if self.cpu:
-            found = median_interval(self.cpu)
-            lines.append(
-                f"  CPU time of a request of uvicorn, with a cut every {1000 * BETWEEN_CUTS:g} ms against none: "
-                f"{found.median:.3f}, 95 % between {found.low:.3f} and {found.high:.3f} ({len(self.cpu)} pairs; "
-                f"target at most {1 / TARGET:.2f}: {verdict(found.high, 1 / TARGET)})"
-            )
+        if self.cpu is not None:
+            found, one = median_interval(self.cpu.ratios), self.cpu.of_one_a_second
+            rate = self.cpu.cuts / self.cpu.seconds
+            lines += [
+                f"  CPU time of a request of uvicorn with {rate:.0f} cuts a second against none: {found.median:.3f}, "
+                f"95 % between {found.low:.3f} and {found.high:.3f} ({len(self.cpu.ratios):,} pairs of blocks)",
+                f"  so with one cut a second {one.median:.4f}, between {one.low:.4f} and {one.high:.4f} "
+                f"(target at most {1 / TARGET:.2f}: {verdict(one.high, 1 / TARGET)})",
+            ]
         lines += [f"  {name:<15} {reason}" for name, reason in self.missing.items()]
         return "\n".join(lines)
 
@@ -106,12 +108,12 @@ def measure_live_cuts(runs: int, timeout: float) -> LiveCutCosts:
     if not missing:
         with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as directory:
             try:
-                ratios, taken = cpu_ratios(Path(directory), timeout)
+                cost = cost_of_cuts(Path(directory), timeout)
             except ServiceFailed as error:
                 raise LiveCutsFailed(str(error)) from None
-        if taken < PAIRS:
-            raise LiveCutsFailed(f"uvicorn: only {taken} live cuts were taken in {PAIRS} blocks")
-        costs.cpu.extend(ratios)
+        if cost.cuts < PAIRS:
+            raise LiveCutsFailed(f"uvicorn: only {cost.cuts} live cuts were taken in {PAIRS} blocks")
+        costs = replace(costs, cpu=cost)
     return costs
 
 

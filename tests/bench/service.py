@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from statistics import median
@@ -76,25 +77,49 @@ def recorded_service(directory: Path, options: Sequence[str], timeout: float) ->
             server.wait(30)
 
 
-def cpu_ratios(directory: Path, timeout: float) -> tuple[list[float], int]:
-    """Return the CPU time per request with live cuts, by that without, for each pair of blocks; and the cuts taken.
+@dataclass(frozen=True, slots=True)
+class CutCost:
+    """What live cuts cost a service."""
+
+    # The CPU time per request with cuts, by that without, for each pair of blocks.
+    ratios: list[float]
+    cuts: int
+    # How long the blocks with cuts took.
+    seconds: float
+
+    @property
+    def of_one_a_second(self) -> Interval:
+        """The ratio for one cut in a second: the cost is proportional to their number."""
+        each = self.seconds / self.cuts
+        return Interval(*(1 + (value - 1) * each for value in median_interval(self.ratios)))
+
+
+def cost_of_cuts(directory: Path, timeout: float) -> CutCost:
+    """Compare blocks of requests with live cuts, many in a second, with blocks without.
 
     Both blocks of a pair are of the same running service, and their order alternates. CPU time is that of all its
     processes; it does not depend on what else the machine does as much as time does.
     """
     found: list[float] = []
+    seconds = 0.0
     with recorded_service(directory, (), timeout) as port:
         group = directory / "made.rdbgs"
         ask(port, BLOCK)
         pids = [each.pid for each in read_group(group).processes if Path(f"/proc/{each.pid}").exists()]
         for number in range(PAIRS):
-            cost = {has_cuts: _block(port, pids, group, has_cuts) for has_cuts in (number % 2 == 0, number % 2 == 1)}
-            found.append(cost[True] / cost[False])
-    return found, len(completed(group).cuts)
+            costs = {has_cuts: _block(port, pids, group, has_cuts) for has_cuts in (number % 2 == 0, number % 2 == 1)}
+            found.append(costs[True].cpu / costs[False].cpu)
+            seconds += costs[True].wall
+    return CutCost(found, len(completed(group).cuts), seconds)
 
 
-def _block(port: int, pids: Sequence[int], group: Path, has_cuts: bool) -> float:
-    """Return the CPU seconds of a block of requests, with a cut at its beginning and then at intervals."""
+class _Block(NamedTuple):
+    cpu: float
+    wall: float
+
+
+def _block(port: int, pids: Sequence[int], group: Path, has_cuts: bool) -> _Block:
+    """Return the seconds of a block of requests, with a cut at its beginning and then at intervals."""
     is_over = threading.Event()
 
     def take() -> None:
@@ -103,14 +128,14 @@ def _block(port: int, pids: Sequence[int], group: Path, has_cuts: bool) -> float
             take_live_cut(group)
 
     taking = threading.Thread(target=take)
-    before = _cpu_seconds(pids)
+    before, began = _cpu_seconds(pids), time.perf_counter()
     if has_cuts:
         taking.start()
     ask(port, BLOCK)
     is_over.set()
     if has_cuts:
         taking.join()
-    return _cpu_seconds(pids) - before
+    return _Block(_cpu_seconds(pids) - before, time.perf_counter() - began)
 
 
 def _cpu_seconds(pids: Sequence[int]) -> float:
