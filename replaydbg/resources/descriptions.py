@@ -1,0 +1,228 @@
+"""Open file descriptions while the log is read, and the numbers that refer to them.
+
+The kernel gives a new descriptor the lowest free number (open(2)). So the number of each one that is opened also shows
+which lower ones are open, whatever opened them, and that one which it had before was closed, whatever closed it: an
+object of a socket that is garbage-collected, a mapping and C code close descriptors without an event.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from replaydbg.events.values import Value
+from replaydbg.resources.file_names import FileNode
+from replaydbg.resources.kinds import (
+    Descriptor,
+    Handle,
+    LastWrite,
+    Origin,
+    SocketOption,
+    SocketState,
+    TlsSession,
+    Unknown,
+)
+
+MOST_DESCRIPTORS = 1 << 20
+"""The kernel's default limit for descriptors of a process: a damaged log can have any number."""
+NOT_SHOWN = Unknown("the event log does not show it")
+_BLOCKING = Unknown("a socket object sets this without an event")
+UNSEEN = "opened by code whose calls are not recorded"
+
+
+@dataclass(slots=True)
+class SocketFacts:
+    """What is known of a socket."""
+
+    family: int | Unknown = NOT_SHOWN
+    type: int | Unknown = NOT_SHOWN
+    protocol: int | Unknown = NOT_SHOWN
+    state: SocketState = SocketState.NEW
+    bound: Value | Unknown = None
+    backlog: int | None = None
+    peer: Value | Unknown = None
+    is_accepted: bool = False
+    shut: tuple[str, ...] = ()
+    options: dict[tuple[object, object], SocketOption] = field(default_factory=dict)
+    tls: TlsSession | None = None
+    is_non_blocking: bool | Unknown = _BLOCKING
+
+
+@dataclass(slots=True, eq=False)
+class Description:
+    """An open file description of the kernel."""
+
+    kind: str
+    """`file`, `directory`, `pipe`, `socket`, `terminal`, `epoll`, `eventfd`, `timerfd`, `pidfd`, `memory`, or a noun
+    phrase for one of another kind.
+    """
+    origin: Origin
+    flags: int | Unknown
+    path: str | bytes = ""
+    """As the program gave it; the name of memory."""
+    node: FileNode | None = None
+    offset: int | Unknown = NOT_SHOWN
+    can_seek: bool | None = None
+    """None: not known."""
+    last_write: LastWrite | None = None
+    side: str = ""
+    """Of a pipe, a pair of sockets, or a pseudoterminal: which of both."""
+    socket: SocketFacts = field(default_factory=SocketFacts)
+    watched: dict[int, int] | Unknown = field(default_factory=dict)
+    """Of an epoll: the mask of each descriptor."""
+    value: int | Unknown = NOT_SHOWN
+    """Of an eventfd its counter, of a pidfd its process, of a timerfd its clock."""
+    settings: tuple[Value, ...] | None = None
+    set_by: Origin | None = None
+    numbers: set[int] = field(default_factory=set)
+    children: set[int] = field(default_factory=set)
+    """Children that have it, too, and were not waited for."""
+    is_unlinked: bool = False
+
+    def handle(self, numbers: NumberTable) -> Handle:
+        """Return it as a frozen value."""
+        found = tuple(numbers.descriptor(each) for each in sorted(self.numbers))
+        return Handle(found, self.origin, self.flags, tuple(sorted(self.children)))
+
+    def has_flag(self, flag: int) -> bool:
+        """Whether a status flag is known to be set."""
+        return isinstance(self.flags, int) and bool(self.flags & flag)
+
+
+@dataclass(slots=True)
+class NumberFacts:
+    """A descriptor of the process."""
+
+    description: Description
+    origin: Origin
+    close_on_exec: bool | Unknown
+    doubt: str | None = None
+    has_file_object: bool = False
+    """Whether a file object was made for this number, which leaves it open if it was made with `closefd=False`."""
+
+
+class NumberTable:
+    """The descriptors of a process."""
+
+    def __init__(self, closed: Callable[[Description], None]) -> None:
+        """`closed` is called with each description when its last descriptor is closed."""
+        self._closed = closed
+        self._numbers: dict[int, NumberFacts] = {}
+        self._perhaps: dict[int, NumberFacts] = {}
+        """Closed by a file object for them, unless that was made with `closefd=False`, which is not recorded."""
+        self._free: list[int] = []
+        self._top = 0
+        """All numbers from here on that are not in the table are free."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def get(self, number: int) -> Description | None:
+        """Return what a number refers to, without concluding anything from its use."""
+        facts = self._numbers.get(number)
+        return facts.description if facts is not None else None
+
+    def facts(self, number: int) -> NumberFacts | None:
+        """Return what is known of a number."""
+        return self._numbers.get(number)
+
+    def used(self, number: int) -> Description | None:
+        """Return what a number refers to that the program used successfully: so it is open."""
+        facts = self._numbers.get(number)
+        if facts is None and (facts := self._perhaps.pop(number, None)) is not None:
+            self._put(number, facts)
+        return facts.description if facts is not None else None
+
+    def descriptor(self, number: int) -> Descriptor:
+        """Return one as a frozen value."""
+        facts = self._numbers[number]
+        return Descriptor(number, facts.origin, facts.close_on_exec, facts.doubt)
+
+    def lowest_free(self) -> int:
+        """Return the number that the kernel gives next."""
+        while self._free and self._free[0] in self._numbers:
+            heappop(self._free)
+        while self._top in self._numbers:
+            self._top += 1
+        return min(self._free[0], self._top) if self._free else self._top
+
+    def opened(
+        self,
+        number: int,
+        description: Description,
+        origin: Origin,
+        *,
+        close_on_exec: bool | Unknown = True,
+        is_lowest: bool = True,
+        doubt: str | None = None,
+    ) -> None:
+        """Add a descriptor; `is_lowest`: the kernel chose the lowest free number."""
+        if not 0 <= number < MOST_DESCRIPTORS:
+            return
+        if number in self._numbers:
+            self.drop(number)
+        while is_lowest and (lower := self.lowest_free()) < number:
+            self._unseen(lower, origin)
+        self._put(number, NumberFacts(description, origin, close_on_exec, doubt))
+
+    def guess(self, description: Description, origin: Origin, doubt: str) -> None:
+        """Add a descriptor that was opened without an event of its own: it has the lowest free number."""
+        number = self.lowest_free()
+        self.opened(number, description, origin, doubt=doubt)
+
+    def drop(self, number: int) -> Description | None:
+        """Remove a descriptor, and return what it referred to."""
+        self._perhaps.pop(number, None)
+        facts = self._numbers.pop(number, None)
+        if facts is None:
+            return None
+        if number < self._top:
+            heappush(self._free, number)
+        description = facts.description
+        description.numbers.discard(number)
+        if not description.numbers:
+            self._closed(description)
+        return description
+
+    def drop_perhaps(self, number: int) -> None:
+        """Remove a descriptor whose file object was closed: it may have left it open."""
+        facts = self._numbers.get(number)
+        self.drop(number)
+        if facts is not None and facts.has_file_object:
+            self._perhaps[number] = facts
+
+    def _put(self, number: int, facts: NumberFacts) -> None:
+        self._perhaps.pop(number, None)
+        if number > self._top and number not in self._numbers:
+            # Those below that were never used must be found again as free ones.
+            for each in range(self._top, min(number, self._top + _MOST_GAP)):
+                if each not in self._numbers:
+                    heappush(self._free, each)
+            self._top = number
+        self._numbers[number] = facts
+        facts.description.numbers.add(number)
+
+    def _unseen(self, number: int, origin: Origin) -> None:
+        facts = self._perhaps.pop(number, None)
+        if facts is None:
+            hidden = Origin(origin.event, origin.lane, None)
+            other = Description("descriptor", hidden, NOT_SHOWN)
+            doubt = f"{UNSEEN}; it was open at event {origin.event:,}"
+            facts = NumberFacts(other, hidden, NOT_SHOWN, doubt)
+        self._put(number, facts)
+
+
+_MOST_GAP = 1 << 12
+"""Free numbers that are remembered below a high one (of `dup2`, or inherited). More are opened by no program."""
+
+
+def status_flags(flags: int) -> int:
+    """Return the flags of `open` that stay with the description."""
+    once = os.O_CREAT | os.O_EXCL | os.O_NOCTTY | os.O_TRUNC | os.O_CLOEXEC
+    return flags & ~once & ~LARGE_FILE
+
+
+LARGE_FILE = 0o100000
+"""The kernel sets `O_LARGEFILE` in every 64-bit process, where Python has it as 0."""

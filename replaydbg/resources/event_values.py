@@ -1,0 +1,63 @@
+"""Take arguments and outcomes of events apart."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from replaydbg.events.records import Event
+from replaydbg.events.values import ContentRef, ExceptionValue, OpenFile
+
+
+def argument(event: Event, index: int, name: str = "", default: object = None) -> object:
+    """Return an argument by its index, or the keyword argument `name`; `default` if it was not given."""
+    arguments = event.arguments or ()
+    keywords = arguments[-1] if arguments and isinstance(arguments[-1], dict) else {}
+    if name and name in keywords:
+        return keywords[name]
+    positional = len(arguments) - bool(keywords)
+    return arguments[index] if index < positional else default
+
+
+def number_of(value: object) -> int:
+    """Return the descriptor that a value is, or that a file in it has; -1: none."""
+    found = value.fd if isinstance(value, OpenFile) else value
+    return found if isinstance(found, int) and not isinstance(found, bool) else -1
+
+
+def integer(value: object, default: int = 0) -> int:
+    """Return a value that is an integer, else `default`."""
+    return int(value) if isinstance(value, int) else default
+
+
+def items(value: object) -> Sequence[object]:
+    """Return the items of a list or tuple; none of another value."""
+    return value if isinstance(value, list | tuple) else ()
+
+
+def first(value: object) -> object:
+    """Return the first item of a list or tuple; None without one."""
+    found = items(value)
+    return found[0] if found else None
+
+
+def byte_count(value: object) -> int | None:
+    """Return how many bytes an outcome is, or counts; None: nothing was read (it would have blocked)."""
+    if isinstance(value, tuple):  # of recvfrom and its kin
+        value = first(value)
+    if isinstance(value, bytes | bytearray):
+        return len(value)
+    if isinstance(value, ContentRef):
+        return value.length
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def error_number(event: Event) -> int:
+    """Return the errno of the OSError that a call raised; 0: it raised none."""
+    outcome = event.outcome
+    found = outcome.os_error[0] if event.raised and isinstance(outcome, ExceptionValue) and outcome.os_error else 0
+    return integer(found)
+
+
+IN_PROGRESS = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
+"""A connection that was begun without waiting."""

@@ -1,0 +1,309 @@
+"""Follow what calls do to files: opening, reading, writing, seeking, renaming."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+
+from replaydbg.events.records import Event
+from replaydbg.events.values import StatResult
+from replaydbg.resources.descriptions import Description, status_flags
+from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, number_of
+from replaydbg.resources.file_names import FileNode
+from replaydbg.resources.kinds import LastWrite, Unknown
+from replaydbg.resources.process_state import ProcessState
+
+_DEVICES = ("/dev/", "/proc/", "/sys/")
+"""Files below are no regular ones, or not for an offset that a write moves."""
+_MODES = {
+    "r": os.O_RDONLY,
+    "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+    "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+    "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+}
+_INTO_DEVICE = Unknown("the offset of a device means nothing")
+
+
+def flags_of_mode(mode: str) -> int:
+    """Return the flags with which FileIO opens a file (`_io__io_FileIO___init___impl` in CPython's fileio.c)."""
+    flags = next((_MODES[each] for each in mode if each in _MODES), os.O_RDONLY)
+    return flags & ~os.O_ACCMODE | os.O_RDWR if "+" in mode else flags
+
+
+def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, flags: int) -> None:
+    """Follow the opening of `path` as a descriptor."""
+    absolute = to.absolute(path, argument(event, 9, "dir_fd"))
+    kind, unnamed = "file", flags & os.O_TMPFILE == os.O_TMPFILE
+    node = FileNode(absolute, is_deleted=True, size=0) if unnamed else to.names.node(absolute)
+    if flags & os.O_DIRECTORY and not unnamed:
+        kind = "directory"
+    if node.mode is not None and stat.S_ISFIFO(node.mode):
+        kind = "pipe"
+    if flags & os.O_TRUNC or (flags & os.O_EXCL and flags & os.O_CREAT):
+        node.size = 0
+        if not flags & os.O_TRUNC:
+            node.mode = stat.S_IFREG  # it is new
+    made = Description(
+        kind, to.origin(event), status_flags(flags), path, node, can_seek=None if kind == "file" else False
+    )
+    made.offset = 0
+    if isinstance(absolute, str) and absolute.startswith(_DEVICES):
+        made.offset = _INTO_DEVICE
+    if kind == "pipe":
+        made.side = {os.O_RDONLY: "read", os.O_WRONLY: "write"}.get(flags & os.O_ACCMODE, "both")
+    to.opened(number, made, event)
+
+
+def _open(to: ProcessState, event: Event) -> None:
+    path = argument(event, 0, "path")
+    if isinstance(path, str | bytes):
+        open_path(to, event, number_of(event.outcome), path, integer(argument(event, 1, "flags")))
+
+
+def _make_file(to: ProcessState, event: Event) -> None:
+    """`FileIO(path or descriptor)`; with an opener, its own event came before."""
+    number, what = number_of(first(event.outcome)), argument(event, 0)
+    mode = argument(event, 1)
+    known = to.numbers.facts(number)
+    if isinstance(what, int):
+        if to.used(number, event) is not None and (facts := to.numbers.facts(number)) is not None:
+            facts.has_file_object = True
+            return
+    elif known is not None and known.description.kind in ("file", "pipe") and known.doubt is None:
+        # Descriptors of files are closed by events only. So it is open, and an opener returned it.
+        if isinstance(mode, str) and "a" in mode and known.description.node is not None:
+            known.description.offset = known.description.node.size
+        return
+    if isinstance(what, str | bytes):
+        flags = flags_of_mode(mode) if isinstance(mode, str) else os.O_RDONLY
+        open_path(to, event, number, what, flags)
+        made = to.numbers.get(number)
+        if made is not None and made.node is not None and flags & os.O_APPEND and made.kind == "file":
+            made.offset = made.node.size  # FileIO seeks to the end
+
+
+def _moved(description: Description, count: int | None) -> None:
+    if isinstance(description.offset, int) and count and description.can_seek is not False:
+        description.offset += count
+
+
+def _read(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is None:
+        return
+    count = byte_count(event.outcome)
+    if description.kind == "eventfd":
+        to.eventfd_read(description)
+    node, size = description.node, description.offset
+    if count == 0 and node is not None and description.can_seek and isinstance(size, int) and not _reads_none(event):
+        node.size = size
+    _moved(description, count)
+
+
+def _reads_none(event: Event) -> bool:
+    return argument(event, 1) == 0
+
+
+def _written(to: ProcessState, event: Event, description: Description, count: int, offset: object = None) -> None:
+    """Bytes were written at the offset of a file, or at a given one."""
+    node = description.node
+    start: int | Unknown = description.offset
+    if description.has_flag(os.O_APPEND) and node is not None:
+        start = node.size
+    elif isinstance(offset, int):
+        start = offset
+    description.last_write = LastWrite(event.number, start, count, event.digest)
+    end = start + count if isinstance(start, int) else start
+    if not isinstance(offset, int):
+        description.offset = end if description.can_seek is not False else description.offset
+    if node is not None and isinstance(end, int) and isinstance(node.size, int):
+        node.size = max(node.size, end)
+
+
+def _write(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    count = byte_count(event.outcome)
+    if description is not None and count is not None:
+        if description.kind == "eventfd":
+            description.value = Unknown("it was written to as a file")
+        _written(to, event, description, count)
+
+
+def _write_at(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    count = byte_count(event.outcome)
+    if description is not None and count is not None:
+        description.can_seek = True
+        _written(to, event, description, count, integer(argument(event, 2, "offset")))
+
+
+def _transfer(to: ProcessState, event: Event) -> None:
+    """`sendfile`, `copy_file_range` and `splice`: an offset that is given leaves that of the file alone."""
+    count = byte_count(event.outcome) or 0
+    if event.gate == "posix.sendfile":
+        target, source = argument(event, 0, "out_fd"), argument(event, 1, "in_fd")
+        at_source, at_target = argument(event, 2, "offset"), None
+    else:
+        source, target = argument(event, 0, "src"), argument(event, 1, "dst")
+        at_source, at_target = argument(event, 3, "offset_src"), argument(event, 4, "offset_dst")
+    reads, writes = to.used(number_of(source), event), to.used(number_of(target), event)
+    if reads is not None and at_source is None:
+        _moved(reads, count)
+    if writes is not None and count:
+        _written(to, event, writes, count, at_target)
+
+
+def _seek(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is None or not isinstance(event.outcome, int):
+        return
+    description.can_seek = True
+    description.offset = event.outcome
+    if argument(event, 1) == 0 and argument(event, 2) == os.SEEK_END and description.node is not None:
+        description.node.size = event.outcome
+
+
+def _cannot_seek(to: ProcessState, event: Event) -> None:
+    description = to.numbers.get(number_of(argument(event, 0)))
+    if description is not None and error_number(event) == errno.ESPIPE:
+        to.not_seekable(description)
+
+
+def _seekable(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is not None and event.outcome is False:
+        to.not_seekable(description)
+    elif description is not None:
+        description.can_seek = True
+
+
+def _isatty(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is not None and event.outcome is True and description.kind != "terminal":
+        description.kind, description.can_seek = "terminal", False
+
+
+def _truncate(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    size = event.outcome if isinstance(event.outcome, int) else argument(event, 1, "length")
+    if description is not None and description.node is not None and isinstance(size, int):
+        description.node.size = size
+
+
+def _truncate_path(to: ProcessState, event: Event) -> None:
+    path, size = argument(event, 0, "path"), argument(event, 1, "length")
+    if isinstance(path, str | bytes) and isinstance(size, int):
+        to.names.node(to.absolute(path)).size = size
+    else:
+        _truncate(to, event)
+
+
+def _allocate(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    end = integer(argument(event, 1)) + integer(argument(event, 2))
+    if description is not None and description.node is not None and isinstance(description.node.size, int):
+        description.node.size = max(description.node.size, end)
+
+
+def _stat(to: ProcessState, event: Event) -> None:
+    what, found = argument(event, 0, "path"), event.outcome
+    if not isinstance(found, StatResult):
+        return
+    if isinstance(what, str | bytes):
+        to.names.seen(to.absolute(what, argument(event, 9, "dir_fd")), found.mode, found.size)
+        return
+    description = to.used(number_of(what), event)
+    if description is not None:
+        to.has_mode(description, found.mode, found.size)
+
+
+def _rename(to: ProcessState, event: Event) -> None:
+    old, new = argument(event, 0, "src"), argument(event, 1, "dst")
+    if isinstance(old, str | bytes) and isinstance(new, str | bytes):
+        source = to.absolute(old, argument(event, 9, "src_dir_fd"))
+        to.names.renamed(source, to.absolute(new, argument(event, 9, "dst_dir_fd")))
+
+
+def _unlink(to: ProcessState, event: Event) -> None:
+    path = argument(event, 0, "path")
+    if isinstance(path, str | bytes):
+        to.names.removed(to.absolute(path, argument(event, 9, "dir_fd")))
+
+
+def _fifo(to: ProcessState, event: Event) -> None:
+    path = argument(event, 0, "path")
+    if isinstance(path, str | bytes):
+        to.names.made_fifo(to.absolute(path, argument(event, 9, "dir_fd")))
+
+
+def _chdir(to: ProcessState, event: Event) -> None:
+    where = argument(event, 0, "path")
+    if isinstance(where, str | bytes):
+        to.names.cwd = to.absolute(where)
+    else:
+        to.names.cwd = to.directory(number_of(where))
+
+
+def _getcwd(to: ProcessState, event: Event) -> None:
+    if isinstance(event.outcome, str | bytes):
+        to.names.cwd = os.fsdecode(event.outcome)
+
+
+def _scan(to: ProcessState, event: Event) -> None:
+    """`scandir` keeps a directory open until it has returned all entries, or is closed, without an event of its own."""
+    where = argument(event, 0, "path", ".")
+    if isinstance(where, int):
+        absolute = to.directory(number_of(where))
+    else:
+        absolute = to.absolute(where) if isinstance(where, str | bytes) else to.absolute(".")
+    made = Description("directory", to.origin(event), os.O_DIRECTORY | os.O_NONBLOCK, node=FileNode(absolute))
+    made.path = where if isinstance(where, str | bytes) else "."
+    made.can_seek = False
+    to.guess(made, event, "an iterator of scandir() is closed without an event; its number is inferred")
+    to.scans.append(made)
+
+
+def _scanned(to: ProcessState, event: Event) -> None:
+    if event.outcome is None and len(to.scans) == 1:  # with several it is not recorded which one is at its end
+        for number in list(to.scans[0].numbers):
+            to.numbers.drop(number)
+
+
+def _list(to: ProcessState, event: Event) -> None:
+    if isinstance(where := argument(event, 0, "path"), int):
+        to.directory(where)
+
+
+_POSITIONS = ("posix.lseek", "_io.FileIO.seek", "_io.FileIO.tell")
+
+FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
+    "posix.open": _open,
+    "_io.FileIO.__init__": _make_file,
+    **dict.fromkeys(
+        ("posix.read", "posix.readv", "_io.FileIO.read", "_io.FileIO.readall", "_io.FileIO.readinto"), _read
+    ),
+    **dict.fromkeys(("posix.write", "posix.writev", "_io.FileIO.write"), _write),
+    **dict.fromkeys(("posix.pwrite", "posix.pwritev"), _write_at),
+    **dict.fromkeys(("posix.sendfile", "posix.copy_file_range", "posix.splice"), _transfer),
+    **dict.fromkeys(_POSITIONS, _seek),
+    "_io.FileIO.seekable": _seekable,
+    **dict.fromkeys(("_io.FileIO.isatty", "posix.isatty"), _isatty),
+    **dict.fromkeys(("_io.FileIO.truncate", "posix.ftruncate"), _truncate),
+    "posix.truncate": _truncate_path,
+    "posix.posix_fallocate": _allocate,
+    **dict.fromkeys(("posix.fstat", "posix.stat", "posix.lstat"), _stat),
+    **dict.fromkeys(("posix.rename", "posix.replace"), _rename),
+    **dict.fromkeys(("posix.unlink", "posix.remove", "posix.rmdir"), _unlink),
+    "posix.mkfifo": _fifo,
+    **dict.fromkeys(("posix.chdir", "posix.fchdir"), _chdir),
+    **dict.fromkeys(("posix.getcwd", "posix.getcwdb"), _getcwd),
+    "posix.scandir": _scan,
+    "posix.ScandirIterator.__next__": _scanned,
+    "posix.listdir": _list,
+}
+"""What calls that returned do, by gate."""
+
+FAILED_FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = dict.fromkeys(_POSITIONS, _cannot_seek)
+"""What calls that raised do."""

@@ -1,0 +1,350 @@
+"""Follow what calls do to descriptors as numbers, to locks of files, child processes, timers and signals."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import struct
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from replaydbg.events.records import Event
+from replaydbg.events.values import StructSequence
+from replaydbg.resources.descriptions import Description, status_flags
+from replaydbg.resources.event_values import argument, error_number, first, integer, items, number_of
+from replaydbg.resources.kinds import ChildProcess, SignalAction, Unknown
+from replaydbg.resources.locked_ranges import ENDLESS, LockedRange
+from replaydbg.resources.process_state import ProcessState, TimerFacts
+
+_STANDARD = 3
+"""The descriptors of the standard streams are below: their file objects leave them open when they are closed."""
+_FLOCK = struct.Struct("@hhqqi4x")
+"""`struct flock` on 64-bit Linux: type, whence, start, length, process."""
+_LOCKS = {fcntl.F_SETLK: "process", fcntl.F_SETLKW: "process", fcntl.F_OFD_SETLK: "ofd", fcntl.F_OFD_SETLKW: "ofd"}
+_ITIMERS = {0: "real", 1: "virtual", 2: "prof"}
+_SIGNAL_OF_TIMER = {"real": signal.SIGALRM, "virtual": signal.SIGVTALRM, "prof": signal.SIGPROF}
+
+
+# ---- numbers ----
+
+
+def _close(to: ProcessState, event: Event) -> None:
+    to.close(number_of(argument(event, 0)), event)
+
+
+def _close_failed(to: ProcessState, event: Event) -> None:
+    """Linux closes a descriptor even if writing back fails (close(2))."""
+    if error_number(event) not in (0, errno.EBADF):
+        _close(to, event)
+
+
+def _close_file(to: ProcessState, event: Event) -> None:
+    number = number_of(argument(event, 0))
+    facts = to.numbers.facts(number)
+    if number < _STANDARD or facts is None:
+        return
+    if not facts.has_file_object:
+        to.close(number, event)
+        return
+    if facts.description.node is not None and len(facts.description.numbers) > 1:
+        to.locks.closed(facts.description.node)
+    to.numbers.drop_perhaps(number)
+
+
+def _close_range(to: ProcessState, event: Event) -> None:
+    low, high = integer(argument(event, 0)), integer(argument(event, 1))
+    for number in [each for each in to.numbers if low <= each < high]:
+        to.release(number)
+
+
+def _copy(to: ProcessState, event: Event, number: int, *, close_on_exec: bool, is_lowest: bool) -> None:
+    source = to.used(number_of(argument(event, 0, "fd")), event)
+    if source is not None and number != number_of(argument(event, 0, "fd")):
+        origin = to.origin(event)
+        if to.numbers.get(number) is not None:
+            to.release(number)
+        to.numbers.opened(number, source, origin, close_on_exec=close_on_exec, is_lowest=is_lowest)
+
+
+def _dup(to: ProcessState, event: Event) -> None:
+    _copy(to, event, number_of(event.outcome), close_on_exec=True, is_lowest=True)
+
+
+def _dup2(to: ProcessState, event: Event) -> None:
+    inheritable = bool(argument(event, 2, "inheritable", True))
+    number = number_of(argument(event, 1, "fd2"))
+    _copy(to, event, number, close_on_exec=not inheritable, is_lowest=False)
+
+
+def _set_inheritable(to: ProcessState, event: Event) -> None:
+    _set_close_on_exec(to, event, not argument(event, 1))
+
+
+def _set_close_on_exec(to: ProcessState, event: Event, value: bool) -> None:
+    number = number_of(argument(event, 0))
+    to.used(number, event)
+    if (facts := to.numbers.facts(number)) is not None:
+        facts.close_on_exec = value
+
+
+def _set_blocking(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is not None and isinstance(description.flags, int):
+        blocking = bool(argument(event, 1))
+        description.flags = description.flags & ~os.O_NONBLOCK | (0 if blocking else os.O_NONBLOCK)
+        description.socket.is_non_blocking = not blocking
+
+
+def _fcntl(to: ProcessState, event: Event) -> None:
+    command, value = argument(event, 1), argument(event, 2, default=0)
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is None or not isinstance(command, int):
+        return
+    if command in (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC):
+        number = number_of(event.outcome)
+        is_lowest = integer(value) == 0
+        _copy(to, event, number, close_on_exec=command == fcntl.F_DUPFD_CLOEXEC, is_lowest=is_lowest)
+    elif command == fcntl.F_SETFD:
+        _set_close_on_exec(to, event, bool(integer(value) & fcntl.FD_CLOEXEC))
+    elif command == fcntl.F_GETFL and isinstance(event.outcome, int):
+        _has_flags(description, event.outcome)
+    elif command == fcntl.F_SETFL:
+        changeable = os.O_APPEND | os.O_ASYNC | os.O_DIRECT | os.O_NOATIME | os.O_NONBLOCK
+        old = description.flags if isinstance(description.flags, int) else None
+        if old is not None:
+            _has_flags(description, old & ~changeable | integer(value) & changeable)
+    elif command in _LOCKS and isinstance(value, bytes) and len(value) == _FLOCK.size:
+        kind, whence, start, length, _ = _FLOCK.unpack(value)
+        _lock_range(to, event, description, kind, (whence, start, length), is_ofd=_LOCKS[command] == "ofd")
+
+
+def _has_flags(description: Description, flags: int) -> None:
+    description.flags = status_flags(flags)
+    description.socket.is_non_blocking = bool(flags & os.O_NONBLOCK)
+
+
+# ---- locks ----
+
+
+def _flock(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    operation = integer(argument(event, 1))
+    if description is None:
+        return
+    if operation & fcntl.LOCK_UN:
+        to.flocks.pop(description, None)
+    else:
+        to.flocks[description] = bool(operation & fcntl.LOCK_EX), to.origin(event)
+
+
+def _lockf(to: ProcessState, event: Event) -> None:
+    """`fcntl.lockf(fd, command, length, start, whence)`."""
+    description = to.used(number_of(argument(event, 0)), event)
+    operation = integer(argument(event, 1))
+    kind = fcntl.F_UNLCK if operation & fcntl.LOCK_UN else fcntl.F_WRLCK if operation & fcntl.LOCK_EX else fcntl.F_RDLCK
+    where = integer(argument(event, 4)), integer(argument(event, 3)), integer(argument(event, 2))
+    if description is not None:
+        _lock_range(to, event, description, kind, where, is_ofd=False)
+
+
+def _posix_lockf(to: ProcessState, event: Event) -> None:
+    """`os.lockf(fd, command, length)`, from the current offset."""
+    description = to.used(number_of(argument(event, 0)), event)
+    command, length = integer(argument(event, 1)), integer(argument(event, 2))
+    if description is not None and command != os.F_TEST:
+        kind = fcntl.F_UNLCK if command == os.F_ULOCK else fcntl.F_WRLCK
+        _lock_range(to, event, description, kind, (os.SEEK_CUR, 0, length), is_ofd=False)
+
+
+def _lock_range(
+    to: ProcessState,
+    event: Event,
+    description: Description,
+    kind: int,
+    where: tuple[int, int, int],
+    *,
+    is_ofd: bool,
+) -> None:
+    """Lock or unlock a range, given by whence, start and length as in `struct flock`."""
+    node = description.node
+    if node is None:
+        return
+    whence, start, length = where
+    base: int | Unknown = 0
+    if whence == os.SEEK_CUR:
+        base = description.offset
+    elif whence == os.SEEK_END:
+        base = node.size
+    begin = start + (base if isinstance(base, int) else 0)
+    end = begin + length if length else ENDLESS
+    begin, end = min(begin, end), max(begin, end)
+    holder = description if is_ofd else None
+    if kind == fcntl.F_UNLCK:
+        to.locks.unlock(node, begin, end, holder)
+    else:
+        is_exclusive = kind == fcntl.F_WRLCK
+        to.locks.lock(LockedRange(begin, end, is_exclusive, node, holder, description, to.origin(event)))
+
+
+# ---- children ----
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(os.fsdecode(each) for each in items(value) if isinstance(each, str | bytes))
+
+
+def _started(to: ProcessState, event: Event, pid: object, command: tuple[str, ...], given: Iterable[int]) -> None:
+    if not isinstance(pid, int) or pid <= 0:
+        return
+    to.children.pop(pid, None)  # a process id can be used again
+    to.children[pid] = ChildProcess(pid, command, False, None, to.origin(event))
+    for number in given:
+        if (description := to.numbers.get(number)) is not None:
+            description.children.add(pid)
+
+
+def _fork(to: ProcessState, event: Event) -> None:
+    pid = event.outcome if isinstance(event.outcome, int) else first(event.outcome)
+    if event.gate == "posix.forkpty" and pid != 0:
+        made = Description("terminal", to.origin(event), os.O_RDWR, can_seek=False, side="master")
+        to.opened(number_of((*items(event.outcome), None, None)[1]), made, event)
+    if pid == 0:
+        _became_child(to)
+    else:
+        _started(to, event, pid, (), list(to.numbers))
+
+
+def _became_child(to: ProcessState) -> None:
+    """In the recording of a forked child, what follows is its own: see fork(2) for what it does not have."""
+    to.children.clear()
+    to.timers.clear()
+    to.locks.forked()
+    for description in to.open:
+        description.children.clear()
+        if isinstance(description.offset, int):
+            description.offset = Unknown("the parent process has the same open file")
+
+
+def _inheritable(to: ProcessState) -> set[int]:
+    found = {number: to.numbers.facts(number) for number in to.numbers}
+    return {number for number, facts in found.items() if facts is not None and facts.close_on_exec is not True}
+
+
+def _fork_exec(to: ProcessState, event: Event) -> None:
+    """The arguments of `_posixsubprocess.fork_exec`: the command, and which descriptors the child gets."""
+    parts = event.arguments or ()
+    closes_others = bool(argument(event, 2))
+    passed = {each for each in items(argument(event, 3)) if isinstance(each, int)}
+    streams = {number_of(parts[index]) for index in (6, 9, 11) if index < len(parts)}
+    given = _inheritable(to)
+    if closes_others:
+        given &= {0, 1, 2}
+    _started(to, event, event.outcome, _texts(argument(event, 0)), given | passed | streams)
+
+
+def _spawn(to: ProcessState, event: Event) -> None:
+    command = _texts(argument(event, 1, "argv")) or _texts([argument(event, 0, "path")])
+    copied = {number_of(items(each)[1]) for each in items(argument(event, 9, "file_actions")) if len(items(each)) == 3}
+    _started(to, event, event.outcome, command, _inheritable(to) | copied)
+
+
+def _waited(to: ProcessState, event: Event) -> None:
+    found = items(event.outcome)
+    if len(found) >= 2 and isinstance(found[0], int) and isinstance(found[1], int):
+        pid, status = found[0], found[1]
+        if not os.WIFSTOPPED(status) and not os.WIFCONTINUED(status):
+            _reaped(to, pid, os.waitstatus_to_exitcode(status) if 0 <= status < 1 << 16 else None)
+
+
+def _waited_id(to: ProcessState, event: Event) -> None:
+    found, options = event.outcome, integer(argument(event, 2))
+    if isinstance(found, StructSequence) and not options & os.WNOWAIT and len(found.values) >= 5:
+        pid, _, _, status, code = found.values[:5]
+        if isinstance(pid, int) and isinstance(status, int) and code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
+            _reaped(to, pid, status if code == os.CLD_EXITED else -status)
+
+
+def _reaped(to: ProcessState, pid: int, code: int | None) -> None:
+    child = to.children.get(pid)
+    if child is None:
+        return
+    to.children[pid] = replace(child, is_reaped=True, exit_code=code)
+    for description in to.open:
+        if pid in description.children:
+            description.children.discard(pid)
+            description.offset = _MOVED_BY_CHILD
+
+
+_MOVED_BY_CHILD = Unknown("a child process had the same open file, and can have moved the offset")
+
+
+# ---- timers and signals ----
+
+
+def _set_timer(to: ProcessState, event: Event, kind: str, seconds: object, interval: object) -> None:
+    to.timers.pop(kind, None)
+    if isinstance(seconds, int | float) and seconds > 0:
+        every = float(interval) if isinstance(interval, int | float) else 0.0
+        to.timers[kind] = TimerFacts(kind, float(seconds), every, event.time_ns, to.origin(event))
+
+
+def _alarm(to: ProcessState, event: Event) -> None:
+    _set_timer(to, event, "real", argument(event, 0), 0)
+
+
+def _itimer(to: ProcessState, event: Event) -> None:
+    kind = _ITIMERS.get(integer(argument(event, 0), -1), "")
+    if kind:
+        _set_timer(to, event, kind, argument(event, 1), argument(event, 2, default=0))
+
+
+def timer_fired(to: ProcessState, number: int, now_ns: int) -> None:
+    """Follow a signal that was handled: it may be that of a timer."""
+    for kind, timer in list(to.timers.items()):
+        due = timer.seconds * 1e9 <= now_ns - timer.set_at + 1e6  # a clock mark can be a little older
+        if _SIGNAL_OF_TIMER[kind] == number and not timer.interval and (due or kind != "real"):
+            del to.timers[kind]
+
+
+def _signal(to: ProcessState, event: Event) -> None:
+    number, action = integer(argument(event, 0)), argument(event, 1)
+    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    what = {0: "default", 1: "ignore"}.get(action, "function") if isinstance(action, int) else "function"
+    to.signals[number] = SignalAction(number, name, what, to.origin(event))
+
+
+def _wakeup(to: ProcessState, event: Event) -> None:
+    number = number_of(argument(event, 0))
+    to.wakeup = number if number >= 0 else None
+
+
+PROCESS_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
+    **dict.fromkeys(("posix.close", "_socket.close", "_socket.socket.close"), _close),
+    "_io.FileIO.close": _close_file,
+    "posix.closerange": _close_range,
+    **dict.fromkeys(("posix.dup", "_socket.dup"), _dup),
+    "posix.dup2": _dup2,
+    "posix.set_inheritable": _set_inheritable,
+    "posix.set_blocking": _set_blocking,
+    "fcntl.fcntl": _fcntl,
+    "fcntl.flock": _flock,
+    "fcntl.lockf": _lockf,
+    "posix.lockf": _posix_lockf,
+    **dict.fromkeys(("posix.fork", "posix.forkpty"), _fork),
+    "_posixsubprocess.fork_exec": _fork_exec,
+    **dict.fromkeys(("posix.posix_spawn", "posix.posix_spawnp"), _spawn),
+    **dict.fromkeys(("posix.wait", "posix.waitpid", "posix.wait3", "posix.wait4"), _waited),
+    "posix.waitid": _waited_id,
+    "_signal.alarm": _alarm,
+    "_signal.setitimer": _itimer,
+    "_signal.signal": _signal,
+    "_signal.set_wakeup_fd": _wakeup,
+}
+"""What calls that returned do, by gate."""
+
+FAILED_PROCESS_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = dict.fromkeys(
+    ("posix.close", "_socket.close", "_socket.socket.close", "_io.FileIO.close"), _close_failed
+)
+"""What calls that raised do."""

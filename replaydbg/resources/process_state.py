@@ -1,0 +1,197 @@
+"""What a process holds after the events that were read so far: the mutable side of `Resources`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from replaydbg.events.records import Event
+from replaydbg.resources.descriptions import Description, NumberTable
+from replaydbg.resources.event_values import number_of
+from replaydbg.resources.file_names import FileNames
+from replaydbg.resources.kinds import (
+    ChildProcess,
+    FileMapping,
+    Origin,
+    ProcessSemaphore,
+    SignalAction,
+    TlsSession,
+    Unknown,
+)
+from replaydbg.resources.locked_ranges import LockedRanges
+
+START = Origin(0, 0, None)
+"""The origin of what the process had when it began."""
+INHERITED = Unknown("the process had it when it began")
+
+
+@dataclass(slots=True)
+class TimerFacts:
+    """A timer that was set."""
+
+    kind: str
+    seconds: float
+    interval: float
+    set_at: int
+    """Nanoseconds from the start."""
+    origin: Origin
+
+
+@dataclass(slots=True)
+class DatabaseFacts:
+    """An open file of SQLite."""
+
+    origin: Origin
+    path: str
+    is_database: bool
+    lock: int = 0
+    writes_log: bool = False
+    """Whether it has the lock for writing to its write-ahead log."""
+    reads_log: int = 0
+    """How many locks for reading from it."""
+    has_index: bool = False
+    descriptions: list[Description] = field(default_factory=list)
+
+
+class ProcessState:
+    """A process while its log is read. The modules of actions change it."""
+
+    def __init__(self, cwd: str) -> None:
+        """Begin in the working directory `cwd`, without any descriptor."""
+        self.names = FileNames(cwd)
+        self.numbers = NumberTable(self._closed)
+        self.open: dict[Description, None] = {}
+        """The open file descriptions, in the order in which they were opened."""
+        self.scans: list[Description] = []
+        """Those of iterators of `scandir`."""
+        self.tls: list[TlsSession] = []
+        self.locks = LockedRanges()
+        self.flocks: dict[Description, tuple[bool, Origin]] = {}
+        """Whether each lock is exclusive, and what took it."""
+        self.mappings: list[FileMapping] = []
+        self.children: dict[int, ChildProcess] = {}
+        self.timers: dict[str, TimerFacts] = {}
+        self.signals: dict[int, SignalAction] = {}
+        self.wakeup: int | None = None
+        self.semaphores: dict[str, ProcessSemaphore] = {}
+        self.semaphore_names: dict[int, str] = {}
+        """The name of the semaphore of each endpoint of the process."""
+        self.databases: list[DatabaseFacts] = []
+        self.endpoints: dict[int, int] = {}
+        """The endpoint that each event used."""
+        self._parked: dict[int, int] = {}
+        """The last event before each thread waited inside a call that has not ended."""
+
+    # ---- descriptors ----
+
+    def origin(self, event: Event) -> Origin:
+        """Return the origin of what an event made."""
+        return Origin(event.number, event.lane, event.site)
+
+    def opened(self, number: int, made: Description, event: Event, *, close_on_exec: bool | Unknown = True) -> None:
+        """Add a descriptor that an event opened, with the lowest free number."""
+        self.open[made] = None
+        self.numbers.opened(number, made, self.origin(event), close_on_exec=close_on_exec)
+
+    def guess(self, made: Description, event: Event, doubt: str) -> None:
+        """Add a descriptor that a call opened without returning its number."""
+        self.open[made] = None
+        self.numbers.guess(made, self.origin(event), doubt)
+
+    def used(self, number: int, event: Event) -> Description | None:
+        """Return what a descriptor refers to that was used successfully; one that was not known is added."""
+        found = self.numbers.used(number)
+        if found is None and number >= 0:
+            hidden = Origin(event.number, event.lane, None)
+            found = Description("descriptor", hidden, _NOT_SHOWN)
+            self.open[found] = None
+            self.numbers.opened(number, found, hidden, close_on_exec=_NOT_SHOWN, is_lowest=False)
+        return found
+
+    def descriptions(self, kind: str) -> Iterator[Description]:
+        """Yield the open file descriptions of a kind."""
+        return (each for each in self.open if each.kind == kind)
+
+    def close(self, number: int, event: Event) -> None:
+        """Follow a call that closed a descriptor, unless that was another one with this number.
+
+        A thread that closes one gives way before its event is recorded. Another thread can get the number meanwhile.
+        """
+        facts = self.numbers.facts(number)
+        parked = self._parked.get(event.lane)
+        if facts is not None and (parked is None or facts.origin.event <= parked):
+            self.release(number)
+
+    def release(self, number: int) -> None:
+        """Follow the closing of a descriptor."""
+        description = self.numbers.get(number)
+        if description is not None and description.node is not None:
+            self.locks.closed(description.node)
+        self.numbers.drop(number)
+
+    def parked(self, lane: int, after: int) -> None:
+        """Remember that a thread waits inside a call."""
+        self._parked[lane] = after
+
+    def goes_on(self, lane: int) -> None:
+        """Forget that a thread waited: its call has ended."""
+        self._parked.pop(lane, None)
+
+    def absolute(self, path: str | bytes, base: object = None) -> str | Unknown:
+        """Return the absolute path of an argument, relative to a descriptor of a directory if `base` is one."""
+        number = number_of(base)
+        return self.names.absolute(path, self.directory(number) if number >= 0 else None)
+
+    def directory(self, number: int) -> str | Unknown:
+        """Return the absolute path of a descriptor that was used as that of a directory."""
+        description = self.numbers.used(number)
+        if description is None or description.node is None:
+            return Unknown(f"descriptor {number} is a directory whose path is not recorded")
+        description.kind, description.can_seek = "directory", False
+        return description.node.path
+
+    def not_seekable(self, description: Description) -> None:
+        """Take that a description has no offset: a pipe or fifo, unless it is known to be something else."""
+        description.can_seek = False
+        if description.kind == "file":
+            description.kind, description.side = "pipe", _sides(description)
+
+    def has_mode(self, description: Description, mode: int, size: int) -> None:
+        """Take what `fstat` returned."""
+        kind = next((kind for test, kind in _KINDS if test(mode)), "file")
+        if description.kind in _VAGUE and kind != description.kind:
+            description.kind = kind
+            description.side = _sides(description) if kind == "pipe" else ""
+        if description.kind in ("file", "memory") and description.node is not None:
+            description.node.mode, description.node.size = mode, size
+
+    def eventfd_read(self, description: Description) -> None:
+        """Follow a read of an eventfd: it takes one, or all."""
+        if isinstance(description.value, int):
+            description.value = max(0, description.value - 1) if description.side == "semaphore" else 0
+
+    def _closed(self, description: Description) -> None:
+        self.open.pop(description, None)
+        self.flocks.pop(description, None)
+        self.locks.forget(description)
+        if description in self.scans:
+            self.scans.remove(description)
+        for epoll in self.descriptions("epoll"):
+            if isinstance(epoll.watched, dict):
+                epoll.watched = {n: m for n, m in epoll.watched.items() if self.numbers.get(n) is not None}
+
+
+_NOT_SHOWN = Unknown("it was opened by code whose calls are not recorded")
+_VAGUE = ("file", "descriptor", "inherited file", "passed descriptor", "inherited descriptor")
+_KINDS = (
+    (stat.S_ISDIR, "directory"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+)
+
+
+def _sides(description: Description) -> str:
+    flags = description.flags
+    return "both" if isinstance(flags, Unknown) else {0: "read", 1: "write"}.get(flags & os.O_ACCMODE, "both")
