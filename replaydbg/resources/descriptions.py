@@ -101,17 +101,21 @@ class NumberFacts:
     doubt: str | None = None
     has_file_object: bool = False
     """Whether a file object was made for this number, which leaves it open if it was made with `closefd=False`."""
+    instead: tuple[int, ...] = ()
+    """Of an inferred number: those that it has if they were free, by number."""
 
 
 class NumberTable:
     """The descriptors of a process."""
 
-    def __init__(self, closed: Callable[[Description], None]) -> None:
-        """`closed` is called with each description when its last descriptor is closed."""
-        self._closed = closed
+    def __init__(self, found: Callable[[Description], None], closed: Callable[[Description], None]) -> None:
+        """`found` is called with what was opened unseen, `closed` with each description that is no longer open."""
+        self._found, self._closed = found, closed
         self._numbers: dict[int, NumberFacts] = {}
         self._perhaps: dict[int, NumberFacts] = {}
         """Closed by a file object for them, unless that was made with `closefd=False`, which is not recorded."""
+        self._suspects: set[int] = set()
+        """Those that may have been closed without an event, see `suspect`."""
         self._free: list[int] = []
         self._top = 0
         """All numbers from here on that are not in the table are free."""
@@ -133,6 +137,8 @@ class NumberTable:
         facts = self._numbers.get(number)
         if facts is None and (facts := self._perhaps.pop(number, None)) is not None:
             self._put(number, facts)
+        if number in self._suspects:
+            self._is_open(number)
         return facts.description if facts is not None else None
 
     def descriptor(self, number: int) -> Descriptor:
@@ -162,7 +168,9 @@ class NumberTable:
         if not 0 <= number < MOST_DESCRIPTORS:
             return
         if number in self._numbers:
-            self.drop(number)
+            self._replaced(number)
+        for each in [each for each in self._suspects if is_lowest and each < number]:
+            self._is_open(each)
         while is_lowest and (lower := self.lowest_free()) < number:
             self._unseen(lower, origin)
         self._put(number, NumberFacts(description, origin, close_on_exec, doubt))
@@ -170,31 +178,66 @@ class NumberTable:
     def guess(self, description: Description, origin: Origin, doubt: str) -> None:
         """Add a descriptor that was opened without an event of its own: it has the lowest free number."""
         number = self.lowest_free()
-        self.opened(number, description, origin, doubt=doubt)
+        instead = tuple(sorted(each for each in self._suspects if each < number))
+        self._put(number, NumberFacts(description, origin, True, doubt, instead=instead))
+
+    def suspect(self, number: int, doubt: str) -> None:
+        """Take that a descriptor may be closed from now on, until it is used or a higher number is opened."""
+        facts = self._numbers.get(number)
+        if facts is not None and facts.doubt is None:
+            facts.doubt = doubt
+            self._suspects.add(number)
+
+    def _is_open(self, number: int) -> None:
+        self._suspects.discard(number)
+        self._numbers[number].doubt = None
+
+    def _replaced(self, number: int) -> None:
+        """Follow that a number was given again: what had it is closed, or if it was inferred, has another one."""
+        facts = self._numbers[number]
+        better = next((each for each in facts.instead if each in self._suspects), None)
+        if better is None:
+            self.drop(number)
+            return
+        self.drop(better)
+        self._take(number)
+        facts.instead = ()
+        self._put(better, facts)
 
     def drop(self, number: int) -> Description | None:
         """Remove a descriptor, and return what it referred to."""
-        self._perhaps.pop(number, None)
-        facts = self._numbers.pop(number, None)
+        self._forget_perhaps(number)
+        facts = self._take(number)
         if facts is None:
             return None
-        if number < self._top:
-            heappush(self._free, number)
-        description = facts.description
-        description.numbers.discard(number)
-        if not description.numbers:
-            self._closed(description)
-        return description
+        if not facts.description.numbers:
+            self._closed(facts.description)
+        return facts.description
 
     def drop_perhaps(self, number: int) -> None:
         """Remove a descriptor whose file object was closed: it may have left it open."""
-        facts = self._numbers.get(number)
-        self.drop(number)
-        if facts is not None and facts.has_file_object:
+        self._forget_perhaps(number)
+        facts = self._take(number)
+        if facts is not None:
             self._perhaps[number] = facts
 
+    def _take(self, number: int) -> NumberFacts | None:
+        facts = self._numbers.pop(number, None)
+        self._suspects.discard(number)
+        if facts is not None:
+            facts.description.numbers.discard(number)
+            if number < self._top:
+                heappush(self._free, number)
+        return facts
+
+    def _forget_perhaps(self, number: int) -> None:
+        facts = self._perhaps.pop(number, None)
+        if facts is not None and not facts.description.numbers:
+            self._closed(facts.description)
+
     def _put(self, number: int, facts: NumberFacts) -> None:
-        self._perhaps.pop(number, None)
+        if self._perhaps.get(number) is not facts:
+            self._forget_perhaps(number)
         if number > self._top and number not in self._numbers:
             # Those below that were never used must be found again as free ones.
             for each in range(self._top, min(number, self._top + _MOST_GAP)):
@@ -211,6 +254,7 @@ class NumberTable:
             other = Description("descriptor", hidden, NOT_SHOWN)
             doubt = f"{UNSEEN}; it was open at event {origin.event:,}"
             facts = NumberFacts(other, hidden, NOT_SHOWN, doubt)
+            self._found(other)
         self._put(number, facts)
 
 

@@ -23,6 +23,7 @@ _MODES = {
     "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
     "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
 }
+_INTO_ITSELF = Unknown("a call copied from the open file into itself")
 _INTO_DEVICE = Unknown("the offset of a device means nothing")
 
 
@@ -118,8 +119,8 @@ def _written(to: ProcessState, event: Event, description: Description, count: in
     end = start + count if isinstance(start, int) else start
     if not isinstance(offset, int):
         description.offset = end if description.can_seek is not False else description.offset
-    if node is not None and isinstance(end, int) and isinstance(node.size, int):
-        node.size = max(node.size, end)
+    if node is not None and isinstance(node.size, int):
+        node.size = max(node.size, end) if isinstance(end, int) else end
 
 
 def _write(to: ProcessState, event: Event) -> None:
@@ -153,6 +154,8 @@ def _transfer(to: ProcessState, event: Event) -> None:
         _moved(reads, count)
     if writes is not None and count:
         _written(to, event, writes, count, at_target)
+        if writes is reads:
+            writes.offset = _INTO_ITSELF
 
 
 def _seek(to: ProcessState, event: Event) -> None:

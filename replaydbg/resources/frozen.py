@@ -172,6 +172,8 @@ def _database(facts: DatabaseFacts, state: ProcessState) -> SqliteDatabase:
 def _locks(state: ProcessState) -> tuple[FileLock, ...]:
     found = []
     for one, (is_exclusive, origin) in state.flocks.items():
+        if not one.numbers:
+            continue
         path = one.node.path if one.node is not None else _NO_PATH
         found.append(FileLock("flock", is_exclusive, path, 0, 0, tuple(sorted(one.numbers)), origin))
     for each in state.locks.all:

@@ -68,8 +68,8 @@ def _map(to: ProcessState, event: Event) -> None:
     offset = integer(argument(event, 5, "offset"))
     size = length if isinstance(length, int) else Unknown("the log does not show it")
     to.mappings.append(FileMapping(to.origin(event), path, size, offset))
-    if argument(event, 6, "trackfd", True) and (low := to.numbers.lowest_free()) >= 0:
-        to.numbers.opened(low, description, to.origin(event), doubt=_MAPPED)
+    if argument(event, 6, "trackfd", True):
+        to.numbers.guess(description, to.origin(event), _MAPPED)
 
 
 # ---- semaphores ----

@@ -275,9 +275,14 @@ def _reaped(to: ProcessState, pid: int, code: int | None) -> None:
         if pid in description.children:
             description.children.discard(pid)
             description.offset = _MOVED_BY_CHILD
+            if description.node is not None:
+                description.node.size = _WRITTEN_BY_CHILD
 
 
 _MOVED_BY_CHILD = Unknown("a child process had the same open file, and can have moved the offset")
+
+
+_WRITTEN_BY_CHILD = Unknown("a child process had the file open, and can have changed its size")
 
 
 # ---- timers and signals ----

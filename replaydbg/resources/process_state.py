@@ -61,9 +61,9 @@ class ProcessState:
     def __init__(self, cwd: str) -> None:
         """Begin in the working directory `cwd`, without any descriptor."""
         self.names = FileNames(cwd)
-        self.numbers = NumberTable(self._closed)
+        self.numbers = NumberTable(self._found, self._closed)
         self.open: dict[Description, None] = {}
-        """The open file descriptions, in the order in which they were opened."""
+        """The open file descriptions in the order in which they were opened; those without numbers may be closed."""
         self.scans: list[Description] = []
         """Those of iterators of `scandir`."""
         self.tls: list[TlsSession] = []
@@ -112,7 +112,7 @@ class ProcessState:
 
     def descriptions(self, kind: str) -> Iterator[Description]:
         """Yield the open file descriptions of a kind."""
-        return (each for each in self.open if each.kind == kind)
+        return (each for each in self.open if each.kind == kind and each.numbers)
 
     def close(self, number: int, event: Event) -> None:
         """Follow a call that closed a descriptor, unless that was another one with this number.
@@ -171,6 +171,9 @@ class ProcessState:
         """Follow a read of an eventfd: it takes one, or all."""
         if isinstance(description.value, int):
             description.value = max(0, description.value - 1) if description.side == "semaphore" else 0
+
+    def _found(self, description: Description) -> None:
+        self.open[description] = None
 
     def _closed(self, description: Description) -> None:
         self.open.pop(description, None)

@@ -120,6 +120,19 @@ def _connected(to: ProcessState, event: Event, error: int) -> None:
 def _own_name(to: ProcessState, event: Event) -> None:
     if (found := _facts(to, event)) is not None:
         found.socket.bound = event.outcome
+    _was_shown(to, event)
+
+
+def _was_shown(to: ProcessState, event: Event) -> None:
+    """A socket object that is garbage-collected closes its descriptor without an event (`sock_finalize` in CPython's
+    socketmodule.c), after a warning that contains its `repr()`, which calls this. So does every other `repr()`.
+    """
+    if event.site.function == _REPR:
+        shown = f"its repr() was made at event {event.number:,}, as when a socket is garbage-collected, which closes it"
+        to.numbers.suspect(number_of(argument(event, 0)), shown)
+
+
+_REPR = "socket.__repr__"
 
 
 def _peer_name(to: ProcessState, event: Event) -> None:
@@ -127,6 +140,7 @@ def _peer_name(to: ProcessState, event: Event) -> None:
         found.socket.peer = event.outcome
         if found.socket.state in (SocketState.NEW, SocketState.BOUND, SocketState.CONNECTING):
             found.socket.state = SocketState.CONNECTED
+    _was_shown(to, event)
 
 
 def _get_option(to: ProcessState, event: Event) -> None:
@@ -169,6 +183,10 @@ def _wants_none(event: Event) -> bool:
 
 def _send(to: ProcessState, event: Event) -> None:
     _facts(to, event)
+
+
+def _name_failed(to: ProcessState, event: Event) -> None:
+    _was_shown(to, event)
 
 
 def _failed(to: ProcessState, event: Event) -> None:
@@ -264,7 +282,7 @@ def _set_timer_fd(to: ProcessState, event: Event) -> None:
 
 def _the_epoll(to: ProcessState) -> Description | None:
     """Return the epoll that a call is of; None: there are several, whose registrations are not known from now on."""
-    found = [each for each in to.descriptions("epoll") if each.numbers]
+    found = list(to.descriptions("epoll"))
     if len(found) == 1:
         return found[0]
     for each in found:
@@ -288,7 +306,7 @@ def _unregister(to: ProcessState, event: Event) -> None:
 
 
 def _close_epoll(to: ProcessState, event: Event) -> None:
-    found = [each for each in to.descriptions("epoll") if each.numbers]
+    found = list(to.descriptions("epoll"))
     for each in found:
         for number in list(each.numbers):
             facts = to.numbers.facts(number)
@@ -336,6 +354,7 @@ SOCKET_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
 
 FAILED_SOCKET_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     **dict.fromkeys(("_socket.socket.connect", "_socket.socket.connect_ex"), _connect_failed),
+    **dict.fromkeys(("_socket.socket.getsockname", "_socket.socket.getpeername"), _name_failed),
     **{f"_socket.socket.{name}": _failed for name in (*_RECEIVES, *_SENDS)},
 }
 """What calls that raised do."""

@@ -36,7 +36,7 @@ def looks(recording: Recording) -> Iterator[tuple[int, dict[int, KernelDescripto
             at, found = entry.number, {}
         elif entry.gate == "posix.readlink" and not entry.raised:
             target, number = str(entry.outcome), int(str(first).rpartition("/")[2])
-        elif entry.gate == "_io.FileIO.read" and bytes(entry.outcome).startswith(b"pos:"):
+        elif entry.gate == "_io.FileIO.read" and isinstance(entry.outcome, bytes) and entry.outcome.startswith(b"pos:"):
             lines = dict(line.split(b":\t", 1) for line in bytes(entry.outcome).split(b"\n")[:2])
             found[number] = KernelDescriptor(target, int(lines[b"pos"]), int(lines[b"flags"], 8))
     if at:
@@ -58,8 +58,10 @@ def _difference(number: int, ours: OpenResource | None, kernel: KernelDescriptor
     if ours is None:
         return "it is missing"
     one = next(each for each in ours.handle.descriptors if each.number == number)
+    if one.doubt:
+        return ""
     if kernel is None:
-        return "" if one.doubt else "it is closed"
+        return "it is closed"
     flags = ours.handle.flags
     if isinstance(flags, int) and flags != kernel.flags & ~_CLOSE_ON_EXEC & ~LARGE_FILE:
         return f"its flags are {flags:o}"

@@ -140,7 +140,7 @@ def make_map() -> None:
 
 def make_others() -> None:
     objects.append(select.epoll())
-    numbers.append(os.eventfd(1))
+    numbers.append(os.eventfd(1, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     os.memfd_create("memory")
     objects.append(tempfile.TemporaryFile())
     objects.append(tempfile.NamedTemporaryFile("w"))
@@ -182,9 +182,11 @@ def flags() -> None:
 
 def borrow() -> None:
     if numbers:
-        with open(numbers[-1], "rb", buffering=0, closefd=False) as borrowed:
-            borrowed.read(2)
-        os.fstat(numbers[-1])
+        try:
+            with open(numbers[-1], "rb", buffering=0, closefd=False) as borrowed:
+                borrowed.read(2)
+        finally:
+            os.fstat(numbers[-1])  # so it is still open, which the log does not show otherwise
 
 
 COMMON = [open_number, open_below_directory, open_object, write, read, seek, at_offsets, vectors, between_files, resize]
