@@ -64,6 +64,11 @@ COMMANDS = {
     "stable": Command(
         "recordings", "find when a group deadlocked or terminated, or when a condition became true", replays=True
     ),
+    "resources": Command(
+        "recordings",
+        "show the open files, sockets, locks, timers and children at a moment, and what was not closed",
+        replays=True,
+    ),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),

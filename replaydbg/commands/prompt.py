@@ -7,7 +7,18 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
-from replaydbg.commands import about, heap_commands, inspecting, landmarks, messages, motion, past, points, processes
+from replaydbg.commands import (
+    about,
+    heap_commands,
+    inspecting,
+    landmarks,
+    messages,
+    motion,
+    past,
+    points,
+    processes,
+    resources,
+)
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, Vocabulary
@@ -45,7 +56,7 @@ class Prompt:
         groups = {
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
-            "Inspecting": inspecting.COMMANDS,
+            "Inspecting": (*inspecting.COMMANDS, *resources.COMMANDS),
             "The whole run": past.COMMANDS,
             "Processes": (*processes.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,

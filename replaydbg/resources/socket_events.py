@@ -127,12 +127,13 @@ def _was_shown(to: ProcessState, event: Event) -> None:
     """A socket object that is garbage-collected closes its descriptor without an event (`sock_finalize` in CPython's
     socketmodule.c), after a warning that contains its `repr()`, which calls this. So does every other `repr()`.
     """
-    if event.site.function == _REPR:
+    if event.site.function == SOCKET_REPR:
         shown = f"its repr() was made at event {event.number:,}, as when a socket is garbage-collected, which closes it"
         to.numbers.suspect(number_of(argument(event, 0)), shown)
 
 
-_REPR = "socket.__repr__"
+SOCKET_REPR = "socket.__repr__"
+"""The function of the standard library that makes the `repr()` of a socket."""
 
 
 def _peer_name(to: ProcessState, event: Event) -> None:

@@ -90,6 +90,7 @@ def _looks() -> tuple[KeyAction, ...]:
         KeyAction("history", "v", "history", "show every value of the selected variable over the run", looking),
         KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
         KeyAction("heap-diff", "D", "ask_diff", "show what changed in memory since another moment", looking, "diff"),
+        KeyAction("resources", "R", "resources", "show open files, sockets, locks, timers and children", looking),
         KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
         KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
         KeyAction("search", "/", "ask_search", "search in the source", looking),

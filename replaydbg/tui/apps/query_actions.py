@@ -104,12 +104,18 @@ class QueryActions(BasicActions):
             self._bisect("bad", rest)
         elif word in ("log", "dprintf"):
             self.ask(lambda host: host.ask("log_line", rest), then=self._printed)
+        elif word == "resources" and not rest:
+            self.action_resources()
         elif word == "diff" and "all" not in rest.split():
             self.compare(rest)
         else:
             return False
         self.add_to_console([ConsoleLine(f"(rdbg) {word} {rest}", "bold")])
         return True
+
+    def action_resources(self) -> None:
+        """List what the process holds here."""
+        self.question("resources")
 
     # ---- lines ----
 

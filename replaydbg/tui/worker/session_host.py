@@ -23,7 +23,7 @@ from replaydbg.groups.other_end import go_to_end
 from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
-from replaydbg.tui.worker import group_queries, moment_queries
+from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots
 from replaydbg.tui.worker.cut_diagram import CutDiagram
 from replaydbg.tui.worker.heap_queries import writer_text
@@ -32,7 +32,7 @@ from replaydbg.tui.worker.run_overview import density, overview
 from replaydbg.tui.worker.shown_process import ShownProcess
 from replaydbg.tui.worker.source_text import source_text
 
-_QUESTIONS = {**moment_queries.QUESTIONS, **group_queries.QUESTIONS}
+_QUESTIONS = {**moment_queries.QUESTIONS, **group_queries.QUESTIONS, **resource_queries.QUESTIONS}
 """The queries by name: the drawing thread imports nothing of these modules."""
 
 MOST_TRIES = 20

@@ -1,0 +1,76 @@
+"""Moments that can be found in the event log alone: numbers of events, the ends of the run, and times."""
+
+from __future__ import annotations
+
+import re
+
+from replaydbg.errors import NoSuchMoment
+from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.log.reader import Recording
+from replaydbg.resources.kinds import EventNumber
+from replaydbg.resources.socket_events import SOCKET_REPR
+
+_NUMBERS = re.compile(r"(\d+)(?::\d*(?:\.\d+)?)?\Z", re.ASCII)
+_TIME = re.compile(r"@t\+?(\d+(?:\.\d+)?)(ms|s|m)?\Z")
+_UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
+
+
+def event_of(recording: Recording, text: str) -> EventNumber | None:
+    """Return the last event before a moment; None: the moment can be found by a replay only.
+
+    `120` and `120:35` are after event 120, `@start` is before the first one. `@end` is where the program's code ended,
+    before the interpreter shut down; of a recording that ends early, the last event. Raises NoSuchMoment.
+    """
+    word = text.strip()
+    if word in ("@start", "@0"):
+        return 0
+    if word == "@end":
+        return _end(recording)
+    if (match := _TIME.match(word)) is not None:
+        return _last_before(recording, float(match[1]) * _UNITS[match[2]])
+    match = _NUMBERS.match(word)
+    if match is None:
+        return None
+    number = int(match[1])
+    last = _last(recording, number)
+    if number > last:
+        raise NoSuchMoment(text, f"the recording has {last:,} events")
+    return number
+
+
+def _last(recording: Recording, enough: int) -> EventNumber:
+    """Return the number of the last event; reading stops at `enough`."""
+    last = 0
+    for entry in recording.events(controls=False):
+        if isinstance(entry, Event):
+            last = entry.number
+            if last >= enough:
+                break
+    return last
+
+
+def _last_before(recording: Recording, nanoseconds: float) -> EventNumber:
+    last = 0
+    for entry in recording.events(controls=False):
+        if isinstance(entry, Event):
+            if entry.time_ns > nanoseconds:
+                break
+            last = entry.number
+    return last
+
+
+def _end(recording: Recording) -> EventNumber:
+    """Return the last event of the program's code.
+
+    At the exit the interpreter closes files without a Python frame, and sockets after a warning with their `repr()`.
+    """
+    last = last_own = 0
+    has_ended = False
+    for entry in recording.events():
+        if isinstance(entry, Control):
+            has_ended = has_ended or entry.kind is ControlKind.END
+            continue
+        last = entry.number
+        if entry.site.file is not None and entry.site.function != SOCKET_REPR:
+            last_own = last
+    return last_own if has_ended else last
