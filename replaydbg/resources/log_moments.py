@@ -6,6 +6,7 @@ import re
 
 from replaydbg.errors import NoSuchMoment
 from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.heap.storage.recorded_snapshots import stored_snapshots
 from replaydbg.log.reader import Recording
 from replaydbg.resources.kinds import EventNumber
 from replaydbg.resources.socket_events import SOCKET_REPR
@@ -19,13 +20,16 @@ def event_of(recording: Recording, text: str) -> EventNumber | None:
     """Return the last event before a moment; None: the moment can be found by a replay only.
 
     `120` and `120:35` are after event 120, `@start` is before the first one. `@end` is where the program's code ended,
-    before the interpreter shut down; of a recording that ends early, the last event. Raises NoSuchMoment.
+    before the interpreter shut down; of a recording that ends early, the last event. `@#3` is where a snapshot in the
+    recording was taken. Raises NoSuchMoment.
     """
     word = text.strip()
     if word in ("@start", "@0"):
         return 0
     if word == "@end":
         return _end(recording)
+    if word.startswith("@#"):
+        return _snapshot(recording, word)
     if (match := _TIME.match(word)) is not None:
         return _last_before(recording, float(match[1]) * _UNITS[match[2]])
     match = _NUMBERS.match(word)
@@ -36,6 +40,15 @@ def event_of(recording: Recording, text: str) -> EventNumber | None:
     if number > last:
         raise NoSuchMoment(text, f"the recording has {last:,} events")
     return number
+
+
+def _snapshot(recording: Recording, word: str) -> EventNumber:
+    known = stored_snapshots(recording)
+    found = next((each for each in known if word[2:] in (str(each.number), each.name)), None)
+    if found is None:
+        last = f"it has @#1 to @#{known[-1].number}" if known else "it has none; `record --snapshot-every` takes them"
+        raise NoSuchMoment(word, f"the recording has no such snapshot; {last}")
+    return found.event
 
 
 def _last(recording: Recording, enough: int) -> EventNumber:
