@@ -23,6 +23,7 @@ _MODES = {
     "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
     "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
 }
+_AT_END = Unknown("it is the end of a file whose size is not recorded")
 _INTO_ITSELF = Unknown("a call copied from the open file into itself")
 _INTO_DEVICE = Unknown("the offset of a device means nothing")
 
@@ -74,15 +75,22 @@ def _make_file(to: ProcessState, event: Event) -> None:
             return
     elif known is not None and known.description.kind in ("file", "pipe") and known.doubt is None:
         # Descriptors of files are closed by events only. So it is open, and an opener returned it.
-        if isinstance(mode, str) and "a" in mode and known.description.node is not None:
-            known.description.offset = known.description.node.size
+        if isinstance(mode, str) and "a" in mode:
+            _to_end(known.description)
         return
     if isinstance(what, str | bytes):
         flags = flags_of_mode(mode) if isinstance(mode, str) else os.O_RDONLY
         open_path(to, event, number, what, flags)
         made = to.numbers.get(number)
-        if made is not None and made.node is not None and flags & os.O_APPEND and made.kind == "file":
-            made.offset = made.node.size  # FileIO seeks to the end
+        if made is not None and flags & os.O_APPEND:
+            _to_end(made)
+
+
+def _to_end(description: Description) -> None:
+    """FileIO seeks to the end of a file that it appends to."""
+    if description.kind == "file" and description.node is not None:
+        size = description.node.size
+        description.offset = size if isinstance(size, int) else _AT_END
 
 
 def _moved(description: Description, count: int | None) -> None:
@@ -162,9 +170,11 @@ def _seek(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
     if description is None or not isinstance(event.outcome, int):
         return
+    is_end = argument(event, 1) == 0 and argument(event, 2) == os.SEEK_END
+    is_end = is_end or (description.offset is _AT_END and event.gate == "_io.FileIO.tell")
     description.can_seek = True
     description.offset = event.outcome
-    if argument(event, 1) == 0 and argument(event, 2) == os.SEEK_END and description.node is not None:
+    if is_end and description.node is not None:
         description.node.size = event.outcome
 
 

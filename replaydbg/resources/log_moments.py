@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from replaydbg.errors import NoSuchMoment
-from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.events.records import Event
 from replaydbg.heap.storage.recorded_snapshots import stored_snapshots
 from replaydbg.log.reader import Recording
 from replaydbg.resources.kinds import EventNumber
-from replaydbg.resources.socket_events import SOCKET_REPR
 
 _NUMBERS = re.compile(r"(\d+)(?::\d*(?:\.\d+)?)?\Z", re.ASCII)
 _TIME = re.compile(r"@t\+?(\d+(?:\.\d+)?)(ms|s|m)?\Z")
@@ -75,15 +74,13 @@ def _last_before(recording: Recording, nanoseconds: float) -> EventNumber:
 def _end(recording: Recording) -> EventNumber:
     """Return the last event of the program's code.
 
-    At the exit the interpreter closes files without a Python frame, and sockets after a warning with their `repr()`.
+    At the exit the interpreter prints an uncaught exception, runs what was registered for the exit, and closes what is
+    left. The first of these calls that it makes from C has no Python frame; while the program runs, each has one.
     """
-    last = last_own = 0
-    has_ended = False
-    for entry in recording.events():
-        if isinstance(entry, Control):
-            has_ended = has_ended or entry.kind is ControlKind.END
-            continue
-        last = entry.number
-        if entry.site.file is not None and entry.site.function != SOCKET_REPR:
-            last_own = last
-    return last_own if has_ended else last
+    last = 0
+    for entry in recording.events(controls=False):
+        if isinstance(entry, Event):
+            if entry.site.file is None and entry.lane == 0 and last:
+                break
+            last = entry.number
+    return last
