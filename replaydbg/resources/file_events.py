@@ -105,14 +105,15 @@ def _read(to: ProcessState, event: Event) -> None:
     count = byte_count(event.outcome)
     if description.kind == "eventfd":
         to.eventfd_read(description)
-    node, size = description.node, description.offset
-    if count == 0 and node is not None and description.can_seek and isinstance(size, int) and not _reads_none(event):
-        node.size = size
     _moved(description, count)
+    if count and description.can_seek and description.node is not None and _met_end(event, count):
+        description.node.size = description.offset if isinstance(description.offset, int) else description.node.size
 
 
-def _reads_none(event: Event) -> bool:
-    return argument(event, 1) == 0
+def _met_end(event: Event, count: int) -> bool:
+    """Whether a read of a regular file returned less than it asked for: it ended at the end of the file."""
+    asked = argument(event, 1)
+    return event.gate == "_io.FileIO.readall" or (isinstance(asked, int) and count < asked)
 
 
 def _written(to: ProcessState, event: Event, description: Description, count: int, offset: object = None) -> None:

@@ -13,6 +13,8 @@ from replaydbg.resources.kinds import OpenedDirectory, OpenedFile, OpenedMemory,
 
 _CLOSE_ON_EXEC = 0o2000000
 _DELETED = " (deleted)"
+_OWN = 1000
+"""The recorder's own descriptors are above: it moves them as high as it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def differences(recording: Recording) -> Iterator[str]:
 
 def _difference(number: int, ours: OpenResource | None, kernel: KernelDescriptor | None) -> str:
     if ours is None:
-        return "it is missing"
+        return "" if number > _OWN else "it is missing"
     one = next(each for each in ours.handle.descriptors if each.number == number)
     if one.doubt:
         return ""
