@@ -6,13 +6,14 @@ import os
 import shlex
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_value
 from replaydbg.render.paths import short_path
-from replaydbg.render.tables import Table
+from replaydbg.render.tables import Table, more_text
 from replaydbg.resources.kinds import (
     ChildProcess,
     Descriptor,
@@ -36,6 +37,8 @@ from replaydbg.resources.kinds import (
 from replaydbg.resources.unclosed import Unclosed
 
 UNKNOWN = "?"
+MOST_ROWS = 50
+"""Rows of each table besides that of descriptors."""
 MOST_NOTES = 8
 """Reasons that are listed below a table; `--json` has all."""
 _FLAGS = {os.O_APPEND: "append", os.O_NONBLOCK: "non-blocking", os.O_DIRECT: "direct"}
@@ -122,7 +125,11 @@ def _tables(found: Resources, cwd: str) -> Iterator[Table]:
         right=("offset", "event"),
         notes=cells.notes(),
     )
-    yield from (make(found, _Cells(cwd)) for make in _OTHERS)
+    for make in _OTHERS:
+        table = make(found, _Cells(cwd))
+        left = len(table.rows) - MOST_ROWS
+        more = more_text(max(left, 0), "`--json` has all")
+        yield replace(table, rows=table.rows[:MOST_ROWS], more=more)
 
 
 def _row(resource: OpenResource, cells: _Cells) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ class SocketFacts:
     peer: Value | Unknown = None
     is_accepted: bool = False
     shut: tuple[str, ...] = ()
-    options: dict[tuple[object, object], SocketOption] = field(default_factory=dict)
+    options: dict[tuple[int, int], SocketOption] = field(default_factory=dict)
     tls: TlsSession | None = None
     is_non_blocking: bool | Unknown = _BLOCKING
 

@@ -20,14 +20,20 @@ def argument(event: Event, index: int, name: str = "", default: object = None) -
 
 
 def number_of(value: object) -> int:
-    """Return the descriptor that a value is, or that a file in it has; -1: none."""
+    """Return the descriptor, or process id, that a value is, or the descriptor of a file in it; -1: none."""
     found = value.fd if isinstance(value, OpenFile) else value
-    return found if isinstance(found, int) and not isinstance(found, bool) else -1
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < _MOST_NUMBER else -1
+
+
+def whole(value: object) -> int | None:
+    """Return a value that is an integer of the kernel (64 bits); None: it is not. A damaged log can have any."""
+    return int(value) if isinstance(value, int) and -_MOST <= value < _MOST else None
 
 
 def integer(value: object, default: int = 0) -> int:
-    """Return a value that is an integer, else `default`."""
-    return int(value) if isinstance(value, int) else default
+    """Return a value that is an integer of the kernel, else `default`."""
+    found = whole(value)
+    return default if found is None else found
 
 
 def items(value: object) -> Sequence[object]:
@@ -49,7 +55,8 @@ def byte_count(value: object) -> int | None:
         return len(value)
     if isinstance(value, ContentRef):
         return value.length
-    return value if isinstance(value, int) and value >= 0 else None
+    found = whole(value)
+    return found if found is not None and found >= 0 else None
 
 
 def error_number(event: Event) -> int:
@@ -61,3 +68,6 @@ def error_number(event: Event) -> int:
 
 IN_PROGRESS = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
 """A connection that was begun without waiting."""
+
+_MOST = 1 << 63
+_MOST_NUMBER = 1 << 31

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from replaydbg.events.records import Event
 from replaydbg.events.values import StatResult
 from replaydbg.resources.descriptions import Description, status_flags
-from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, number_of
+from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, number_of, whole
 from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import LastWrite, Unknown
 from replaydbg.resources.process_state import ProcessState
@@ -24,6 +24,7 @@ _MODES = {
     "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
 }
 _AT_END = Unknown("it is the end of a file whose size is not recorded")
+_MOST_MODE = 0o177777
 _INTO_ITSELF = Unknown("a call copied from the open file into itself")
 _INTO_DEVICE = Unknown("the offset of a device means nothing")
 
@@ -122,8 +123,8 @@ def _written(to: ProcessState, event: Event, description: Description, count: in
     start: int | Unknown = description.offset
     if description.has_flag(os.O_APPEND) and node is not None:
         start = node.size
-    elif isinstance(offset, int):
-        start = offset
+    elif (given := whole(offset)) is not None:
+        start = given
     description.last_write = LastWrite(event.number, start, count, event.digest)
     end = start + count if isinstance(start, int) else start
     if not isinstance(offset, int):
@@ -169,14 +170,15 @@ def _transfer(to: ProcessState, event: Event) -> None:
 
 def _seek(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
-    if description is None or not isinstance(event.outcome, int):
+    offset = whole(event.outcome)
+    if description is None or offset is None:
         return
     is_end = argument(event, 1) == 0 and argument(event, 2) == os.SEEK_END
     is_end = is_end or (description.offset is _AT_END and event.gate == "_io.FileIO.tell")
     description.can_seek = True
-    description.offset = event.outcome
+    description.offset = offset
     if is_end and description.node is not None:
-        description.node.size = event.outcome
+        description.node.size = offset
 
 
 def _cannot_seek(to: ProcessState, event: Event) -> None:
@@ -201,14 +203,14 @@ def _isatty(to: ProcessState, event: Event) -> None:
 
 def _truncate(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
-    size = event.outcome if isinstance(event.outcome, int) else argument(event, 1, "length")
-    if description is not None and description.node is not None and isinstance(size, int):
+    size = whole(event.outcome if isinstance(event.outcome, int) else argument(event, 1, "length"))
+    if description is not None and description.node is not None and size is not None:
         description.node.size = size
 
 
 def _truncate_path(to: ProcessState, event: Event) -> None:
-    path, size = argument(event, 0, "path"), argument(event, 1, "length")
-    if isinstance(path, str | bytes) and isinstance(size, int):
+    path, size = argument(event, 0, "path"), whole(argument(event, 1, "length"))
+    if isinstance(path, str | bytes) and size is not None:
         to.names.node(to.absolute(path)).size = size
     else:
         _truncate(to, event)
@@ -223,7 +225,7 @@ def _allocate(to: ProcessState, event: Event) -> None:
 
 def _stat(to: ProcessState, event: Event) -> None:
     what, found = argument(event, 0, "path"), event.outcome
-    if not isinstance(found, StatResult):
+    if not isinstance(found, StatResult) or not 0 <= found.mode <= _MOST_MODE or whole(found.size) is None:
         return
     if isinstance(what, str | bytes):
         to.names.seen(to.absolute(what, argument(event, 9, "dir_fd")), found.mode, found.size)

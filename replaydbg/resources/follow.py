@@ -23,8 +23,10 @@ from replaydbg.resources.socket_events import FAILED_SOCKET_ACTIONS, SOCKET_ACTI
 from replaydbg.resources.thread_states import ThreadStates
 
 _Action = Callable[[ProcessState, Event], None]
-_ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIONS, **MEMORY_ACTIONS}
-_FAILED: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACTIONS, **FAILED_PROCESS_ACTIONS}
+ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIONS, **MEMORY_ACTIONS}
+"""What each call does that returned, by gate."""
+FAILED_ACTIONS: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACTIONS, **FAILED_PROCESS_ACTIONS}
+"""What each call does that raised, by gate."""
 _FORKS = ("posix.fork", "posix.forkpty")
 _STREAM_KINDS = {"tty": "terminal", "pipe": "pipe", "file": "file", "null": "file", "socket": "socket"}
 
@@ -74,10 +76,7 @@ class ResourceHistory:
         self._time_ns = entry.time_ns
         if isinstance(entry, Event):
             self._event = entry.number
-            action = (_FAILED if entry.raised else _ACTIONS).get(entry.gate)
-            if action is not None:
-                action(self.state, entry)
-            self.state.goes_on(entry.lane)
+            apply_event(self.state, entry)
             self._threads.event(entry)
             if entry.gate in _FORKS and _is_child(entry):
                 self._threads.only(entry.lane)
@@ -90,6 +89,14 @@ class ResourceHistory:
         elif entry.kind in (ControlKind.SIGNAL_INSIDE, ControlKind.SIGNAL_BETWEEN) and entry.number is not None:
             timer_fired(self.state, entry.number, entry.time_ns)
         self._threads.control(entry)
+
+
+def apply_event(state: ProcessState, event: Event) -> None:
+    """Follow an event. Its values may be anything: what is of the wrong type changes nothing."""
+    action = (FAILED_ACTIONS if event.raised else ACTIONS).get(event.gate)
+    if action is not None:
+        action(state, event)
+    state.goes_on(event.lane)
 
 
 def resources_at(recording: Recording, event: EventNumber | None = None) -> Resources:

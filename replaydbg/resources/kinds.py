@@ -3,6 +3,7 @@
 A descriptor is a number; an open file description (`Handle`) is what it refers to, and several descriptors can share
 one: they then have one offset and the same flags (open(2)).
 """
+# Longer than other modules: it is one list, and its readers want all kinds in one place.
 
 from __future__ import annotations
 
@@ -147,8 +148,8 @@ class SocketState(Enum):
 class SocketOption:
     """An option that the program set with `setsockopt`."""
 
-    level: Value
-    option: Value
+    level: int
+    option: int
     value: Value
 
 

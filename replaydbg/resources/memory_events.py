@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from replaydbg.events.records import Event
 from replaydbg.resources.descriptions import Description
-from replaydbg.resources.event_values import argument, first, integer, number_of
+from replaydbg.resources.event_values import argument, first, integer, number_of, whole
 from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import FileMapping, ProcessSemaphore, Unknown
 from replaydbg.resources.process_state import DatabaseFacts, ProcessState
@@ -64,9 +64,9 @@ def _map(to: ProcessState, event: Event) -> None:
     if description is None:
         return
     path = description.node.path if description.node is not None else Unknown("the descriptor has no path")
-    length = first(event.outcome)
+    length = whole(first(event.outcome))
     offset = integer(argument(event, 5, "offset"))
-    size = length if isinstance(length, int) else Unknown("the log does not show it")
+    size = length if length is not None else Unknown("the log does not show it")
     to.mappings.append(FileMapping(to.origin(event), path, size, offset))
     if argument(event, 6, "trackfd", True):
         to.numbers.guess(description, to.origin(event), _MAPPED)

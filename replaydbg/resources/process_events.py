@@ -13,7 +13,7 @@ from dataclasses import replace
 from replaydbg.events.records import Event
 from replaydbg.events.values import StructSequence
 from replaydbg.resources.descriptions import Description, status_flags
-from replaydbg.resources.event_values import argument, error_number, first, integer, items, number_of
+from replaydbg.resources.event_values import argument, error_number, first, integer, items, number_of, whole
 from replaydbg.resources.kinds import ChildProcess, SignalAction, Unknown
 from replaydbg.resources.locked_ranges import ENDLESS, LockedRange
 from replaydbg.resources.process_state import ProcessState, TimerFacts
@@ -108,8 +108,8 @@ def _fcntl(to: ProcessState, event: Event) -> None:
         _copy(to, event, number, close_on_exec=command == fcntl.F_DUPFD_CLOEXEC, is_lowest=is_lowest)
     elif command == fcntl.F_SETFD:
         _set_close_on_exec(to, event, bool(integer(value) & fcntl.FD_CLOEXEC))
-    elif command == fcntl.F_GETFL and isinstance(event.outcome, int):
-        _has_flags(description, event.outcome)
+    elif command == fcntl.F_GETFL and (flags := whole(event.outcome)) is not None:
+        _has_flags(description, flags)
     elif command == fcntl.F_SETFL:
         changeable = os.O_APPEND | os.O_ASYNC | os.O_DIRECT | os.O_NOATIME | os.O_NONBLOCK
         old = description.flags if isinstance(description.flags, int) else None
@@ -196,7 +196,8 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _started(to: ProcessState, event: Event, pid: object, command: tuple[str, ...], given: Iterable[int]) -> None:
-    if not isinstance(pid, int) or pid <= 0:
+    pid = number_of(pid)
+    if pid <= 0:
         return
     to.children.pop(pid, None)  # a process id can be used again
     to.children[pid] = ChildProcess(pid, command, False, None, to.origin(event))
@@ -251,19 +252,23 @@ def _spawn(to: ProcessState, event: Event) -> None:
 
 
 def _waited(to: ProcessState, event: Event) -> None:
-    found = items(event.outcome)
-    if len(found) >= 2 and isinstance(found[0], int) and isinstance(found[1], int):
-        pid, status = found[0], found[1]
-        if not os.WIFSTOPPED(status) and not os.WIFCONTINUED(status):
-            _reaped(to, pid, os.waitstatus_to_exitcode(status) if 0 <= status < 1 << 16 else None)
+    pid, status = (whole(each) for each in (*items(event.outcome), None, None)[:2])
+    if pid is None or status is None or not 0 <= status < _MOST_STATUS:
+        return
+    if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+        _reaped(to, pid, os.waitstatus_to_exitcode(status))
+
+
+_MOST_STATUS = 1 << 16
 
 
 def _waited_id(to: ProcessState, event: Event) -> None:
     found, options = event.outcome, integer(argument(event, 2))
     if isinstance(found, StructSequence) and not options & os.WNOWAIT and len(found.values) >= 5:
         pid, _, _, status, code = found.values[:5]
-        if isinstance(pid, int) and isinstance(status, int) and code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
-            _reaped(to, pid, status if code == os.CLD_EXITED else -status)
+        ended = code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+        if ended and isinstance(pid, int) and (number := whole(status)) is not None:
+            _reaped(to, pid, number if code == os.CLD_EXITED else -number)
 
 
 def _reaped(to: ProcessState, pid: int, code: int | None) -> None:
@@ -287,11 +292,14 @@ _WRITTEN_BY_CHILD = Unknown("a child process had the file open, and can have cha
 
 # ---- timers and signals ----
 
+_LONGEST = 1 << 40
+"""More seconds are set by no program."""
+
 
 def _set_timer(to: ProcessState, event: Event, kind: str, seconds: object, interval: object) -> None:
     to.timers.pop(kind, None)
-    if isinstance(seconds, int | float) and seconds > 0:
-        every = float(interval) if isinstance(interval, int | float) else 0.0
+    if isinstance(seconds, int | float) and 0 < seconds < _LONGEST:
+        every = float(interval) if isinstance(interval, int | float) and 0 < interval < _LONGEST else 0.0
         to.timers[kind] = TimerFacts(kind, float(seconds), every, event.time_ns, to.origin(event))
 
 

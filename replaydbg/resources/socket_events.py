@@ -18,6 +18,7 @@ from replaydbg.resources.event_values import (
     integer,
     items,
     number_of,
+    whole,
 )
 from replaydbg.resources.kinds import SocketOption, SocketState, TlsSession, Unknown
 from replaydbg.resources.process_state import ProcessState
@@ -154,8 +155,9 @@ def _get_option(to: ProcessState, event: Event) -> None:
 
 def _set_option(to: ProcessState, event: Event) -> None:
     if (found := _facts(to, event)) is not None:
-        level, option = argument(event, 1), argument(event, 2)
-        found.socket.options[level, option] = SocketOption(level, option, argument(event, 3))
+        level, option = whole(argument(event, 1)), whole(argument(event, 2))
+        if level is not None and option is not None:
+            found.socket.options[level, option] = SocketOption(level, option, argument(event, 3))
 
 
 def _shut(to: ProcessState, event: Event) -> None:

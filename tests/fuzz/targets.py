@@ -267,6 +267,8 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("events", "--call", "time.*", "--from", "2", "FILE"),
     ("verify", "FILE"),
     ("verify", "--json", "FILE"),
+    ("resources", "FILE"),
+    ("resources", "--json", "FILE", "@start", "@end"),
     ("snapshots", "FILE"),
     ("snapshots", "--json", "FILE"),
     ("snapshots", "--growth", "FILE"),
