@@ -299,7 +299,7 @@ OpenResource: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class FileMapping:
-    """A file that was mapped into memory. Whether it still is mapped is not recorded."""
+    """A file that was mapped into memory. It may no longer be: what ends a mapping is not recorded."""
 
     origin: Origin
     path: str | Unknown

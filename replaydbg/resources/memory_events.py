@@ -24,6 +24,7 @@ _LOG_WRITER = 0
 _FIRST_READER = 3
 _GUESSED = "SQLite opened it; its number is inferred"
 _MAPPED = "a mapping keeps a copy of its descriptor, which is closed without an event; its number is inferred"
+_MANY_MAPPINGS = 1000
 _NO_SEMAPHORE = Unknown("the log does not show which semaphore a call is of")
 
 
@@ -67,9 +68,14 @@ def _map(to: ProcessState, event: Event) -> None:
     length = whole(first(event.outcome))
     offset = integer(argument(event, 5, "offset"))
     size = length if length is not None else Unknown("the log does not show it")
-    to.mappings.append(FileMapping(to.origin(event), path, size, offset))
-    if argument(event, 6, "trackfd", True):
-        to.numbers.guess(description, to.origin(event), _MAPPED)
+    made = FileMapping(to.origin(event), path, size, offset)
+    if not argument(event, 9, "trackfd", True):
+        to.mappings_without_copy.append(made)
+        return
+    to.mappings.append(made)
+    to.numbers.guess(description, to.origin(event), _MAPPED)
+    if len(to.mappings) > _MANY_MAPPINGS:
+        to.live_mappings()
 
 
 # ---- semaphores ----

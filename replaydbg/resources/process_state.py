@@ -71,6 +71,9 @@ class ProcessState:
         self.flocks: dict[Description, tuple[bool, Origin]] = {}
         """Whether each lock is exclusive, and what took it."""
         self.mappings: list[FileMapping] = []
+        """Those that were made, and keep a copy of their descriptor; see `live_mappings`."""
+        self.mappings_without_copy: list[FileMapping] = []
+        """Those with `trackfd=False`."""
         self.children: dict[int, ChildProcess] = {}
         self.timers: dict[str, TimerFacts] = {}
         self.signals: dict[int, SignalAction] = {}
@@ -166,6 +169,15 @@ class ProcessState:
             description.side = _sides(description) if kind == "pipe" else ""
         if description.kind in ("file", "memory") and description.node is not None:
             description.node.mode, description.node.size = mode, size
+
+    def live_mappings(self) -> list[FileMapping]:
+        """Return the mappings that may exist.
+
+        Most keep a copy of their descriptor. If the number of the copy was given again, the mapping is gone.
+        """
+        kept = {facts.origin for number in self.numbers if (facts := self.numbers.facts(number)) is not None}
+        self.mappings = [each for each in self.mappings if each.origin in kept]
+        return [*self.mappings, *self.mappings_without_copy]
 
     def eventfd_read(self, description: Description) -> None:
         """Follow a read of an eventfd: it takes one, or all."""
