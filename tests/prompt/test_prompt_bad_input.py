@@ -45,9 +45,6 @@ BAD = [
     "pp",
     "pp (",
     "whatis",
-    "resources 1 2 3",
-    "resources 99999999",
-    "resources nonsense",
     "whatis x = 1",
     "source",
     "source 1",
@@ -110,6 +107,9 @@ BAD = [
     "(" * 5000,
     "p " + "(" * 500 + ")" * 500,
     "b " + "x" * 5000,
+    "resources 1 2 3",
+    "resources 99999999",
+    "resources nonsense",
 ]
 
 
