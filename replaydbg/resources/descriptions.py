@@ -193,16 +193,21 @@ class NumberTable:
         self._numbers[number].doubt = None
 
     def _replaced(self, number: int) -> None:
-        """Follow that a number was given again: what had it is closed, or if it was inferred, has another one."""
+        """Follow that a number was given again: what had it is closed, or if it was inferred, has another one.
+
+        If a suspect was closed when it was opened, all that were inferred since have the number before theirs.
+        """
         facts = self._numbers[number]
         better = next((each for each in facts.instead if each in self._suspects), None)
         if better is None:
             self.drop(number)
             return
+        chain = sorted(each for each in self._numbers if each <= number and better in self._numbers[each].instead)
         self.drop(better)
-        self._take(number)
-        facts.instead = ()
-        self._put(better, facts)
+        moved = [taken for each in chain if (taken := self._take(each)) is not None]
+        for each, taken in zip((better, *chain), moved, strict=False):
+            taken.instead = ()
+            self._put(each, taken)
 
     def drop(self, number: int) -> Description | None:
         """Remove a descriptor, and return what it referred to."""

@@ -63,8 +63,8 @@ def _copy(to: ProcessState, event: Event, number: int, *, close_on_exec: bool, i
     source = to.used(number_of(argument(event, 0, "fd")), event)
     if source is not None and number != number_of(argument(event, 0, "fd")):
         origin = to.origin(event)
-        if to.numbers.get(number) is not None:
-            to.release(number)
+        if not is_lowest:
+            to.release(number)  # `dup2` closes it
         to.numbers.opened(number, source, origin, close_on_exec=close_on_exec, is_lowest=is_lowest)
 
 

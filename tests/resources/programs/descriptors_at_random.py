@@ -13,6 +13,7 @@ import tempfile
 chance = random.Random(int(sys.argv[1]))
 numbers: list[int] = []
 objects: list[object] = []
+epolls: list[object] = []
 databases = 0
 
 
@@ -139,7 +140,7 @@ def make_map() -> None:
 
 
 def make_others() -> None:
-    objects.append(select.epoll())
+    epolls.append(select.epoll())
     numbers.append(os.eventfd(1, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     os.memfd_create("memory")
     objects.append(tempfile.TemporaryFile())
