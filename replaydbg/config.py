@@ -40,6 +40,8 @@ class Settings(NamedTuple):
     """The seed of short, uneven slices for the program's threads, which provoke races; None for ordinary ones."""
     on_deadlock: str
     """What to do when every thread waits for another one: `wait`, as the program would, or `stop`."""
+    durable: bool
+    """Whether a recording survives power loss: output waits until the disk has the log."""
     children: str
     """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
@@ -337,6 +339,7 @@ _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "real_ids": False,
     "chaos": None,
     "on_deadlock": "wait",
+    "durable": False,
     "children": "python",
     "session_memory": 0,
     "theme": "dark",
@@ -359,4 +362,5 @@ _READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
     "max_size": parse_size,
     "quiet": _truth,
     "real_ids": _truth,
+    "durable": _truth,
 }

@@ -79,6 +79,7 @@ class ControlKind(Enum):
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
     NO_MEMORY = "a memory allocation failed; bytes"
+    CHECKSUM = "a checksum of what follows"
     STREAM = "an operation other than writing on standard stream"
 
 

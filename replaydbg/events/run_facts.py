@@ -96,6 +96,8 @@ class Header:
     """How calls and jumps were counted on 3.11: `checks`, or empty for a trace function."""
     real_ids: bool
     """Whether `id()` returned real addresses."""
+    durable: bool
+    """Whether it was recorded to survive power loss."""
     python: PythonBuild
     """The interpreter."""
     platform: str

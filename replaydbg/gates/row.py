@@ -49,6 +49,12 @@ DESCRIPTOR = 262144
 """For edited code: the first argument is a descriptor."""
 OPENS_FIRST = 524288
 """For edited code: the outcome begins with a new descriptor."""
+OUTPUT = 1048576
+"""For `record --durable`: others see its effect, so the log is synchronised before it."""
+AT_ONCE = 2097152
+"""With OUTPUT: no other thread runs meanwhile."""
+UNLESS_FILE = 4194304
+"""With OUTPUT: not if its descriptor leads to a regular file that is not synchronised by each write."""
 
 NO_BUFFER = 99
 """The index of the buffer argument if there is none."""

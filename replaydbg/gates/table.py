@@ -10,11 +10,12 @@ from replaydbg.gates.entry_points import plugin_rows
 from replaydbg.gates.input_rows import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.lenient import with_liberties
 from replaydbg.gates.others import marked
+from replaydbg.gates.outputs import with_outputs
 from replaydbg.gates.row import Row
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
 OWN: list[Row] = with_liberties(
-    marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY])
+    with_outputs(marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY]))
 )
 """Our own rows. Their order is part of each recording's header, not of the format."""
 

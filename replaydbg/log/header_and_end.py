@@ -185,6 +185,7 @@ def parse_header(path: str, data: bytes) -> Header:
         collector=_collector(fields),
         ticks=fields.choice("ticks", (CHECKS,)),
         real_ids=fields.truth("real_ids"),
+        durable=fields.truth("durable"),
         python=PythonBuild(
             version=python.text("version"),
             hexversion=python.integer("hexversion", 0, (1 << 32) - 1),

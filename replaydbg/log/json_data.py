@@ -96,6 +96,7 @@ class HeaderData(TypedDict):
     gates: list[GateData]
     gates_digest: str
     real_ids: bool
+    durable: bool
     chaos: int | None
     collector: list[int]
     ticks: NotRequired[str]

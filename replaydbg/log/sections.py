@@ -1,15 +1,14 @@
-"""Read the sections of a recording: from a sealed file, or from the live directory of one that was not sealed."""
+"""Read the sections of a recording; those of a sealed file. A live directory: live_directory.py."""
 
 from __future__ import annotations
 
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
+from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording
 from replaydbg.log.allowance import load_json
 from replaydbg.log.blocks import (
     BLOCK_HEADER,
@@ -300,102 +299,3 @@ class SealedFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-_LIVE_FILES = {name: name for name in ("world", "log", "content", "transfers")}
-_LIVE_FILES |= {"header": "header.json", "end": "end.json"}
-
-
-class LiveDirectory:
-    """The sections of a recording that is still being written, or whose recorder was killed."""
-
-    ok = False
-
-    def __init__(self, path: Path) -> None:
-        self.problems: dict[str, bool] = {}
-        self._files: dict[str, DataFile] = {}
-        self._directories = {name: path / name for name in ("source", "heap")}
-        if not os.path.lexists(path / "header.json"):
-            raise NotARecording(str(path), "it is a directory without header.json")
-        try:
-            for section, name in _LIVE_FILES.items():
-                self._open(section, path / name)
-        except BaseException:
-            self.close()
-            raise
-        self.problems["It was not sealed: its recorder was killed, or is still at work."] = False
-
-    def _open(self, section: str, path: Path) -> None:
-        if not os.path.lexists(path):
-            return
-        try:
-            self._files[section] = DataFile(path, follow=False)
-        except ReplaydbgError:
-            if section == "header":
-                raise
-            self.problems[f"Its file {path.name!r} is not a file that can be read."] = True
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the sections that have bytes."""
-        found = [name for name, file in self._files.items() if file.size]
-        for section, directory in self._directories.items():
-            try:
-                found += sorted(f"{section}/{each.name}" for each in directory.iterdir() if each.name != "state")
-            except OSError:
-                continue  # most live directories have none
-        return tuple(found)
-
-    @contextmanager
-    def _file(self, name: str) -> Iterator[DataFile | None]:
-        """Yield a section's file. Those in folders are opened on demand: there can be more than descriptors."""
-        folder, _, file_name = name.partition("/")
-        if name in self._files or folder not in self._directories or "/" in file_name:
-            yield self._files.get(name)
-            return
-        try:
-            file = DataFile(self._directories[folder] / file_name, follow=False)
-        except ReplaydbgError:
-            yield None
-            return
-        with file:
-            yield file
-
-    def size(self, name: str) -> int:
-        """Return the number of bytes found of a section; 0 if it does not exist."""
-        with self._file(name) as file:
-            return 0 if file is None else file.size
-
-    def stored(self, name: str) -> int:
-        """Return how many bytes of the disk a section takes."""
-        return self.size(name)
-
-    def is_whole(self, name: str) -> bool:
-        """Whether nothing is known to be missing at the section's end: here this cannot be detected."""
-        return True
-
-    def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield a section's bytes from `start`."""
-        with self._file(name) as file:
-            if file is not None:
-                yield from file.pieces(file.size, start)
-
-    def in_place(self, name: str) -> InPlace | None:
-        """Return nothing: the files of a live directory may be written to."""
-        return None
-
-    def shared_names(self) -> set[str]:
-        """Return nothing: a live directory shares no blocks."""
-        return set()
-
-    def is_shared(self, name: str) -> bool:
-        """Return False: nothing is shared yet."""
-        return False
-
-    def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Raise Corrupt: a live directory has no blocks."""
-        raise Corrupt("a live directory", f"its section {name!r} has no blocks")
-
-    def close(self) -> None:
-        """Close the files."""
-        for file in self._files.values():
-            file.close()

@@ -8,6 +8,7 @@ from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, S
 from replaydbg.events.run_facts import GateRow
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
+from replaydbg.log.checksums import CHECKSUM, skip_checksum
 from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.repeats import Repeats
 
@@ -215,10 +216,13 @@ class LogStream:
             return None
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
 
-    def _control(self, cursor: Cursor, rest: int) -> Control:
+    def _control(self, cursor: Cursor, rest: int) -> Control | None:
         kind = _CONTROLS[rest] if rest < len(_CONTROLS) else _LATER_CONTROLS.get(rest)
         if kind is None:
             raise Malformed(f"control record {rest} is not known")
+        if kind is ControlKind.CHECKSUM:
+            skip_checksum(cursor)
+            return None
         if kind is ControlKind.CALLBACK:
             cursor.value()
             return Control(kind, self.crossings, self._lane, self._time_ns)
@@ -321,6 +325,9 @@ class LogStream:
         if head & 3 == 3 and head >> 2 == 3:
             self._define(cursor, 3)
             return None
+        if head & 3 == 2 and head >> 2 == CHECKSUM:
+            skip_checksum(cursor)
+            return None
         if head & 3 != 2 or head >> 2 != 16:
             raise Malformed(f"record {head} has no place in a world log")
         operation, path, asked, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
@@ -345,7 +352,7 @@ _CONTROLS = (
 )
 """In the order of their numbers in the format."""
 
-_LATER_CONTROLS = {20: ControlKind.NO_MEMORY}
+_LATER_CONTROLS = {20: ControlKind.NO_MEMORY, CHECKSUM: ControlKind.CHECKSUM}
 """By their numbers."""
 
 _WHYS = tuple(SwitchReason)

@@ -37,7 +37,14 @@ from replaydbg.log.group import (
     size_of_group,
 )
 from replaydbg.native import join_library
-from replaydbg.record.place import check_no_group, check_replaceable, leave_group, reason_of, removed_unless_begun
+from replaydbg.record.place import (
+    check_no_group,
+    check_replaceable,
+    leave_group,
+    reason_of,
+    removed_unless_begun,
+    sync_path,
+)
 from replaydbg.record.sealer_process import SealerProcess
 from replaydbg.store.directory import (
     LIVE,
@@ -148,6 +155,9 @@ class RecordedGroup:
         }
         try:
             (self.live.parent / ORDERS).write_text(json.dumps(orders), encoding="utf-8")
+            if wishes.durable:
+                for name in (ORDERS, PAGE, ""):
+                    sync_path(self.live.parent / name)
         except OSError as error:
             raise CannotRecord(str(self.live.parent), reason_of(error)) from error
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.errors import CannotRecord
 from replaydbg.log.codec import encode_value
-from replaydbg.log.origin import mark_live
+from replaydbg.log.origin import MARK, mark_live
 from replaydbg.store.directory import LIVE, SEALED, Store, group_path, sealed_path
 
 TYPE_CHECKING = False
@@ -83,9 +83,30 @@ def write_start(live: Path, header: HeaderData, boot: Mapping[str, object], *, m
         boot_file.write_bytes(encode_value(boot))
         if marks:
             mark_live(live)
+        if header["durable"]:
+            for path in (
+                live / "header.json",
+                *((live / MARK,) if marks else ()),
+                live,
+                live.parent,
+                live.parent.parent,
+            ):
+                sync_path(path)
     except OSError as error:
         raise CannotRecord(str(live), reason_of(error)) from error
     return boot_file
+
+
+def sync_path(path: Path) -> None:
+    """Wait until the disk has a file, or the entries of a directory, if it exists. Raises OSError."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def handled_signals(live: Path) -> int:

@@ -46,10 +46,11 @@ class Wishes(NamedTuple):
     real_ids: bool
     chaos: int | None
     on_deadlock: str
+    durable: bool
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
-        return {"max_size": self.max_size, "stop_on_deadlock": self.on_deadlock == "stop"}
+        return {"max_size": self.max_size, "stop_on_deadlock": self.on_deadlock == "stop", "durable": self.durable}
 
 
 class Start(NamedTuple):
@@ -102,6 +103,7 @@ def make_header(
         "gates": [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table],
         "gates_digest": table_digest(table),
         "real_ids": wishes.real_ids,
+        "durable": wishes.durable,
         "chaos": wishes.chaos,
         "collector": list(first_counts(wishes.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],

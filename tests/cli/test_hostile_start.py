@@ -315,6 +315,7 @@ _FIELDS: dict[str, list[Any]] = {
     "chaos": [-1, 1 << 63, "1", []],
     "collector": [[1, 2], [1, 2, -1], [1, 2, 3, -1], [1, 2, 1 << 31], [1, 2, 3, 4, 5], ["1", "2", "3"], 5],
     "real_ids": [1, "yes"],
+    "durable": [1, "yes"],
     "stdio": [["tty"], ["tty"] * 4, ["tty", "tty", "evil"], "tty", [1, 2, 3]],
     "signals": [{"0": "ignored"}, {"65": "ignored"}, {"x": "ignored"}, {"2": "\n"}, ["2"]],
     "fds": [[2], [-1], [1 << 31], [1 << 80], ["3"], [True], 3],

@@ -145,6 +145,7 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "real_ids": "the default",
         "chaos": "the default",
         "on_deadlock": "the default",
+        "durable": "the default",
         "children": "the default",
         "session_memory": "the default",
         "theme": "the default",

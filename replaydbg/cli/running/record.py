@@ -33,6 +33,7 @@ _GROUPS_OWN = (
     "chaos",
     "chaos_runs",
     "on_deadlock",
+    "durable",
     "keep_checkpoints",
     "snapshot_every",
     "snapshot_at_exceptions",
@@ -63,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="keep real id() values (for programs that use them as addresses); they will differ in a replay",
+    )
+    parser.add_argument(
+        "--durable",
+        action="store_true",
+        default=None,
+        help="survive power loss: output waits until the disk has the recording up to it",
     )
     _add_thread_arguments(parser)
     parser.add_argument(
@@ -141,7 +148,7 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
-    names = ("quiet", "max_size", "real_ids", "chaos", "on_deadlock", "children")
+    names = ("quiet", "max_size", "real_ids", "chaos", "on_deadlock", "durable", "children")
     settings = load_settings({name: getattr(args, name) for name in names})
     is_of_one = args.chaos_runs is not None or args.keep_checkpoints
     if is_of_one and args.children not in (None, "none"):

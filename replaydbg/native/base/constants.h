@@ -63,6 +63,7 @@ enum {
     CONTROL_SERIALS = 12,
     CONTROL_STREAM = 13,
     CONTROL_NO_MEMORY = 20,
+    CONTROL_CHECKSUM = 21,
     CONTROL_WORLD = 16,
     CONTROL_KINDS = 32,
 };
@@ -94,6 +95,9 @@ enum {
     GATE_WRITTEN = 131072, /* For edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it returns no number */
     GATE_DESCRIPTOR = 262144, /* For edited code: the first argument is a descriptor */
     GATE_OPENS_FIRST = 524288, /* For edited code: the outcome begins with a new descriptor */
+    GATE_OUTPUT = 1048576, /* For `record --durable`: others see its effect, so the log is synchronised before it */
+    GATE_AT_ONCE = 2097152, /* With OUTPUT: no other thread runs meanwhile */
+    GATE_UNLESS_FILE = 4194304, /* With OUTPUT: not if its descriptor leads to a regular file that is not synchronised by each write */
 };
 
 /* What a process of a group sends and receives: section 4.6. */

@@ -105,7 +105,9 @@ open_for_record(PyObject *boot)
     if (log_create(&world_log, path, 0) < 0)
         return -1;
     PyObject *page = item(boot, "group");
-    return PyBytes_Check(page) ? group_open(PyBytes_AS_STRING(page), (unsigned)number(boot, "process", 1)) : 0;
+    if (PyBytes_Check(page) && group_open(PyBytes_AS_STRING(page), (unsigned)number(boot, "process", 1)) < 0)
+        return -1;
+    return item(boot, "durable") == Py_True ? durable_begin() : 0;
 }
 
 static int

@@ -54,6 +54,7 @@ const ControlRecord control_records[CONTROL_KINDS] = {
     [CONTROL_SERIALS] = {replay_serials},
     [CONTROL_STREAM] = {stream_change, OF_NEXT_CROSSING},
     [CONTROL_NO_MEMORY] = {shortage_expect},
+    [CONTROL_CHECKSUM] = {replay_checksum, WITHIN_A_CROSSING},
 };
 
 const CallbackReader callback_readers[] = {
@@ -134,6 +135,7 @@ const CrossingHooks crossing_hooks = {
     .stream_acted = streams_recorded,
     .transfer_begins = channels_begin,
     .transfer_ends = channels_end,
+    .await_log = lanes_await_log,
     .heap_is_due = heap_crossed,
     .memory_look = shared_look,
     .collect_output = streams_collect,

@@ -186,6 +186,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
+    if (__builtin_expect(log_is_durable, 0) && (g->flags & GATE_AT_ONCE) && core.mode == RECORD)
+        log_sync();
     c->transfers[0].number = 0;
     if (__builtin_expect(g->moves, 0)) {
         c->has_keywords = kwnames != NULL;

@@ -12,6 +12,7 @@
  *   record.c   it is recorded
  *   replay.c   the next event of the log answers it
  *   native.c   crossings of C code where no Python callable is gated
+ *   outputs.c  which ones wait until the disk has the log
  *   gate.c     the table of gates in C, trampolines, installing
  *   regular.c  the crossing of an ordinary gate
  *   warned.c   warnings that gated functions issue
@@ -203,6 +204,9 @@ void draws_seeded(PyObject *generator, bool is_from_outside);
 PyObject *draws_changed(const Gate *g, PyObject *result);
 void draws_report(Buf *b); /* two keys with their values */
 
+/* ---- outputs.c ---- */
+bool output_stays(int fd); /* what is written to it is seen by nobody before it is synchronised */
+
 /* ---- what higher parts register in boot/parts.c ---- */
 
 /* How a crossing goes, by core.way. */
@@ -261,6 +265,7 @@ typedef struct {
     void (*stream_acted)(Crossing *c, PyObject *result);
     void (*transfer_begins)(Crossing *c); /* record, of a gate that moves something */
     void (*transfer_ends)(Crossing *c, PyObject *result);
+    void (*await_log)(void);                          /* record: until the disk has it; others go on meanwhile */
     void (*heap_is_due)(void);                        /* record: core.crossings has come to core.heap_due */
     void (*memory_look)(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
     void (*collect_output)(void);                     /* replay under the debugger */
@@ -284,6 +289,7 @@ bool replayed_is_used_up(void);
 void replayed_ended(void);
 void replay_number(Crossing *open);
 void replay_text(Crossing *open);
+void replay_checksum(Crossing *open);
 void replay_exit(Crossing *open);
 void replay_serials(Crossing *open);
 void replay_collector(Crossing *open);

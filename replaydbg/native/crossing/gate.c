@@ -6,7 +6,7 @@
 #include "base/core.h"
 #include "base/many.h"
 #include "collector/collector.h"
-#include "crossing/crossing.h"
+#include "crossing/inside.h"
 #include "log/log.h"
 #include <stdlib.h>
 #include <structmember.h>
@@ -53,6 +53,8 @@ attribute_really(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t narg
 PyObject *
 gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    if (__builtin_expect(log_is_durable, 0) && !output_may_leave(g, self, args, nargs))
+        return NULL;
     if (g->original_attribute)
         return attribute_really(g, self, args, nargs);
     if (!g->is_method) {

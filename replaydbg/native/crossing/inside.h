@@ -12,6 +12,10 @@ void cross_take_arguments(Crossing *c, const Buf *encoded);
 /* record.c */
 void record_end(Crossing *c, PyObject *result);
 
+/* outputs.c */
+/* record, with a durable log: right before the real thing is done; false: a signal handler raised an exception */
+bool output_may_leave(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+
 /* warned.c */
 extern bool warned_inside; /* record: the crossing that is open has issued one */
 void warned_crossed(void); /* that crossing ends */

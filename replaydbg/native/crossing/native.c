@@ -3,6 +3,7 @@
 #include "code/code.h"
 #include "collector/collector.h"
 #include "crossing/inside.h"
+#include "log/log.h"
 
 bool
 native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const void *data, size_t ndata)
@@ -20,6 +21,8 @@ native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const voi
     if (g->flags & GATE_DIGEST)
         cross_digest(c, data, ndata);
     c->perform = core.mode != REPLAY;
+    if (__builtin_expect(log_is_durable, 0) && (g->flags & (GATE_OUTPUT | GATE_UNLESS_FILE)) == GATE_OUTPUT)
+        log_sync(); /* others cannot go on: most of these calls do not let them either */
     return c->perform;
 }
 

@@ -188,5 +188,6 @@ cross_ended(int exit_code)
         cross_control(CONTROL_END, &n, 1);
         log_memory();
         group_ends((int)n);
+        log_sync(); /* its exit code is seen */
     }
 }

@@ -684,9 +684,12 @@ streams_begin(void)
         return;
     }
     beginning = true;
-    while (event_log.rp < event_log.rend && *event_log.rp == (CONTROL_STREAM << 2 | 2u)) {
-        event_log.rp++;
-        stream_change(NULL);
+    while (event_log.rp < event_log.rend &&
+           (*event_log.rp == (CONTROL_STREAM << 2 | 2u) || *event_log.rp == (CONTROL_CHECKSUM << 2 | 2u))) {
+        if (*event_log.rp++ == (CONTROL_STREAM << 2 | 2u))
+            stream_change(NULL);
+        else
+            replay_checksum(NULL);
     }
     beginning = false;
 }

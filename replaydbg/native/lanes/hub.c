@@ -338,8 +338,8 @@ call_back(Job *job)
     pthread_mutex_unlock(&helpers.lock);
 }
 
-long
-hub_help(HelperCall call, void *argument, const char *waits_for)
+static long
+help(HelperCall call, void *argument, const char *waits_for, bool interruptible)
 {
     Job job = {.call = call, .argument = argument, .lane = lanes.running}, **at;
     prepare();
@@ -363,11 +363,23 @@ hub_help(HelperCall call, void *argument, const char *waits_for)
     }
     helpers.busy++;
     while (!is_done(&job))
-        if (lane_wait(NULL, waits_for, NEVER, true) == INTERRUPTED)
+        if (lane_wait(NULL, waits_for, NEVER, interruptible) == INTERRUPTED)
             call_back(&job);
     helpers.busy--;
     errno = job.error;
     return job.result;
+}
+
+long
+hub_help(HelperCall call, void *argument, const char *waits_for)
+{
+    return help(call, argument, waits_for, true);
+}
+
+long
+hub_help_to_end(HelperCall call, void *argument, const char *waits_for)
+{
+    return help(call, argument, waits_for, false);
 }
 
 static void
@@ -480,6 +492,7 @@ hub_look(bool may_sleep)
 void
 hub_forked(void)
 {
+    log_sync_forked();
     if (hub.epoll > 0) {
         fd_forget(hub.epoll);
         fd_forget(hub.notice);

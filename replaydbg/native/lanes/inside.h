@@ -60,8 +60,12 @@ void hub_forget(Lane *lane);   /* it waits for no time any more */
 void hub_time(Lane *lane);     /* it waits for lane->deadline */
 void hub_notify(void);         /* from another thread: look again */
 typedef long (*HelperCall)(void *argument);
-long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
+long hub_help(HelperCall call, void *argument, const char *waits_for);        /* in a helper thread; sets errno */
+long hub_help_to_end(HelperCall call, void *argument, const char *waits_for); /* the same; signals wait */
 void hub_forked(void);
+
+/* log_sync.c */
+void log_sync_forked(void); /* in any child: no helper is at work */
 
 /* contender.c: who competes for the interpreter's lock for lanes that could run */
 void contender_allow(bool is_allowed); /* not allowed: it ends, if it runs */

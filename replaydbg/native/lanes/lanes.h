@@ -13,6 +13,7 @@
  *   mutexes.c   mutexes of a library in which the program's functions run, or that waits with one in hand
  *   libcalls.c  functions of the C library that wait for the outside; transfers.c: those that move data
  *   locals.c    thread-local variables of C libraries
+ *   log_sync.c  while recording: lanes wait until the disk has the log
  *   contender.c while recording: a genuine thread that competes for the interpreter's lock for lanes that could run
  *   deadlock.c  what is said when nobody can go on
  *
@@ -49,6 +50,9 @@ void shortage_met(uint64_t size);     /* record: right after asking, it did not 
 void shortage_expect(Crossing *open); /* replay: reads one NO_MEMORY record without its head */
 
 void lanes_interpreter_ends(void); /* its lock is about to be destroyed */
+
+/* log_sync.c */
+void lanes_await_log(void); /* in a crossing, with the interpreter's lock */
 
 /* libcalls.c */
 int libcalls_module_loaded(PyObject *module, const char *name);

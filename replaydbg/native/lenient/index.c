@@ -432,6 +432,9 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
         number();
         number();
         break;
+    case CONTROL_CHECKSUM:
+        replay_checksum(NULL);
+        break;
     case CONTROL_STREAM: /* edited code writes in its own order */
         for (int i = 0; i < 6; i++)
             number();

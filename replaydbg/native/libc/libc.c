@@ -5,6 +5,7 @@
 #include "files/files.h"
 #include "lanes/lanes.h"
 #include "libc/inside.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -453,6 +454,9 @@ cross(const LibcCall *call)
     libc_begin(&event, row, &shared_arguments, data, n, row->flags & MAY_WAIT);
     shared_results.used = 0;
     if (event.perform) {
+        if (__builtin_expect(log_is_durable, 0) && row->gate->flags & GATE_UNLESS_FILE &&
+            !output_stays((int)call->a[0]))
+            log_sync();
         errno = error;
         long result = call_real(call);
         error = errno;

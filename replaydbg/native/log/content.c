@@ -99,6 +99,8 @@ copy_piece(int fd, File *file, size_t piece)
     FileLimit held;
     file_limit_hold(&held);
     int content_fd = open_content();
+    if (content_fd >= 0 && content_size == content_begin)
+        durable_entries(core.live_dir); /* it is new */
     bool has_grown = content_fd >= 0 && ftruncate(content_fd, (off_t)(content_size - content_begin + PIECE)) == 0;
     file_limit_release(&held);
     if (!has_grown) {
@@ -117,6 +119,7 @@ copy_piece(int fd, File *file, size_t piece)
             break;
         left -= (size_t)n;
     }
+    durable_content(content_fd);
     close(content_fd);
     file->at[piece] = content_size + 1;
     content_size += PIECE;
@@ -206,6 +209,12 @@ uint64_t
 content_used(void)
 {
     return content_size;
+}
+
+uint64_t
+content_own(void)
+{
+    return content_size - content_begin;
 }
 
 /* What was copied before is copied again when it is read again: its parent's file may be gone by then. */

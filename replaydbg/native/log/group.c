@@ -25,6 +25,7 @@ static struct {
     char *directory;
     unsigned process, depth, child; /* child: the number of the one that is being made; 0: none */
     bool is_prepared, is_child;
+    unsigned synced;  /* rows that the disk has */
     size_t before[2]; /* bytes of the two logs that come before this process's own */
     uint64_t used;    /* CPU time */
 } group;
@@ -180,6 +181,21 @@ group_new_row(unsigned how)
     return number;
 }
 
+void
+group_sync(void)
+{
+    char path[4200];
+    if (group.page == NULL || group_rows() == group.synced)
+        return;
+    group.synced = group_rows();
+    snprintf(path, sizeof path, "%s/page", group.directory);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0) {
+        fdatasync(fd); /* it has no events: if it is lost, the recordings are not */
+        close(fd);
+    }
+}
+
 /* ---- the files of a child, made by its parent: the fork then takes no longer for the child than for others ---- */
 
 static void
@@ -196,6 +212,7 @@ make_file(const char *name, const void *data, size_t n, size_t size)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool done = fd >= 0 && write(fd, data, n) == (ssize_t)n;
     done = done && (size == 0 || posix_fallocate(fd, 0, (off_t)size) == 0);
+    done = done && (!log_is_durable || fsync(fd) == 0);
     if (fd >= 0)
         close(fd);
     return done;
@@ -304,6 +321,9 @@ prepare(void)
     bool done =
         make_header() && make_notes() && make_log(&event_log, "log") && make_log(&world_log, "world") && make_branch();
     file_limit_release(&held);
+    path_in_child(path, sizeof path, "");
+    done = done && durable_entries(path) == 0 && durable_entries(group.directory) == 0;
+    log_sync(); /* its recording begins with what this one has */
     if (!done)
         remove_files();
     return done ? IS_RECORDED : NO_ROOM;
@@ -393,6 +413,7 @@ group_child_begins(void)
     started_forked();
     transfers_forked();
     transfers_begin();
+    durable_forked(true);
     return true;
 }
 

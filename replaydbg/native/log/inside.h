@@ -30,8 +30,18 @@ int log_map(Log *log, size_t old_size, size_t size, int flags); /* errno is set 
 uint64_t log_used_time(void);        /* ns of CPU time, of the process and the children that it waited for */
 void log_time_forked(uint64_t used); /* in a child that is recorded: what its parent had used before the fork */
 
+uint8_t *log_raw_room(Log *log, size_t n); /* as log_room(), for a CHECKSUM record itself */
+
+/* durable.c: only if the log is durable */
+bool checksum_before(Log *log);                     /* a record is about to be written; false: logging has ended */
+void checksum_extend(Log *log, const uint8_t *end); /* it was, and ends there */
+void durable_content(int fd);                       /* a piece was copied: before an event refers to it */
+int durable_entries(const char *directory);         /* files were made in it; an errno */
+void durable_forked(bool is_recorded);              /* in any child, after its logs */
+
 /* content.c */
 uint64_t content_used(void); /* bytes so far, those before the fork included */
+uint64_t content_own(void);  /* without those */
 void content_forked(void);   /* in a child that is recorded: what it copies goes to a file of its own */
 
 /* group.c */
@@ -41,6 +51,7 @@ const char *group_directory(void);      /* only in a group, as all below */
 unsigned group_rows(void);              /* so far */
 ProcessRow *group_row(unsigned number); /* from 1 */
 unsigned group_new_row(unsigned how);   /* of a child; 0: there is no room */
+void group_sync(void);                  /* the disk shall have all rows; without a group it does nothing */
 uint64_t group_ticket(void);            /* of the group's clock: each is greater than all before it */
 
 /* started.c */
@@ -55,8 +66,10 @@ typedef struct {
     const char *texts[ENDPOINT_TEXTS];
 } EndpointFacts;
 void transfer_define(const EndpointFacts *facts, uint32_t number);
-void transfers_begin(void);  /* after the logs, which end there if it fails */
-void transfers_forked(void); /* in any child: what comes is its own */
+void transfers_begin(void);       /* after the logs, which end there if it fails */
+void transfers_forked(void);      /* in any child: what comes is its own */
+const char *transfers_path(void); /* NULL: there is none */
+uint64_t transfers_end(void);     /* bytes so far */
 
 /* endpoints.c */
 void endpoints_forked(void);

@@ -155,7 +155,7 @@ log_grow(Log *log, size_t n)
 }
 
 uint8_t *
-log_room(Log *log, size_t n)
+log_raw_room(Log *log, size_t n)
 {
     if (log->base == NULL || log->failed)
         return NULL;
@@ -167,6 +167,14 @@ log_room(Log *log, size_t n)
         return log->wp;
     }
     return log_grow(log, n);
+}
+
+uint8_t *
+log_room(Log *log, size_t n)
+{
+    if (__builtin_expect(log_is_durable, 0) && log->base && !log->failed && !checksum_before(log))
+        return NULL;
+    return log_raw_room(log, n);
 }
 
 static uint64_t used_before; /* by this process while it was its parent: a child that is forked begins with none */
@@ -254,6 +262,8 @@ log_not_repeated(uint64_t ns)
 void
 log_commit(Log *log, uint8_t *end)
 {
+    if (__builtin_expect(log_is_durable, 0))
+        checksum_extend(log, end);
     log->wp = end;
     LogHeader *h = header_of(log);
     if (log == &event_log)
@@ -297,6 +307,7 @@ log_stop_in_child(void)
 {
     event_log.base = world_log.base = NULL;
     transfers_forked();
+    durable_forked(false);
     event_log.failed = world_log.failed = true;
     set_mode(OBSERVE);
     base_hooks.log_has_ended();

@@ -1,6 +1,7 @@
 /* The memory-mapped log, and the copies of large files beside it.
  *
  *   log.c        written and read
+ *   durable.c    synchronised for power cuts
  *   content.c    large files
  *   group.c      children that the program forks, each with a log of its own
  *   started.c    programs that it starts, and how processes end
@@ -59,6 +60,22 @@ uint64_t log_cpu_time(void);            /* ns; of the recorded program at its la
 void log_signal_handled(void);          /* counted in the header, for the launcher */
 void log_stop_in_child(void);           /* after fork: the child has no log */
 void log_append(Log *log, Buf *record); /* writes and commits a whole record, and frees it */
+
+/* durable.c */
+bool checksum_skip(const uint8_t **p, const uint8_t *end); /* a CHECKSUM record behind its head; false: it is cut off */
+extern bool log_is_durable;       /* record: what others see waits until the disk has the log; below: only then */
+int durable_begin(void);          /* when the logs are made; -1: errno is set */
+uint64_t log_end(void);           /* bytes of the log so far */
+bool log_is_synced(uint64_t end); /* the disk has so much of it, or logging has ended */
+void log_sync(void);              /* waits until the disk has all of it; errno stays */
+typedef struct {
+    int fds[3]; /* -1: nothing is new */
+    uint64_t ends[3];
+} LogSync;
+/* The same in three steps, of which the second may be done by any thread while others go on. */
+void log_sync_begin(LogSync *sync);
+long log_sync_perform(void *sync); /* an errno */
+void log_sync_end(const LogSync *sync, int error);
 
 /* group.c: without a group (the usual case) these do nothing */
 int group_open(const char *page, unsigned process);         /* record: this process is one of a group */

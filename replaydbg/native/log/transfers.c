@@ -54,6 +54,18 @@ transfers_begin(void)
     errno = saved;
 }
 
+const char *
+transfers_path(void)
+{
+    return transfer_log.base ? transfer_log.path : NULL;
+}
+
+uint64_t
+transfers_end(void)
+{
+    return transfer_log.base ? (uint64_t)(transfer_log.wp - transfer_log.base) : 0;
+}
+
 static void *
 room(size_t slots)
 {

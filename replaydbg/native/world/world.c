@@ -123,6 +123,11 @@ world_load(void)
                 break;
             continue;
         }
+        if (ok && head == (CONTROL_CHECKSUM << 2 | 2u)) {
+            if (!checksum_skip(&p, end))
+                break;
+            continue;
+        }
         if (!ok || head != (CONTROL_WORLD << 2 | 2u) || !read_text(&p, end, op, sizeof op) ||
             !read_text(&p, end, path, sizeof path))
             break;
