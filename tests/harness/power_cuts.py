@@ -1,0 +1,166 @@
+"""What a disk may have after a power cut, without cutting any power.
+
+A library that is loaded into the recorded program copies the live directory whenever a synchronisation of the log has
+ended, and whenever the program calls `os.getppid()`. A power cut after synchronisation N and before N + 1 leaves, of
+each page, the version that was synchronised, or any later one: so images are composed page by page of the copies.
+"""
+
+import random
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replaydbg.log.checksums import CHECKSUM
+from replaydbg.log.logfile import read_log_header
+from replaydbg.log.reader import open_recording
+
+PAGE = 4096
+_MAPPED = ("log", "world", "transfers")
+
+_LIBRARY = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char live[PATH_MAX];
+static int count;
+
+static void copy(const char *name, const char *target)
+{
+    char path[2 * PATH_MAX], page[4096], none[4096] = {0};
+    snprintf(path, sizeof path, "%s/%s", live, name);
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%s/%s", target, name);
+    int to = from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ssize_t n;
+    off_t at = 0;
+    for (; to >= 0 && (n = pread(from, page, sizeof page, at)) > 0; at += n)
+        if (memcmp(page, none, n) != 0 && pwrite(to, page, n, at) != n)
+            abort();
+    if (to >= 0 && ftruncate(to, at) < 0)
+        abort();
+    close(from);
+    close(to);
+}
+
+static void capture(const char *kind)
+{
+    char target[PATH_MAX];
+    if (!*live || !getenv("POWER_CUTS"))
+        return;
+    snprintf(target, sizeof target, "%s/%06d-%s", getenv("POWER_CUTS"), count++, kind);
+    mkdir(target, 0700);
+    copy("log", target);
+    copy("world", target);
+    copy("content", target);
+    copy("transfers", target);
+}
+
+int fdatasync(int fd)
+{
+    char link[64], path[PATH_MAX] = "";
+    int rc = syscall(SYS_fdatasync, fd);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (readlink(link, path, sizeof path - 1) > 4 && strcmp(path + strlen(path) - 4, "/log") == 0) {
+        strcpy(live, dirname(path));
+        capture("synced");
+    }
+    return rc;
+}
+
+pid_t getppid(void)
+{
+    capture("moment");
+    return syscall(SYS_getppid);
+}
+"""
+
+
+def build_library(folder: Path) -> Path:
+    """Compile the library, to be preloaded with the variable POWER_CUTS set to the directory for the copies."""
+    source, library = folder / "power_cuts.c", folder / "power_cuts.so"
+    source.write_text(_LIBRARY)
+    command = ["cc", "-shared", "-fPIC", "-O1", "-w", "-o", str(library), str(source)]
+    subprocess.run(command, check=True, timeout=60)
+    return library
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The files of a live directory at one moment."""
+
+    files: dict[str, bytes]
+    # Whether a synchronisation has just ended.
+    is_synced: bool
+
+    @property
+    def events(self) -> int:
+        """The number of events in the log."""
+        header = read_log_header(self.files["log"])
+        assert header is not None
+        return header.crossings
+
+
+def read_copies(folder: Path) -> list[Copy]:
+    """Return the copies in the order in which they were made."""
+    return [
+        Copy({file.name: file.read_bytes() for file in each.iterdir()}, each.name.endswith("-synced"))
+        for each in sorted(folder.iterdir())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What the disk has after a power cut."""
+
+    files: dict[str, bytes]
+    # Number of events that were synchronised.
+    least: int
+
+    def write(self, live: Path, header: bytes) -> None:
+        """Write it as a live directory."""
+        shutil.rmtree(live, ignore_errors=True)
+        live.mkdir()
+        (live / "header.json").write_bytes(header)
+        for name, data in self.files.items():
+            (live / name).write_bytes(data)
+
+
+def random_image(copies: Sequence[Copy], chance: random.Random) -> Image:
+    """Return a possible image after a power cut at a random moment."""
+    synced = [number for number, each in enumerate(copies) if each.is_synced]
+    last = chance.choice(synced[:-1])
+    following = next(number for number in synced if number > last)
+    cut = chance.randint(last, following)
+    versions = copies[last : cut + 1]
+    # The share of pages that were written since: few, most, or any.
+    newer = chance.choice((0.02, 0.5, 0.98))
+    files = {name: _mixed([each.files.get(name, b"") for each in versions], newer, chance) for name in _MAPPED}
+    # Copies of large files are synchronised before an event refers to them.
+    files["content"] = copies[cut].files.get("content", b"")
+    return Image({name: data for name, data in files.items() if data}, copies[last].events)
+
+
+def _mixed(versions: list[bytes], newer: float, chance: random.Random) -> bytes:
+    size = len(chance.choice(versions))
+    pages = []
+    for at in range(0, size, PAGE):
+        found = [each[at : at + PAGE] for each in versions]
+        page = chance.choice(found[1:]) if found[1:] and chance.random() < newer else found[0]
+        pages.append(page.ljust(min(PAGE, size - at), b"\0"))
+    return b"".join(pages)
+
+
+def records_of(path: Path) -> list[bytes]:
+    """Return the records of a recording's event log, without those that only have checksums."""
+    with open_recording(path) as recording:
+        return [each.data for each in recording.records() if each.data[0] != CHECKSUM << 2 | 2]
