@@ -29,17 +29,18 @@ _LIBRARY = r"""
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static char live[PATH_MAX];
-static int count;
+static pid_t owner;
 
 static void copy(const char *name, const char *target)
 {
     char path[2 * PATH_MAX], page[4096], none[4096] = {0};
     snprintf(path, sizeof path, "%s/%s", live, name);
     int from = open(path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "%s/%s", target, name);
+    snprintf(path, sizeof path, "%s/%s", target, name[0] == '.' ? name + 3 : name);
     int to = from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     ssize_t n;
     off_t at = 0;
@@ -54,15 +55,18 @@ static void copy(const char *name, const char *target)
 
 static void capture(const char *kind)
 {
-    char target[PATH_MAX];
-    if (!*live || !getenv("POWER_CUTS"))
+    static const char *const names[] = {"log",         "world",       "content", "transfers",
+                                        "header.json", "branch.json", "../page"};
+    char target[2 * PATH_MAX];
+    struct timespec now;
+    if (owner != syscall(SYS_getpid) || !getenv("POWER_CUTS"))
         return;
-    snprintf(target, sizeof target, "%s/%06d-%s", getenv("POWER_CUTS"), count++, kind);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(target, sizeof target, "%s/%010ld%09ld %s %s", getenv("POWER_CUTS"), (long)now.tv_sec, now.tv_nsec,
+             strrchr(live, '/') + 1, kind);
     mkdir(target, 0700);
-    copy("log", target);
-    copy("world", target);
-    copy("content", target);
-    copy("transfers", target);
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        copy(names[i], target);
 }
 
 int fdatasync(int fd)
@@ -71,6 +75,7 @@ int fdatasync(int fd)
     int rc = syscall(SYS_fdatasync, fd);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (readlink(link, path, sizeof path - 1) > 4 && strcmp(path + strlen(path) - 4, "/log") == 0) {
+        owner = syscall(SYS_getpid);
         strcpy(live, dirname(path));
         capture("synced");
     }
@@ -98,6 +103,10 @@ def build_library(folder: Path) -> Path:
 class Copy:
     """The files of a live directory at one moment."""
 
+    # Nanoseconds.
+    time: int
+    # The name of the directory.
+    live: str
     files: dict[str, bytes]
     # Whether a synchronisation has just ended.
     is_synced: bool
@@ -112,10 +121,12 @@ class Copy:
 
 def read_copies(folder: Path) -> list[Copy]:
     """Return the copies in the order in which they were made."""
-    return [
-        Copy({file.name: file.read_bytes() for file in each.iterdir()}, each.name.endswith("-synced"))
-        for each in sorted(folder.iterdir())
-    ]
+    copies = []
+    for each in sorted(folder.iterdir()):
+        time, live, kind = each.name.split(" ")
+        files = {file.name: file.read_bytes() for file in each.iterdir()}
+        copies.append(Copy(int(time), live, files, kind == "synced"))
+    return copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +137,33 @@ class Image:
     # Number of events that were synchronised.
     least: int
 
-    def write(self, live: Path, header: bytes) -> None:
+    def write(self, live: Path) -> None:
         """Write it as a live directory."""
         shutil.rmtree(live, ignore_errors=True)
         live.mkdir()
-        (live / "header.json").write_bytes(header)
         for name, data in self.files.items():
             (live / name).write_bytes(data)
 
 
-def random_image(copies: Sequence[Copy], chance: random.Random) -> Image:
-    """Return a possible image after a power cut at a random moment."""
-    synced = [number for number, each in enumerate(copies) if each.is_synced]
-    last = chance.choice(synced[:-1])
-    following = next(number for number in synced if number > last)
-    cut = chance.randint(last, following)
-    versions = copies[last : cut + 1]
+def random_image(copies: Sequence[Copy], chance: random.Random, until: int | None = None) -> Image | None:
+    """Return a possible image of one process after a power cut: at a random moment, or at the time `until`.
+
+    None: it had synchronised nothing by then.
+    """
+    synced = [number for number, each in enumerate(copies) if each.is_synced and (until is None or each.time <= until)]
+    if not synced:
+        return None
+    last = synced[-1] if until is not None else chance.choice(synced[:-1])
+    following = [number for number, each in enumerate(copies) if each.is_synced and number > last]
+    end = following[0] + 1 if following else len(copies)
+    if until is not None:
+        end = sum(each.time <= until for each in copies)
+    versions = copies[last : chance.randint(last + 1, end)]
     # The share of pages that were written since: few, most, or any.
     newer = chance.choice((0.02, 0.5, 0.98))
     files = {name: _mixed([each.files.get(name, b"") for each in versions], newer, chance) for name in _MAPPED}
-    # Copies of large files are synchronised before an event refers to them.
-    files["content"] = copies[cut].files.get("content", b"")
+    # Copies of large files are synchronised before an event refers to them, and the other files when they are made.
+    files |= {name: data for name, data in versions[-1].files.items() if name not in (*_MAPPED, "page")}
     return Image({name: data for name, data in files.items() if data}, copies[last].events)
 
 

@@ -18,7 +18,7 @@ from tests.harness.replays import Outcome, passed_on, run
 
 pytestmark = pytest.mark.slow
 
-IMAGES = 200
+IMAGES = 100
 _REPLAYS = 5
 
 # Sends bytes to a socket now and then; between two of these it reads clocks, large files and modules, and prints to a
@@ -30,10 +30,10 @@ modules = ["json.tool", "wave", "colorsys", "fractions", "graphlib", "plistlib",
 with open("large", "wb") as file:
     file.write(os.urandom(3 << 20))
 large = open("large", "rb", buffering=0)
-for number in range(60):
-    for _ in range(chance.randrange(12)):
+for number in range(40):
+    for _ in range(chance.randrange(60)):
         what = chance.randrange(6)
-        if what == 0:
+        if what == 0 and chance.random() < 0.3:
             os.getppid()
         elif what == 1:
             os.urandom(chance.randrange(3000))
@@ -42,7 +42,7 @@ for number in range(60):
         elif what == 3:
             large.seek(chance.randrange(2 << 20))
             large.read(chance.choice((10, 5000, 70000)))
-        elif what == 4 and modules and chance.random() < 0.5:
+        elif what == 4 and modules and chance.random() < 0.2:
             importlib.import_module(modules.pop())
         else:
             print(number, time.time(), flush=True)
@@ -73,12 +73,12 @@ def test_it_opens_to_a_whole_beginning_with_all_that_was_synchronised(
     folder, copies, outcome = recorded
     chance = random.Random(IMAGES)
     everything = records_of(folder / "r.rdbg")
-    header = _header_of(folder / "r.rdbg")
     lost = 0
 
     for number in range(IMAGES):
         image = random_image(copies, chance)
-        image.write(tmp_path / "r.rdbg-live", header)
+        assert image is not None
+        image.write(tmp_path / "r.rdbg-live")
         with open_recording(tmp_path / "r.rdbg-live") as recording:
             checked = recording.check()
             assert recording.log_header is not None
@@ -93,8 +93,8 @@ def test_it_opens_to_a_whole_beginning_with_all_that_was_synchronised(
             assert replayed.status == tool.ENDS_EARLY, replayed.stderr
             assert outcome.stdout.startswith(replayed.stdout)
 
-    # Otherwise nothing was tested.
-    assert lost > IMAGES // 10
+    # Otherwise little was tested.
+    assert lost > IMAGES // 20
 
 
 def test_each_output_comes_after_the_synchronisation_of_what_precedes_it(
@@ -106,13 +106,8 @@ def test_each_output_comes_after_the_synchronisation_of_what_precedes_it(
     with open_recording(folder / "r.rdbg") as recording:
         sent = [each.number for each in recording.events(gate="_socket.socket.send") if isinstance(each, Event)]
 
-    assert len(sent) == 60
+    assert len(sent) == 40
     assert [number for number in sent if number - 1 not in synced] == []
-
-
-def _header_of(path: Path) -> bytes:
-    with open_recording(path) as recording:
-        return recording.section("header")
 
 
 def _record(folder: Path, env: dict[str, str]) -> Outcome:
