@@ -29,6 +29,8 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
         lines.append(("process", f"{header.process} of its group, {forked}"))
     elif header.process:
         lines.append(("process", f"{header.process} of its group"))
+    if header.durable:
+        lines.append(("durable", "yes: it was recorded to survive power loss"))
     variables = sorted(header.env.items())
     if with_values:
         lines += [("variable", f"{name}={value}") for name, value in variables]

@@ -1,4 +1,4 @@
-"""The output commit rule of `record --durable`: what others see waits until the disk has the log, and nothing else does.
+"""The output commit rule of `record --durable`: what others see waits until the disk has the log; nothing else does.
 
 Each line of the program says of its call whether it waits. A call has waited if everything before it was synchronised
 when it began: if a synchronisation ended with exactly the events before it.

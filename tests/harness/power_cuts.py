@@ -3,6 +3,7 @@
 A library that is loaded into the recorded program copies the live directory whenever a synchronisation of the log has
 ended, and whenever the program calls `os.getppid()`. A power cut after synchronisation N and before N + 1 leaves, of
 each page, the version that was synchronised, or any later one: so images are composed page by page of the copies.
+It must not end by `os._exit()`: the library's own calls would be recorded there.
 """
 
 import random

@@ -21,11 +21,14 @@ def run(args: argparse.Namespace) -> int:
         is_sound = not recording.damage
         if args.json:
             facts = {"recording": recording.name, "path": str(recording.path), "sound": is_sound, "ok": recording.ok}
+            facts["durable"] = recording.header.durable
             facts |= {"events": checked.events, "world_answers": checked.answers, "sections": checked.sizes}
             print_json(facts | {"problems": list(recording.problems)})
         elif is_sound:
             size = show_size(sum(checked.sizes.values()))
             print(f"{recording.name} is sound: {checked.events:,} events, {size} in {len(checked.sizes)} sections.")
+            if recording.header.durable:
+                print("It was recorded to survive power loss.")
         else:
             print(f"{recording.name} is damaged: {checked.events:,} events can be read.")
         print_problems(recording)
