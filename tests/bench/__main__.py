@@ -13,6 +13,7 @@ from tests.bench import (
     bisections,
     conditions,
     cuts,
+    durable,
     heaps,
     keys,
     live_cuts,
@@ -57,6 +58,7 @@ _FAILURES = (
     processes.ProcessesFailed,
     cuts.CutsFailed,
     live_cuts.LiveCutsFailed,
+    durable.DurableFailed,
 )
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
@@ -131,6 +133,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         processes.NAME: lambda: processes.measure_processes(options.runs, options.timeout),
         cuts.NAME: lambda: cuts.measure_cuts(options.runs, options.timeout),
         live_cuts.NAME: lambda: live_cuts.measure_live_cuts(options.runs, options.timeout),
+        durable.NAME: lambda: durable.measure_durable(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -179,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
             processes.NAME,
             cuts.NAME,
             live_cuts.NAME,
+            durable.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )

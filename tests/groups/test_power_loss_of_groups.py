@@ -81,7 +81,8 @@ def test_no_process_has_received_what_its_sender_lost(tmp_path: Path) -> None:
         assert received <= sum(found[name][0] for name in found if name != "1.rdbg-live"), (number, found)
         for path, _ in written:
             replayed = run(tool.replay(sys.executable, path), cwd=tmp_path, env=_environment(tmp_path))
-            assert replayed.status == tool.ENDS_EARLY, (number, path, replayed.stderr)
+            # 0: the image has the end of the process, too.
+            assert replayed.status in (0, tool.ENDS_EARLY), (number, path, replayed.stderr)
 
 
 def _moved(path: Path, least: int) -> tuple[int, int]:

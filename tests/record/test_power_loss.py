@@ -90,7 +90,8 @@ def test_it_opens_to_a_whole_beginning_with_all_that_was_synchronised(
         assert found == everything[: len(found)], number
         if number < _REPLAYS:
             replayed = _run(tmp_path, tool.replay(sys.executable, tmp_path / "r.rdbg-live"))
-            assert replayed.status == tool.ENDS_EARLY, replayed.stderr
+            # 0: the image has the end of the program, too.
+            assert replayed.status in (0, tool.ENDS_EARLY), replayed.stderr
             assert outcome.stdout.startswith(replayed.stdout)
 
     # Otherwise little was tested.
