@@ -78,10 +78,12 @@ def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 
             return found._replace(why="a page was not written")
         if world is not None and (facts.world > world or facts.content > content):
             return found._replace(why="events after that refer to a part of the import world or of a file that is lost")
-        length, events = _longest(file, start, head)
+        length, events, is_complete = _longest(file, start, head)
         if length == 0:
             return found._replace(why="a checksum differs")
         found = Stretches(start + length, facts.events + events, facts.transfers, found.stretches + 1, found.why)
+        if not is_complete:
+            return found._replace(why="a checksum differs")
 
 
 def _why_no_stretch(file: DataFile, end: int) -> str:
@@ -97,10 +99,14 @@ def _facts(data: bytes) -> _Facts | None:
         return None
 
 
-def _longest(file: DataFile, start: int, head: bytes) -> tuple[int, int]:
-    """Return length and number of events of the stretch at `start`, by the slot that fits and covers most; else 0."""
+def _longest(file: DataFile, start: int, head: bytes) -> tuple[int, int, bool]:
+    """Return length and number of events of the stretch at `start`, by the slot that fits and covers most; else 0.
+
+    Also whether no slot covers more. If one does, no stretch can follow: so no byte is read for two stretches.
+    """
     slots = sorted(_SLOT.unpack_from(head, 1 + number * _SLOT.size) for number in range(_SLOTS))
     sum_so_far, covered, best = 0, 0, (0, 0)
+    longest = slots[-1][0]
     for length, events, expected in slots:
         if length == 0 or start + length > file.size:
             continue
@@ -109,4 +115,4 @@ def _longest(file: DataFile, start: int, head: bytes) -> tuple[int, int]:
         covered = length
         if zlib.crc32(struct.pack("<II", length, events), sum_so_far) == expected:
             best = (length, events)
-    return best
+    return *best, best[0] == longest
