@@ -154,6 +154,19 @@ def test_a_process_killed_between_two_stores_keeps_the_slot_before(path: Path) -
     assert (found.end, found.events) == (end, 1)
 
 
+def test_nothing_follows_a_stretch_that_is_not_whole(path: Path) -> None:
+    """Or a file could have the same bytes compared for each of its stretches."""
+    writer = _Writer()
+    for _ in range(100):
+        writer.sync()
+    data = bytearray(writer.data)
+    for at in writer.heads:
+        # The slot that was not used claims everything up to the end.
+        data[at + 1 : at + 13] = struct.pack("<III", len(data) - at - 25, 0, 1)
+
+    assert _read(path, bytes(data)).stretches == 1
+
+
 def test_events_that_refer_to_a_lost_part_of_the_import_world_are_left_out(path: Path) -> None:
     writer = _Writer(world=500)
     writer.add(b"before")
