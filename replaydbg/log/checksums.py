@@ -67,7 +67,7 @@ def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 
     `world` and `content` are the bytes of the other two files that are whole: events that may refer to more of them are
     left out; `world` is None for the world log itself. Every byte is read once.
     """
-    found = Stretches(LOG_HEADER, 0, 0, 0, "it ends there")
+    found = Stretches(LOG_HEADER, 0, 0, 0, "what follows was not written")
     while True:
         head = file.read(found.end, 1 + _SLOTS * _SLOT.size)
         start = found.end + len(head)
@@ -75,7 +75,7 @@ def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 
             return found._replace(why=_why_no_stretch(file, found.end))
         facts = _facts(file.read(start, _MOST_FACTS))
         if facts is None:
-            return found._replace(why="a page was not written")
+            return found._replace(why="what follows was not written")
         if world is not None and (facts.world > world or facts.content > content):
             return found._replace(why="events after that refer to a part of the import world or of a file that is lost")
         length, events, is_complete = _longest(file, start, head)
@@ -88,7 +88,7 @@ def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 
 
 def _why_no_stretch(file: DataFile, end: int) -> str:
     following = file.read(end, 64)
-    return "a checksum differs" if any(following) else "it ends there"
+    return "a checksum differs" if any(following) else "what follows was not written"
 
 
 def _facts(data: bytes) -> _Facts | None:
