@@ -198,8 +198,10 @@ def orders_of_tests() -> dict[str, int]:
 
     `REPLAYDBG_TEST_TICKS` and `REPLAYDBG_TEST_TICKS_FD`, numbers: ticks are counted from the program's first line on,
     in slices of that length, and at each event their count and that of the slices go to the descriptor, as varints.
+
+    `REPLAYDBG_TEST_KILLED_AT`, a number: the recorded process is ended by SIGKILL after that event.
     """
-    names = ("perturb", "strict", "drift", "slice", "ticks", "ticks_fd")
+    names = ("perturb", "strict", "drift", "slice", "ticks", "ticks_fd", "killed_at")
     values = {name: os.environ.get(TEST_PREFIX + name.upper(), "") for name in names}
     return {name: int(value) for name, value in values.items() if value.isdigit()}
 

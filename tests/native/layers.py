@@ -36,6 +36,7 @@ LAYERS = (
     "lenient",
     "heap",
     "engine",
+    "resume",
     "ending",
     "guard",
     "boot",

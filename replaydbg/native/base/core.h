@@ -61,7 +61,16 @@ typedef struct {
     bool shares_memory;     /* record: other processes may write into maps of the program */
     bool outcome_is_known;  /* replay: how the program ended has been noted */
     uint64_t heap_due;      /* record: at this event a snapshot of the heap may be due */
+    uint64_t killed_at;     /* record, for the tests: SIGKILL after so many events; 0: none */
     bool strict;            /* replay: that it differs is a divergence at once; the tests want it so */
+    /* replay: it becomes a recording where its log is used up, or before event `live_at` if that is not 0; it stays
+     * set until all that comes with it is done, see resume/live.c */
+    bool goes_live;
+    bool is_planned; /* it only reports what it would do, and ends; the fence is up */
+    uint64_t live_at;
+    bool is_resumed;     /* record: it began as a replay */
+    uint64_t live_since; /* record, then: events before; the next call may have been made already */
+    int settled;         /* record, then: calls whose outcome is known without making them */
 } Core;
 
 /* core.c */

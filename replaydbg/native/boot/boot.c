@@ -17,6 +17,7 @@
 #include "lanes/lanes.h"
 #include "lenient/lenient.h"
 #include "log/log.h"
+#include "resume/resume.h"
 #include "signals/signals.h"
 #include "values/values.h"
 #include "world/world.h"
@@ -599,6 +600,8 @@ boot_program(const char *boot_file, int boot_fd)
     if (recording)
         streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
+    if (!recording && resume_prepare(boot) < 0)
+        return -1;
     if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         outcome_prepare(boot) < 0 || (!recording && open_for_replay(boot) < 0))
         return -1;
@@ -628,6 +631,10 @@ boot_program(const char *boot_file, int boot_fd)
         note_options(boot);
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
+    if (recording && PyLong_Check(item(boot, "killed_at"))) {
+        core.killed_at = PyLong_AsUnsignedLongLong(item(boot, "killed_at"));
+        core.heap_due = core.killed_at < core.heap_due ? core.killed_at : core.heap_due;
+    }
     if (recording)
         member_begins(boot);
     Start start = read_start(boot);

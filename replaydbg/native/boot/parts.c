@@ -14,10 +14,13 @@
 #include "lenient/lenient.h"
 #include "libc/libc.h"
 #include "memory/memory.h"
+#include "resume/resume.h"
 #include "signals/signals.h"
 #include "sqlite/sqlite.h"
 #include "values/values.h"
 #include "world/world.h"
+#include <signal.h>
+#include <unistd.h>
 
 /* ---- how a crossing goes ---- */
 
@@ -41,7 +44,7 @@ const CrossingWay crossing_ways[WAYS] = {
 const ControlRecord control_records[CONTROL_KINDS] = {
     [CONTROL_SIGNAL_INSIDE] = {signal_inside, OF_NEXT_CROSSING | NOT_AT_THE_END},
     [CONTROL_SIGNAL_BETWEEN] = {signal_between, WITHIN_A_CROSSING | NOT_AT_THE_END},
-    [CONTROL_TIME] = {replay_number},
+    [CONTROL_TIME] = {replay_passed},
     [CONTROL_END] = {replay_exit},
     [CONTROL_NOTE] = {replay_text},
     [CONTROL_LANE] = {lane_switches_inside, ENDS_A_STRETCH | WITHIN_A_CROSSING | NOT_AT_THE_END, lane_switch_is_ahead},
@@ -104,6 +107,17 @@ gate_loaded(Gate *g)
     channel_gate_loaded(g);
 }
 
+/* Looked for where a snapshot may be due, so that it costs nothing where neither is. */
+static void
+event_is_due(void)
+{
+    if (core.killed_at && core.crossings >= core.killed_at)
+        kill(getpid(), SIGKILL);
+    heap_crossed();
+    if (core.killed_at && core.killed_at < core.heap_due)
+        core.heap_due = core.killed_at;
+}
+
 static int
 open_gate(void)
 {
@@ -136,13 +150,19 @@ const CrossingHooks crossing_hooks = {
     .transfer_begins = channels_begin,
     .transfer_ends = channels_end,
     .await_log = lanes_await_log,
-    .heap_is_due = heap_crossed,
+    .heap_is_due = event_is_due,
     .memory_look = shared_look,
     .collect_output = streams_collect,
     .reach_serial = identity_reach,
     .point_crossed = points_crossed,
     .stand_at_point = points_stand,
     .replay_is_whole = report_whole,
+    .live_at_call = live_at_call,
+    .live_inside = live_inside,
+    .live_follow = live_follow,
+    .live_is_settled = live_is_settled,
+    .live_outcome = live_outcome,
+    .live_result = live_result,
 };
 
 static FunctionLookup lookups[] = {raising_call, addresses_function, NULL};

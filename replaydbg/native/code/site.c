@@ -311,6 +311,13 @@ sites_forget_definitions(void)
     sites_defined = codes_defined = 0;
 }
 
+/* Numbers count on. What was defined before is defined once more where it is met again: it has another number then. */
+void
+sites_continue(void)
+{
+    memset(cache, 0, sizeof cache);
+}
+
 uint64_t
 site_recorded_hash(uint32_t id)
 {

@@ -131,6 +131,29 @@ cross_state_swap(CrossState *leaves, const CrossState *comes)
     cross_state = *comes;
 }
 
+/* ---- a replay becomes a recording ---- */
+
+/* Of a call that a replay makes, too, and within which it has become a recording: nothing has been written of it. */
+void
+cross_define_late(Crossing *c)
+{
+    c->site = site_here(c->gate->id, c->gate->flags & GATE_SHAPE, &c->site_hash);
+    if (c->gate->flags & GATE_ARGS) {
+        encode_arguments(c, c->kwnames);
+        intern_arguments(c);
+    }
+}
+
+/* Arguments are numbered on, and defined once more where they are met again. */
+void
+cross_continue(void)
+{
+    args_defined = cross_arguments_defined();
+    cross_time_continues();
+    types_continue(&event_types);
+    types_continue(&world_types);
+}
+
 /* ---- what is moved ---- */
 
 void
@@ -161,6 +184,8 @@ void
 cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     cross_settle(); /* of one that the same gate has made before */
+    if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
+        crossing_hooks.live_at_call(g, self, args, nargs);
     shared_crossing(true, g->flags);
     if (core.depth++ == 0)
         /* else it makes an exception */
@@ -170,6 +195,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     c->outer = cross_state.open;
     cross_state.open = g;
     c->self = self;
+    c->kwnames = kwnames;
     c->args = args;
     c->nargs = nargs;
     c->digested = false;
@@ -186,6 +212,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
+    if (__builtin_expect(core.settled, 0) && core.depth == 1 && crossing_hooks.live_is_settled())
+        c->perform = false;
     if (__builtin_expect(log_is_durable, 0) && (g->flags & GATE_AT_ONCE) && core.mode == RECORD)
         log_sync();
     c->transfers[0].number = 0;
@@ -233,7 +261,7 @@ cross_end(Crossing *c, PyObject *result)
     result = crossing_ways[core.way].end(c, result);
     if (__builtin_expect(warned_inside, 0))
         warned_crossed();
-    if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
+    if ((result == NULL && !cross_state.again) || (result && PyType_IS_GC(Py_TYPE(result))))
         give_outcome(c, result);
     cross_state.open = c->outer;
     if (__builtin_expect(draws_are_kept, 0))
@@ -244,6 +272,25 @@ cross_end(Crossing *c, PyObject *result)
     if (__builtin_expect(engine.point_is_due, 0) && core.depth == 0)
         crossing_hooks.stand_at_point();
     return result;
+}
+
+/* The exception only makes the handler give back what it holds: nobody sees it. */
+PyObject *
+cross_made_again(void)
+{
+    PyErr_SetNone(PyExc_SystemError);
+    cross_state.again = true;
+    return NULL;
+}
+
+bool
+cross_again(void)
+{
+    bool is_due = cross_state.again;
+    if (is_due)
+        PyErr_Clear();
+    cross_state.again = false;
+    return is_due;
 }
 
 void

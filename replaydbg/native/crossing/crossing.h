@@ -84,7 +84,7 @@ struct Crossing {
     uint64_t args_hash; /* both */
     PyObject *const *args;
     Py_ssize_t nargs;
-    PyObject *self;
+    PyObject *self, *kwnames;
     bool perform;
     bool raised_by_program; /* the exception is of program code that ran inside */
     Gate *outer;            /* which gate was open around it */
@@ -102,6 +102,9 @@ struct Crossing {
     uint64_t given_digest;   /* of all bytes that it was given to send */
     size_t given;
 };
+/* Between its begin and its end a replay may become a recording. Then it ends with an exception, and the gate that
+ * made it starts anew, for which whoever calls a handler asks this: true once. */
+bool cross_again(void);
 void cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception
  * set. */
@@ -144,6 +147,7 @@ typedef struct {
     PyObject *raised_type, *raised_value, *raised_traceback; /* the same in a replay */
     Gate *open;
     uint64_t moved; /* see cross_moved() */
+    bool again;     /* the call that is open is to be made once more: the replay has become a recording meanwhile */
 } CrossState;
 void cross_state_swap(CrossState *leaves, const CrossState *comes);
 
@@ -162,6 +166,10 @@ bool cross_at_end(void);                                           /* replay: no
 /* nor has it said that the program ended: something ended it */
 bool cross_ends_unannounced(void);
 void cross_expect_exit(void); /* replay: the process ends; so must the log */
+/* replay: whether nothing is left that could answer, or no more is to be asked for: it is to become a recording. What
+ * follows in the log belongs to an event that is not there */
+bool cross_is_used_up(void);
+void cross_continue(void); /* it becomes one: what is counted goes on */
 /* replay: reads a LANE record; false: a crossing comes first */
 bool cross_read_switch(unsigned why, uint64_t numbers[3]);
 void cross_read_ahead(void); /* replay */
@@ -273,6 +281,15 @@ typedef struct {
     void (*point_crossed)(void);                      /* replay under the debugger: an event has been consumed */
     void (*stand_at_point)(void);
     void (*replay_is_whole)(void); /* all of the log was used */
+    /* Of a replay that becomes a recording. At the beginning of a call, with the arguments as it gets them: */
+    void (*live_at_call)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+    bool (*live_inside)(void); /* within a call, or where a lane waits: whether it has become one by now */
+    void (*live_follow)(const Crossing *c, PyObject *result); /* it is still a replay: what a call returned */
+    /* the outcome of the call that begins, if it is known to have been made: a new reference; NULL: it is made */
+    bool (*live_is_settled)(void);
+    PyObject *(*live_outcome)(void);
+    PyObject *(*live_result)(const Crossing *c,
+                             PyObject *result); /* record, afterwards: what the program gets; steals it */
 } CrossingHooks;
 extern const CrossingHooks crossing_hooks;
 
@@ -288,6 +305,7 @@ void replayed_lane_started(int id, PyObject *name);
 bool replayed_is_used_up(void);
 void replayed_ended(void);
 void replay_number(Crossing *open);
+void replay_passed(Crossing *open);
 void replay_text(Crossing *open);
 void replay_checksum(Crossing *open);
 void replay_exit(Crossing *open);

@@ -17,6 +17,14 @@ static Gate gates[MOST_GATES];
 static int gate_count;
 static vectorcallfunc function_vectorcall, method_vectorcall; /* of METH_FASTCALL | METH_KEYWORDS */
 
+/* A replay has become a recording within the call, see resume/live.c: its handler starts anew. */
+static bool
+gate_again(PyObject **result)
+{
+    Py_CLEAR(*result);
+    return cross_again();
+}
+
 static inline PyObject *
 pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -24,7 +32,9 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         return gate_call_original(g, self, args, nargs, kwnames);
     PyObject *result;
     if (!__builtin_expect(core.lenient, 0) || !crossing_hooks.answers_data(g, self, args, nargs, kwnames, &result))
-        result = g->handler(g, self, args, nargs, kwnames);
+        do
+            result = g->handler(g, self, args, nargs, kwnames);
+        while (__builtin_expect(cross_state.again, 0) && gate_again(&result));
     cross_settle();
     return result;
 }

@@ -8,9 +8,15 @@ extern CrossState cross_state; /* of the running lane */
 
 /* cross.c */
 void cross_take_arguments(Crossing *c, const Buf *encoded);
+void cross_define_late(Crossing *c);
+PyObject *cross_made_again(void); /* the outcome of one that is to be made again */
 
 /* record.c */
 void record_end(Crossing *c, PyObject *result);
+void cross_time_continues(void); /* as the last TIME record that was read has it */
+
+/* replay.c */
+extern uint64_t replay_time; /* ns, of the last TIME record */
 
 /* outputs.c */
 /* record, with a durable log: right before the real thing is done; false: a signal handler raised an exception */

@@ -9,6 +9,8 @@ bool
 native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const void *data, size_t ndata)
 {
     Crossing *c = &n->cross;
+    if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
+        crossing_hooks.live_at_call(g, NULL, NULL, 0);
     own_work_begin();
     memset(c, 0, sizeof *c);
     c->gate = g;
@@ -57,6 +59,8 @@ native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
         if (__builtin_expect(draws_are_kept, 0))
             draws_crossed(c->gate);
     }
+    else if (__builtin_expect(!c->perform, 0))
+        cross_made_again(); /* another lane has made a recording of the replay */
     else if (core.mode == RECORD) {
         PyObject *result = PyLong_FromLongLong(rc);
         c->fill = *out;

@@ -34,10 +34,17 @@ put_head(Crossing *c, uint8_t *p, bool raised)
     return p;
 }
 
+static uint64_t start; /* ns; 0: no time is recorded yet */
+
+void
+cross_time_continues(void)
+{
+    start = monotonic_ns() - replay_time;
+}
+
 static void
 record_time(void)
 {
-    static uint64_t start;
     uint64_t now = monotonic_ns();
     if (start == 0)
         start = now;
@@ -157,6 +164,16 @@ record_end(Crossing *c, PyObject *result)
 PyObject *
 recorded_end(Crossing *c, PyObject *result)
 {
+    if (__builtin_expect(!c->perform, 0)) { /* this has become a recording, see resume/live.c */
+        if (!crossing_hooks.live_is_settled())
+            return cross_made_again();
+        Py_XDECREF(result);
+        result = crossing_hooks.live_outcome();
+    }
+    else if (__builtin_expect(c->site == 0, 0))
+        cross_define_late(c);
+    if (__builtin_expect(core.is_resumed, 0))
+        result = crossing_hooks.live_result(c, result);
     if (__builtin_expect(c->gate->stream_act != ACT_NONE, 0))
         crossing_hooks.stream_acted(c, result);
     if (__builtin_expect(c->transfers[0].number != 0, 0))

@@ -18,6 +18,7 @@ static uint64_t serials;
 static bool armed; /* a handler between crossings is due before the next one */
 static int exit_code_seen = -1;
 Drift drift;
+uint64_t replay_time;
 
 /* ---- definitions ---- */
 
@@ -79,6 +80,12 @@ void
 replay_number(Crossing *open)
 {
     cross_read_number();
+}
+
+void
+replay_passed(Crossing *open)
+{
+    replay_time = cross_read_number();
 }
 
 /* A note, or a mark. */
@@ -374,6 +381,56 @@ replayed_is_used_up(void)
     return event_log.rp >= event_log.rend;
 }
 
+/* Past one record that does nothing by itself: a definition, a time, what comes before the event that it belongs to. */
+static bool
+skip_idle(const uint8_t **p, const uint8_t *end)
+{
+    static const uint8_t numbers[CONTROL_KINDS] = {
+        [CONTROL_TIME] = 1, [CONTROL_CHILD] = 1, [CONTROL_SERIALS] = 1, [CONTROL_COLLECTOR] = 4, [CONTROL_STREAM] = 6};
+    static const uint8_t of_definitions[] = {
+        [DEFINES_CODE] = 0, [DEFINES_SITE] = 5, [DEFINES_TYPE] = 0, [DEFINES_ARGUMENTS] = 0};
+    bool ok = true;
+    uint64_t head = read_varint(p, end, &ok), kind = head >> 2;
+    bool is_definition = (head & 3) == 3;
+    if (ok && head == (CONTROL_CHECKSUM << 2 | 2u))
+        return checksum_skip(p, end);
+    if (!ok || (!is_definition && (head & 3) != 2) || kind >= (is_definition ? sizeof of_definitions : CONTROL_KINDS))
+        return false;
+    if (is_definition ? kind == DEFINES_ARGUMENTS : kind == CONTROL_NOTE || kind == CONTROL_MARK)
+        return value_skip(p, end);
+    int n = is_definition ? of_definitions[kind] : numbers[kind], texts = is_definition && n == 0 ? 2 : 0;
+    if (!is_definition && n == 0)
+        return false;
+    for (int i = 0; i < n; i++)
+        read_varint(p, end, &ok);
+    for (int i = 0; ok && i < texts + (!is_definition && kind == CONTROL_STREAM); i++) {
+        uint64_t length = read_varint(p, end, &ok);
+        ok = ok && length <= (uint64_t)(end - *p);
+        *p += ok ? length : 0;
+    }
+    if (is_definition && kind == DEFINES_CODE)
+        read_varint(p, end, &ok);
+    return ok;
+}
+
+bool
+cross_is_used_up(void)
+{
+    if (armed || (core.live_at && core.crossings + 1 < core.live_at))
+        return false; /* a handler is due first */
+    if (core.live_at)
+        return true;
+    for (;;) {
+        const uint8_t *p = event_log.rp, *end = event_log.rend;
+        while (p < end)
+            if (!skip_idle(&p, end))
+                return false;
+        if (!core.follows)
+            return true;
+        log_follow(); /* until there is more, or its program has ended */
+    }
+}
+
 bool
 cross_at_end(void)
 {
@@ -413,6 +470,8 @@ cross_expect_exit(void)
 
 /* ---- the event ---- */
 
+#define NO_HEAD UINT64_MAX /* the replay has become a recording */
+
 static uint64_t
 read_head(Crossing *c)
 {
@@ -420,6 +479,8 @@ read_head(Crossing *c)
         diverge("stop", c->gate, c, "");
     hold_little();
     for (;;) {
+        if (__builtin_expect(core.goes_live || core.is_resumed, 0) && crossing_hooks.live_inside())
+            return NO_HEAD;
         if (event_log.rp >= event_log.rend)
             diverge("end", c->gate, c, exit_code_seen >= 0 ? "after the recorded end of the program" : "");
         uint64_t head = cross_read_number();
@@ -525,10 +586,16 @@ replay_end(Crossing *c)
         diverge("signal", c->gate, c, "the replay never reached the point at which a signal handler ran");
     cross_state.upcall_error = NULL;
     uint64_t head = read_head(c); /* may run handlers, and one of them may have raised */
+    if (__builtin_expect(head == NO_HEAD, 0)) {
+        PyErr_Clear();
+        return cross_made_again();
+    }
     PyObject *result = outcome(c, head, true);
     core.crossings++;
     ticks_event();
     clocks_crossed();
+    if (__builtin_expect(core.goes_live, 0) && result)
+        crossing_hooks.live_follow(c, result);
     if (__builtin_expect(engine.is_on, 0))
         crossing_hooks.collect_output();
     replay_read_ahead();

@@ -161,7 +161,7 @@ warned_prepare(void)
         categories[i] = (PyTypeObject *)type;
         if (init_original == NULL)
             init_original = categories[i]->tp_init;
-        if (core.mode == RECORD && categories[i]->tp_init == init_original)
+        if ((core.mode == RECORD || core.goes_live) && categories[i]->tp_init == init_original)
             categories[i]->tp_init = our_init;
     }
     return 0;

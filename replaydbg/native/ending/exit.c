@@ -5,6 +5,7 @@
 #include "ending/ending.h"
 #include "engine/engine.h"
 #include "files/files.h"
+#include "resume/resume.h"
 
 bool process_end_is_reported;
 
@@ -16,6 +17,7 @@ process_has_ended(int status, void *unused)
     if (engine.diverting)
         engine_exit(status);
     clocks_report();
+    live_at_end();
     if (core.mode == RECORD) {
         stream_children_end();
         cross_ended(status);

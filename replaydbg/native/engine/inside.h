@@ -80,7 +80,7 @@ bool passages_are_asked(void);
 bool passages_begin_lines(const uint8_t *p, const uint8_t *end);
 uint64_t passages_next_line(void); /* UINT64_MAX: there is none */
 bool passages_met_line(void);      /* at each line where the clock stops; true: stand here */
-void passages_report(Buf *b); /* a key and its value */
+void passages_report(Buf *b);      /* a key and its value */
 PyObject *passages_answer_by(PyObject *self, PyObject *function);
 PyObject *passages_names(PyObject *self, PyObject *names);
 PyObject *passages_skip(PyObject *self, PyObject *rules);

@@ -143,6 +143,8 @@ scandir_next(PyObject *self)
     if (c.perform && entry == NULL && !PyErr_Occurred())
         entry = Py_NewRef(Py_None); /* exhausted */
     entry = cross_end(&c, entry);
+    if (cross_again())
+        return scandir_next(self);
     bool has_ended = entry == Py_None;
     if (has_ended)
         Py_CLEAR(entry);

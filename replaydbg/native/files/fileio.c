@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,7 +66,11 @@ fd_place(int fd, int copy_of)
 void
 fd_place_socket(int fd)
 {
-    place_copy(core.socket_fd, fd);
+    /* In a replay that goes live each has flags of its own, from which is seen whether it waits. */
+    int own = core.goes_live && !core.is_planned ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    place_copy(own >= 0 ? own : core.socket_fd, fd);
+    if (own >= 0 && own != fd)
+        close(own);
 }
 
 /* ---- descriptors of ordinary gates ---- */
@@ -115,6 +120,8 @@ files_regular_done(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t 
 {
     if (g->flags & GATE_OPENS)
         place_result(result, g->flags & GATE_COPIES ? (int)fd_argument(args, nargs) : -1);
+    if (__builtin_expect(core.goes_live, 0) && core.mode == REPLAY && strncmp(g->name, "pipe", 4) == 0)
+        fd_made_pipe(result, false);
     if (g->flags & GATE_CLOSES)
         fd_closed((int)fd_argument(args, nargs));
     if ((g->flags & GATE_WRITES_FD) && core.mode == REPLAY && nargs > g->buffer)

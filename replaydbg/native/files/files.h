@@ -2,6 +2,7 @@
  *
  *   fileio.c            files and descriptors
  *   opening.c           the constructor of FileIO
+ *   mirrored.c          pipes of a replay that is to become a recording
  *   directories.c       what scandir() yields
  *   scatter.c           calls that take several buffers
  *   streams.c           standard output and error
@@ -32,6 +33,11 @@ void fd_opened(int fd, int copy_of); /* bookkeeping: fd is new; copy_of >= 0: a 
 void fd_closed(int fd);
 
 /* streams.c */
+/* Of a replay that is to become a recording: pipes and pairs of sockets are real, and what the program sends through them
+ * is sent. So what it has not yet received is there when it goes on. */
+void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
+bool fd_is_real(int fd);
+void fd_mirror(const Crossing *c, PyObject *result); /* what it did to one of them */
 int fd_stream(int fd); /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
 void stream_show(int fd, const void *data, size_t n); /* replay: shows what was written to a standard stream */
 
@@ -50,6 +56,7 @@ extern const HandlerEntry scatter_handlers[];
 /* streams.c */
 void stream_gate_loaded(Gate *g); /* what it may do to a stream */
 void streams_open(void);          /* replay, before the fence: the output once more */
+void streams_continue(void);      /* a replay becomes a recording: its streams are other files now */
 void streams_begin(void);         /* before the program begins: which descriptors lead to a stream */
 /* record: the real thing is done, its outcome not yet in the log */
 void streams_recorded(Crossing *c, PyObject *result);

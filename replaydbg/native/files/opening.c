@@ -119,10 +119,14 @@ init_crossing(PyObject *self, Opening *o)
     Crossing c;
     PyObject *args[] = {o->file, o->mode};
     cross_begin(&c, init_gate, self, args, 2, NULL);
-    if (o->opener != Py_None)
-        return init_with_opener(&c, self, o);
+    if (o->opener != Py_None) {
+        int done = init_with_opener(&c, self, o);
+        return cross_again() ? init_crossing(self, o) : done;
+    }
     PyObject *result = cross_end(&c, c.perform ? init_outcome(self, init_really(self, o, Py_None)) : NULL);
     int rc = result ? 0 : -1;
+    if (cross_again())
+        return init_crossing(self, o);
     if (result && !c.perform)
         rc = init_on_placeholder(self, o, result);
     Py_XDECREF(result);

@@ -676,6 +676,26 @@ streams_open(void)
         }
 }
 
+/* Descriptors 1 and 2 are the new run's own. What the program does to them besides writing is noted only if they are
+ * files again, and were when it began. */
+void
+streams_continue(void)
+{
+    for (int i = 1; i <= 2; i++) {
+        Stream *s = &streams[i];
+        bool was_file = s->is_file;
+        unsigned flags = flags_of(i);
+        *s = (Stream){.begin = s->begin};
+        if (fstat(i, &s->st) < 0)
+            continue;
+        s->device = S_ISCHR(s->st.st_mode) ? terminal_of(i) : 0;
+        s->is_known = s->device || S_ISREG(s->st.st_mode) || S_ISFIFO(s->st.st_mode) || S_ISSOCK(s->st.st_mode);
+        s->is_file = was_file && (flags & IS_FILE);
+        if (!s->is_file)
+            descriptions[i].is_file = false;
+    }
+}
+
 void
 streams_begin(void)
 {

@@ -87,6 +87,18 @@ make_socket(PyObject *fields)
     return s;
 }
 
+static void
+make_pair_real(PyObject *pair)
+{
+    own_work_begin();
+    PyObject *numbers =
+        Py_BuildValue("(ii)", socket_fd(PyTuple_GET_ITEM(pair, 0)), socket_fd(PyTuple_GET_ITEM(pair, 1)));
+    if (numbers)
+        fd_made_pipe(numbers, true);
+    Py_XDECREF(numbers);
+    own_work_end();
+}
+
 static PyObject *
 socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -104,6 +116,8 @@ socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
             Py_BuildValue("(NN)", make_socket(PyTuple_GET_ITEM(outcome, 0)), make_socket(PyTuple_GET_ITEM(outcome, 1)));
         own_work_end();
     }
+    if (__builtin_expect(core.goes_live, 0) && pair && replayed)
+        make_pair_real(pair);
     Py_XDECREF(outcome);
     own_work_gives(pair);
     for (Py_ssize_t i = 0; pair && i < 2; i++) {

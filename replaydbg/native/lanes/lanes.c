@@ -521,9 +521,12 @@ void
 lane_switches_inside(Crossing *open)
 {
     uint64_t numbers[3];
+    Lane *self = lanes.running;
     for (int i = 0; i < 3; i++)
         numbers[i] = cross_read_number();
+    self->within = open;
     lane_switch_inside(numbers);
+    self->within = NULL;
 }
 
 /* The next record is about a switch: if it is a preemption, the lane that runs must know. It is read where it happens.
@@ -558,15 +561,23 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
         lanes_hooks.would_wait(waits_for ? waits_for : "something");
     if (core.lenient)
         return lanes_hooks.lenient_wait(key, waits_for, deadline, interruptible, why);
+    if (core.mode == REPLAY && core.goes_live && crossing_hooks.live_inside())
+        deadline = lane_clock_deadline(deadline); /* it was computed by the replay's clock */
     if (core.mode == REPLAY) {
         self->waits_for = waits_for;
+        self->key = key;
+        self->deadline = deadline;
+        self->interruptible = interruptible;
         next = replayed_switch(why);
         if (next == NULL && (self->wake != INTERRUPTED || deadline == NEVER))
             diverge("thread", NULL, NULL, "it waits here, but continued in the recording");
         if (next == NULL)
             return TIMED_OUT; /* its deadline had passed when a signal interrupted it: then nobody waited again */
+        self->waits = true;
         go_on(next);
+        self->waits = self->interruptible = false;
         self->waits_for = NULL;
+        self->key = NULL;
         return self->wake;
     }
     self->key = key;
@@ -675,6 +686,8 @@ slice_used_up(void)
     int is_due = due;
     if (is_spared())
         return;
+    if (core.goes_live)
+        crossing_hooks.live_inside();
     due = NOTHING;
     ticks_slice(core.mode == REPLAY || lanes.alive == 1 ? LONG_SLICE : preemption.own_only ? 1 : next_slice());
     if (!on_lanes || !lanes.is_on)
@@ -829,6 +842,8 @@ lane_end(void *result)
     if (self == lanes.main)
         lanes.main = &lanes.first; /* there is none any more */
     lane_wake_all(self);
+    if (core.goes_live)
+        crossing_hooks.live_inside();
     if (core.lenient)
         next = lanes_hooks.lenient_next_at_end();
     else if (core.mode == REPLAY) {
@@ -925,6 +940,34 @@ lanes_forget_others(void)
     due = NOTHING;
     deadlock_said = false;
     count_no_longer();
+}
+
+/* In a replay nobody stands in a queue: the log said who continues. A semaphore has its genuine value, so whoever waits
+ * for one that is taken waits on; all others look again. */
+void
+lanes_continue(void)
+{
+    due = NOTHING;
+    lane_clock_continues();
+    for (int i = 0; i < lanes.made; i++) {
+        Lane *lane = lanes.at[i];
+        if (lane == NULL || lane->ended || lane == lanes.running || lane->is_ready)
+            continue;
+        bool is_taken = lane->waits && lane->waits_for == waits_for_lock && !lane_semaphore_free(lane->key);
+        if (!is_taken) {
+            lane->key = NULL;
+            lane->wake = WOKEN;
+            ready_append(lane);
+            continue;
+        }
+        waiting_add(lane);
+        lane->deadline = lane_clock_deadline(lane->deadline);
+        if (lane->deadline != NEVER)
+            hub_time(lane);
+    }
+    contender_allow(!preemption.chaos && !preemption.is_fixed && !ticks_are_reported);
+    if (lanes.alive > 1)
+        ticks_slice(preemption.own_only ? 1 : next_slice());
 }
 
 int

@@ -30,6 +30,7 @@
 
 /* lanes.c */
 int lanes_begin(void);
+void lanes_continue(void); /* a replay becomes a recording: who can run, who waits, and until when */
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
 void lanes_count_from_start(void);                                    /* ticks, though there is one lane */
 void lanes_expect_nothing(void);                                      /* replay: no preemption and no handler is due */
@@ -107,6 +108,8 @@ struct Lane {
     uint64_t deadline;     /* ns of CLOCK_MONOTONIC, or NEVER */
     size_t heap_index;     /* in the hub's timers, from 1; 0: has none */
     uint64_t replay_clock; /* ns: the last deadline that passed in a replay, where none does by itself */
+    bool waits;            /* replay: it stands in lane_wait() */
+    Crossing *within;      /* replay: the crossing in which it gave way; NULL: none */
     Lane *next_ready, *next_waiting, *previous_waiting;
 };
 
@@ -133,13 +136,17 @@ bool lane_adopt(void); /* a thread state that is not core.tstate; false: of no l
 int our_close(int fd); /* tells the hub */
 
 /* libcalls.c */
-void lanes_relink(void); /* libraries may be new */
+void children_lost(pid_t pid); /* whoever waits for it hears once that SIGKILL has ended it */
+void lanes_relink(void);       /* libraries may be new */
 /* what the C library's function of that name is led to; NULL: it is not */
 void *libcalls_ours(const char *name);
 
 /* threads.c */
 bool lane_semaphore_free(const void *semaphore);
-extern const char waits_for_lock[]; /* lane->waits_for of one that waits for a semaphore */
+/* A replay becomes a recording: the clock of the interpreter's own waits, which stood still, goes on. */
+void lane_clock_continues(void);
+uint64_t lane_clock_deadline(uint64_t deadline); /* of a replay: the same by the kernel's clock */
+extern const char waits_for_lock[];              /* lane->waits_for of one that waits for a semaphore */
 /* what stands for this function if C code asks for it by name; NULL: itself */
 void *threads_function(const char *name);
 

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -124,10 +125,46 @@ await_child(pid_t pid, int options)
     return (int)hub_help(wait_in_helper, &w, "a child process") < 0 && errno == EINTR ? -1 : 0;
 }
 
+/* Children of a process in whose place this one goes on are none of its own. They count as killed. */
+static pid_t *lost;
+static size_t lost_count;
+
+void
+children_lost(pid_t pid)
+{
+    lost = grown(lost, lost_count + 1, sizeof *lost);
+    lost[lost_count++] = pid;
+}
+
+static pid_t
+take_lost(pid_t wanted)
+{
+    for (size_t i = 0; i < lost_count; i++)
+        if (wanted == -1 || lost[i] == wanted) {
+            pid_t pid = lost[i];
+            lost[i] = lost[--lost_count];
+            return pid;
+        }
+    return -1;
+}
+
+/* `found` has come of waiting for it. */
+static pid_t
+or_lost(pid_t found, pid_t wanted, int *status, struct rusage *usage)
+{
+    if (__builtin_expect(lost_count == 0, 1) || found >= 0 || errno != ECHILD || (found = take_lost(wanted)) < 0)
+        return found;
+    if (status)
+        *status = SIGKILL;
+    if (usage)
+        memset(usage, 0, sizeof *usage);
+    return found;
+}
+
 static pid_t
 our_waitpid(pid_t pid, int *status, int options)
 {
-    return await_child(pid, options) < 0 ? -1 : waitpid(pid, status, options);
+    return or_lost(await_child(pid, options) < 0 ? -1 : waitpid(pid, status, options), pid, status, NULL);
 }
 
 static pid_t
@@ -139,7 +176,7 @@ our_wait(int *status)
 static pid_t
 our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-    return await_child(pid, options) < 0 ? -1 : wait4(pid, status, options, usage);
+    return or_lost(await_child(pid, options) < 0 ? -1 : wait4(pid, status, options, usage), pid, status, usage);
 }
 
 static pid_t

@@ -221,6 +221,8 @@ deadline_of(clockid_t clock, const struct timespec *time)
     if (time->tv_sec > INT32_MAX * 4LL)
         return NEVER - 1;
     uint64_t deadline = (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+    if (clock == CLOCK_MONOTONIC && core.is_resumed)
+        return lane_clock_deadline(deadline);
     if (clock == CLOCK_MONOTONIC || core.mode == REPLAY)
         return deadline;
     clock_gettime(clock, &now);
@@ -281,6 +283,34 @@ step_of_reading(void)
     return many == 0 ? 1 : many < 20 ? 1u << many : LARGEST;
 }
 
+/* After a replay that has become a recording. Waits that go on were computed by the replay's clock, so the interpreter
+ * reads that one for all its waits: it goes on from there. */
+static int64_t wait_shift; /* ns */
+
+void
+lane_clock_continues(void)
+{
+    uint64_t latest = REPLAY_BEGINS;
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i] && lanes.at[i]->replay_clock > latest)
+            latest = lanes.at[i]->replay_clock;
+    wait_shift = (int64_t)(latest - monotonic_ns());
+}
+
+uint64_t
+lane_clock_deadline(uint64_t deadline)
+{
+    return deadline == NEVER || (int64_t)deadline < wait_shift ? deadline : deadline - (uint64_t)wait_shift;
+}
+
+static int
+resumed_clock(struct timespec *time)
+{
+    int64_t now = (int64_t)monotonic_ns() + wait_shift;
+    *time = (struct timespec){now / 1000000000, now % 1000000000};
+    return 0;
+}
+
 static int
 our_clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -288,6 +318,8 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
         *time = (struct timespec){0, 0};
         return 0;
     }
+    if (is_lane() && core.is_resumed && clock == CLOCK_MONOTONIC && core.depth == 0)
+        return resumed_clock(time);
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
     uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;

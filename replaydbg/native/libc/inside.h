@@ -82,6 +82,7 @@ typedef struct {
     int64_t result;  /* to be set where perform is true */
     int saved_errno; /* the same */
     bool perform, attached, released;
+    bool again; /* ended: the replay has become a recording meanwhile, and it is to be made once more */
 } LibcEvent;
 
 typedef struct {

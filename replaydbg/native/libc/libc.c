@@ -312,6 +312,7 @@ libc_end(LibcEvent *e, Buf *arrived)
     if (engine.diverting)
         libc_hooks.asks_outside(gate->name);
     e->result = native_end_filled(&e->crossing, e->result, &bytes, &n);
+    e->again = cross_again();
     shared_crossing(false, gate->flags);
     PyErr_Restore(e->error[0], e->error[1], e->error[2]);
     if (!e->attached)
@@ -479,6 +480,10 @@ cross(const LibcCall *call)
     }
     LibcBytes arrived = libc_end(&event, &shared_results);
     errno = error;
+    if (event.again) { /* the replay has become a recording meanwhile */
+        free(gathered.data);
+        return cross(call);
+    }
     take_results(arrived, call, event.result, room);
     error = errno;
     if (has_worked(call, event.result))

@@ -355,3 +355,17 @@ content_forget(int fd)
     if (fd >= 0 && fd < MOST_TRACKED)
         memset(&tracked[fd], 0, sizeof tracked[fd]);
 }
+
+/* What was copied before is copied again when it is read again. */
+void
+content_continue(void)
+{
+    struct stat st = {0};
+    int fd = open_content();
+    if (fd >= 0) {
+        fstat(fd, &st);
+        close(fd);
+    }
+    content_size = ((uint64_t)st.st_size + PIECE - 1) / PIECE * PIECE;
+    content_map = NULL; /* the old one stays: what was read may point into it */
+}

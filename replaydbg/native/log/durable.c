@@ -289,6 +289,45 @@ durable_begin(void)
     return errno ? -1 : 0;
 }
 
+/* The last stretch ends where its log is written on: what came after that is left out, or was never whole. */
+static void
+end_last_stretch(Log *log)
+{
+    Stretch *s = &stretches[which(log)];
+    const uint8_t *p = log->base + HEADER_SIZE;
+    ChecksumSlot slots[2];
+    while (p < log->wp && *p == (CONTROL_CHECKSUM << 2 | 2u)) {
+        memcpy(slots, p + 1, sizeof slots);
+        s->begin = (size_t)(p + 1 + SLOTS_SIZE - log->base);
+        uint32_t length = slots[0].length > slots[1].length ? slots[0].length : slots[1].length;
+        if (length == 0 || s->begin + length >= used(log))
+            break;
+        p = log->base + s->begin + length;
+    }
+    if (s->begin == 0)
+        return;
+    bool ok = true;
+    const uint8_t *facts = log->base + s->begin;
+    s->events = read_varint(&facts, log->wp, &ok);
+    s->world = read_varint(&facts, log->wp, &ok);
+    s->content = read_varint(&facts, log->wp, &ok);
+    s->sum = crc32_of(0, log->base + s->begin, (size_t)(log->wp - log->base) - s->begin);
+    for (int i = 0; i < 2; i++)
+        write_slot(log, s, (size_t)(log->wp - log->base) - s->begin);
+}
+
+int
+durable_continue(void)
+{
+    if (event_log.wp <= event_log.base + HEADER_SIZE || event_log.base[HEADER_SIZE] != (CONTROL_CHECKSUM << 2 | 2u))
+        return 0;
+    if (durable_begin() < 0)
+        return -1;
+    for (int i = 0; i < LOGS; i++)
+        end_last_stretch(logs[i]);
+    return 0;
+}
+
 void
 durable_forked(bool is_recorded)
 {

@@ -110,6 +110,29 @@ log_create(Log *log, const char *path, uint64_t max_size)
     return 0;
 }
 
+/* The log that was read is written on behind what was read; the launcher has put a copy of it there. The old mapping
+ * stays, since what was read points into it. */
+static int
+log_continue(Log *log, const char *name)
+{
+    char path[4200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", core.live_dir, name);
+    size_t used = (size_t)(log->rp - log->base);
+    Log more = {.path = strdup(path)};
+    if (stat(path, &st) < 0 || (size_t)st.st_size < used ||
+        log_map(&more, 0, (size_t)st.st_size < FIRST_SIZE ? FIRST_SIZE : (size_t)st.st_size, 0) < 0)
+        return -1;
+    more.wp = more.base + used;
+    *log = more;
+    LogHeader *h = header_of(log);
+    h->committed = used;
+    h->crossings = core.crossings;
+    h->reason = 0;
+    h->last = 0;
+    return 0;
+}
+
 void
 log_fail(int reason)
 {
@@ -257,6 +280,13 @@ void
 log_not_repeated(uint64_t ns)
 {
     not_repeated += ns;
+}
+
+int
+logs_continue(void)
+{
+    read_at = 0;
+    return log_continue(&event_log, "log") < 0 ? -1 : log_continue(&world_log, "world");
 }
 
 void

@@ -60,11 +60,15 @@ uint64_t log_cpu_time(void);            /* ns; of the recorded program at its la
 void log_signal_handled(void);          /* counted in the header, for the launcher */
 void log_stop_in_child(void);           /* after fork: the child has no log */
 void log_append(Log *log, Buf *record); /* writes and commits a whole record, and frees it */
+/* a replay becomes a recording: its logs, of which there are copies in the live directory, are written on behind what
+ * was read; -1: they cannot be */
+int logs_continue(void);
 
 /* durable.c */
 bool checksum_skip(const uint8_t **p, const uint8_t *end); /* a CHECKSUM record behind its head; false: it is cut off */
 extern bool log_is_durable;       /* record: what others see waits until the disk has the log; below: only then */
 int durable_begin(void);          /* when the logs are made; -1: errno is set */
+int durable_continue(void);       /* a replay becomes a recording: the same, if the log that it has read is durable */
 uint64_t log_end(void);           /* bytes of the log so far */
 bool log_is_synced(uint64_t end); /* the disk has so much of it, or logging has ended */
 void log_sync(void);              /* waits until the disk has all of it; errno stays */
@@ -152,7 +156,8 @@ void member_signalled(int signum, int pid, bool has_ended);
 void content_forget(int fd); /* the number is free, or is another file's */
 /* record: bytes of a large file as a reference; false: inline */
 bool content_encode(Buf *b, int fd, const void *data, size_t n);
-int content_open(int fd); /* replay; closes fd */
+void content_continue(void); /* a replay becomes a recording: more is copied behind what there is */
+int content_open(int fd);    /* replay; closes fd */
 typedef struct {
     uint64_t first, stride, length; /* where the first piece begins, from one to the next, bytes of content */
     uint64_t file_size, mtime;      /* of the recording, in bytes and ns */

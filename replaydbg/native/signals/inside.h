@@ -61,6 +61,7 @@ bool signals_are_due(void); /* replay: a handler's place is being looked for */
 
 /* raised.c */
 void raised_prepare(void); /* raised.c */
+void raised_continue(void);
 
 /* limit.c */
 void limit_check(void);

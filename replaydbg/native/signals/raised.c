@@ -55,6 +55,16 @@ raised_prepare(void)
             sigaction(signum, &ours, NULL);
 }
 
+/* A replay becomes a recording: what the program has set comes after this. */
+void
+raised_continue(void)
+{
+    struct sigaction now;
+    for (int signum = 1; signum <= SIGRTMAX; signum++)
+        if (sigaction(signum, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == raised)
+            signal(signum, SIG_DFL);
+}
+
 /* ---- a process that is named by its number ---- */
 
 static PyObject *

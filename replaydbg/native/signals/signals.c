@@ -426,9 +426,12 @@ set_really(PyObject *signum, PyObject *handler)
     return result;
 }
 
+static bool was_set[MOST_SIGNALS]; /* by the program */
+
 static PyObject *
 exchange_handler(long signum, PyObject *handler)
 {
+    was_set[signum] = true;
     PyObject *old = handlers[signum];
     handlers[signum] = Py_NewRef(handler);
     return old ? old : Py_NewRef(Py_None);
@@ -493,6 +496,26 @@ signal_getsignal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t narg
 
 const HandlerEntry signal_handlers[] = {
     {"signal_signal", signal_signal}, {"signal_getsignal", signal_getsignal}, {NULL, NULL}};
+
+/* In a replay none of them was. The GIL must be held. */
+void
+signals_continue(void)
+{
+    raised_continue();
+    for (int i = 1; signal_gate && i < MOST_SIGNALS; i++) {
+        bool is_callable = handlers[i] && PyCallable_Check(handlers[i]);
+        if (handlers[i] == NULL || handlers[i] == Py_None || (!is_callable && !was_set[i] && i != SIGINT))
+            continue;
+        PyObject *number = PyLong_FromLong(i);
+        PyObject *installed = is_callable ? own_function(&stub_def) : Py_NewRef(handlers[i]);
+        PyObject *done = number && installed ? set_really(number, installed) : NULL;
+        log_is_timed |= is_callable && i != SIGINT;
+        Py_XDECREF(done);
+        Py_XDECREF(installed);
+        Py_XDECREF(number);
+        PyErr_Clear();
+    }
+}
 
 /* Learns what is installed already, and puts the stub in place of the interpreter's own handler of Ctrl-C. */
 int

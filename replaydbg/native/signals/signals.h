@@ -15,7 +15,8 @@
 
 /* signals.c */
 int signals_prepare(void);
-void signals_inside(int signum);    /* replay: a recorded handler runs inside the crossing */
+void signals_continue(void);     /* a replay becomes a recording: the handlers that the program has set are installed */
+void signals_inside(int signum); /* replay: a recorded handler runs inside the crossing */
 void signal_inside(Crossing *open); /* replay: reads one SIGNAL_INSIDE record without its head */
 void signal_between(Crossing *open);
 void signals_look(void);            /* replay: that place is near */

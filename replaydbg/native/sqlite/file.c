@@ -8,6 +8,8 @@
 #include "sqlite/inside.h"
 #include <stdlib.h>
 
+File *open_files;
+
 static void
 begin_file_data(Act *act, int row, SqliteFile *file, int64_t a, int64_t b, const void *data, size_t n)
 {
@@ -44,6 +46,11 @@ file_close(SqliteFile *file)
         rc = REAL(file, close);
     rc = (int)act_end(&act, rc, NULL, 0);
     wal_free(&((File *)file)->wal);
+    for (File **p = &open_files; *p; p = &(*p)->next)
+        if (*p == (File *)file) {
+            *p = (*p)->next;
+            break;
+        }
     return rc;
 }
 
@@ -88,11 +95,14 @@ file_sync(SqliteFile *file, int flags)
 {
     Act act;
     int rc = SQLITE_OK;
-    begin_file(&act, FILE_SYNC, file, flags, 0);
-    act_let_others_run(&act);
-    if (act.perform)
-        rc = REAL(file, sync, flags);
-    return (int)act_end(&act, rc, NULL, 0);
+    do {
+        begin_file(&act, FILE_SYNC, file, flags, 0);
+        act_let_others_run(&act);
+        if (act.perform)
+            rc = REAL(file, sync, flags);
+        rc = (int)act_end(&act, rc, NULL, 0);
+    } while (act.again);
+    return rc;
 }
 
 /* Where a number comes back beside SQLite's code, an event has one of the two: the code is shown negative. */
@@ -119,7 +129,10 @@ file_lock(SqliteFile *file, int level)
     begin_file(&act, FILE_LOCK, file, level, 0);
     if (act.perform)
         rc = REAL(file, lock, level);
-    return (int)act_end(&act, rc, NULL, 0);
+    rc = (int)act_end(&act, rc, NULL, 0);
+    if (rc == SQLITE_OK && level > ((File *)file)->level)
+        ((File *)file)->level = level;
+    return rc;
 }
 
 static int
@@ -130,7 +143,10 @@ file_unlock(SqliteFile *file, int level)
     begin_file(&act, FILE_UNLOCK, file, level, 0);
     if (act.perform)
         rc = REAL(file, unlock, level);
-    return (int)act_end(&act, rc, NULL, 0);
+    rc = (int)act_end(&act, rc, NULL, 0);
+    if (rc == SQLITE_OK && level < ((File *)file)->level)
+        ((File *)file)->level = level;
+    return rc;
 }
 
 static int
@@ -350,6 +366,8 @@ file_shm_lock(SqliteFile *file, int first, int n, int flags)
     }
     packed = act_end(&act, packed, NULL, 0);
     arrive_index(&act, FILE_SHM_LOCK, f, first << 8 | n, packed);
+    for (int i = first; (packed & 0xFFFF) == SQLITE_OK && i < first + n && i < 8; i++)
+        f->shared_locks[i] = flags & SHM_LOCK ? flags : 0;
     return (int)(packed & 0xFFFF);
 }
 
@@ -406,4 +424,7 @@ file_prepare(File *f, const char *path, SqliteFile *real, int version)
     f->real = real;
     f->name = slash ? slash + 1 : path ? path : "";
     f->sector = f->device = -1;
+    f->path = path;
+    f->next = open_files;
+    open_files = f;
 }

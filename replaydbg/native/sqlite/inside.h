@@ -8,8 +8,8 @@
  * The structures are SQLite's published ABI, which only grows at its end. They are declared here because the core must not depend
  * on SQLite: it speaks to the library that the program's `_sqlite3` has loaded, if it loads one.
  */
-#ifndef REPLAYDBG_SQLITE_H
-#define REPLAYDBG_SQLITE_H
+#ifndef REPLAYDBG_SQLITE_INSIDE_H
+#define REPLAYDBG_SQLITE_INSIDE_H
 #include "base/core.h"
 #include "crossing/crossing.h"
 
@@ -18,6 +18,7 @@ enum {
     SQLITE_READONLY = 8,
     SQLITE_IOERR_NOMEM = 10 | 12 << 8,
     SQLITE_IOERR_SHORT_READ = 10 | 2 << 8,
+    SQLITE_IOERR_DELETE_NOENT = 10 | 23 << 8,
     SHM_UNLOCK = 1,
     SHM_LOCK = 2,
     SHM_EXCLUSIVE = 8,
@@ -97,6 +98,8 @@ void *wal_region(WalIndex *w, int number); /* SQLite's copy, or NULL */
 void wal_push(WalIndex *w);                /* what SQLite wrote goes to the real regions */
 /* What others wrote comes in; `all`: uncommitted frames too. Appended to `arrived`, if that is given. */
 void wal_pull(WalIndex *w, bool all, Buf *arrived);
+bool wal_attach(WalIndex *w, int number,
+                volatile void *real); /* that of a replay gets its real region; false: no memory */
 bool wal_arrive(WalIndex *w, const uint8_t *data, size_t n); /* replay: what had arrived then; false if it cannot be */
 void wal_free(WalIndex *w);
 
@@ -141,6 +144,7 @@ typedef struct {
     PyObject *error[3]; /* SQLite may be called while an exception is on its way */
     bool crossed;       /* false: not ours to record or to answer */
     bool perform;       /* do the real thing */
+    bool again;         /* ended: the replay has become a recording meanwhile, and it is to be made once more */
 } Act;
 void act_begin(Act *act, int row, const char *text, int64_t a, int64_t b, const void *data, size_t n);
 /* The number says what came of it; `out` takes `n` bytes, of rows that fill. Returns the number, in a replay the
@@ -159,13 +163,21 @@ _Noreturn void act_diverge(const char *kind, int row, const char *detail);
 void *sqlite_malloc(int n);
 
 /* ---- sqlite/file.c ---- */
-typedef struct {
+typedef struct File {
     const SqliteMethods *methods;
     SqliteFile *real;   /* NULL: opened in a replay */
     const char *name;   /* without directories; "" for a temporary file */
     int sector, device; /* as last answered; -1: not asked yet */
     WalIndex wal;
+    /* for a replay that becomes a recording */
+    SqliteVfs *vfs;
+    const char *path;    /* NULL: a temporary file */
+    int flags;           /* with which it was opened */
+    int level;           /* of the lock that is held */
+    int shared_locks[8]; /* flags of those on the WAL index; 0: not held */
+    struct File *next;   /* of those that are open */
 } File;
+extern File *open_files;
 /* `version`: of the real file's methods, 1 to 3. `path` lives as long as the file does. */
 void file_prepare(File *f, const char *path, SqliteFile *real, int version);
 

@@ -37,7 +37,7 @@ static bool met_thread; /* set without the GIL, noted at the next crossing */
 void
 act_begin(Act *act, int row, const char *text, int64_t a, int64_t b, const void *data, size_t n)
 {
-    act->crossed = false;
+    act->crossed = act->again = false;
     act->perform = true;
     act->released = NULL;
     if (core.mode == OBSERVE)
@@ -67,6 +67,7 @@ act_end(Act *act, int64_t number, void *out, size_t n)
     if (act->released)
         PyEval_RestoreThread(act->released);
     number = native_end(&act->native, number, out ? out : &none, n);
+    act->again = cross_again();
     PyErr_Restore(act->error[0], act->error[1], act->error[2]);
     PyGILState_Release(act->gil);
     return number;
@@ -166,6 +167,8 @@ vfs_open(SqliteVfs *vfs, const char *path, SqliteFile *file, int flags, int *out
     if (version < 1 || version > 3)
         act_diverge("corrupt", VFS_OPEN, "a file of another kind");
     file_prepare(f, path, act.perform ? real : NULL, version);
+    f->vfs = vfs;
+    f->flags = flags;
     if (out_flags)
         *out_flags = (int)(number & INT32_MAX);
     return SQLITE_OK;
@@ -179,6 +182,8 @@ vfs_remove(SqliteVfs *vfs, const char *path, int sync_directory)
     act_begin(&act, VFS_DELETE, path, sync_directory, 0, NULL, 0);
     if (act.perform)
         rc = real_of(vfs)->remove(real_of(vfs), path, sync_directory);
+    if (rc == SQLITE_IOERR_DELETE_NOENT && core.is_resumed && core.crossings == core.live_since)
+        rc = SQLITE_OK; /* it had been done, and was not logged */
     return (int)act_end(&act, rc, NULL, 0);
 }
 
@@ -233,11 +238,14 @@ vfs_sleep(SqliteVfs *vfs, int microseconds)
 {
     Act act;
     int64_t slept = 0;
-    act_begin(&act, VFS_SLEEP, "", microseconds, 0, NULL, 0);
-    act_let_others_run(&act);
-    if (act.perform)
-        slept = real_of(vfs)->sleep(real_of(vfs), microseconds);
-    return (int)act_end(&act, slept, NULL, 0);
+    do {
+        act_begin(&act, VFS_SLEEP, "", microseconds, 0, NULL, 0);
+        act_let_others_run(&act);
+        if (act.perform)
+            slept = real_of(vfs)->sleep(real_of(vfs), microseconds);
+        slept = act_end(&act, slept, NULL, 0);
+    } while (act.again);
+    return (int)slept;
 }
 
 static int
@@ -280,6 +288,39 @@ vfs_last_error(SqliteVfs *vfs, int n, char *text)
     if (act.perform)
         number = real_of(vfs)->last_error ? real_of(vfs)->last_error(real_of(vfs), 0, NULL) : 0;
     return (int)act_end(&act, number, NULL, 0);
+}
+
+/* ---- a replay becomes a recording ---- */
+
+enum { OPEN_EXCLUSIVE = 0x10 }; /* it was made by then */
+
+static const char *
+lock_again(File *f)
+{
+    for (int level = 1; level <= f->level; level++) /* the pending level is on the way to the exclusive one */
+        if (level != 3 && f->real->methods->lock(f->real, level) != SQLITE_OK)
+            return "a lock on a database of SQLite is held by another process";
+    return NULL;
+}
+
+static const char *
+map_again(File *f)
+{
+    static const char problem[] = "the WAL index of a database of SQLite cannot be mapped again";
+    const SqliteMethods *m = f->real->methods;
+    for (int i = 0; i < f->wal.count; i++) {
+        volatile void *real = NULL;
+        if (f->wal.regions[i].seen == NULL)
+            continue;
+        if (m->shm_map == NULL || m->shm_map(f->real, i, (int)f->wal.regions[i].size, 1, &real) != SQLITE_OK ||
+            real == NULL || !wal_attach(&f->wal, i, real))
+            return problem;
+    }
+    for (int i = 0; i < 8; i++)
+        if (f->shared_locks[i] && m->shm_lock(f->real, i, 1, f->shared_locks[i]) != SQLITE_OK)
+            return "a lock on the WAL index of a database of SQLite is held by another process";
+    wal_push(&f->wal);
+    return NULL;
 }
 
 /* Libraries and system calls: not recorded; an extension of SQLite is code, and runs in both modes. */
@@ -421,4 +462,44 @@ sqlite_module_loaded(PyObject *module, const char *name)
     }
     replace_all();
     return 0;
+}
+
+/* ---- a replay becomes a recording: the library ---- */
+
+/* In a process whose number it does not know the real VFS seeds SQLite's generator anew, at the first file that it
+ * opens. A replay of this recording opens none, so the generator stays as it is. */
+static void
+know_process(void)
+{
+    enum { READ_ONLY = 1, MAIN_DATABASE = 0x100 };
+    SqliteVfs *vfs = lib.find ? real_of(&wrappers[0]) : NULL;
+    SqliteFile *file = vfs ? calloc(1, (size_t)vfs->file_size) : NULL;
+    if (file && lib.test_control) {
+        lib.test_control(PRNG_SAVE);
+        if (vfs->open(vfs, "/dev/null", file, READ_ONLY | MAIN_DATABASE, NULL) == SQLITE_OK || file->methods)
+            file->methods->close(file);
+        lib.test_control(PRNG_RESTORE);
+    }
+    free(file);
+}
+
+const char *
+sqlite_continue(void)
+{
+    know_process();
+    for (File *f = open_files; f; f = f->next) {
+        SqliteFile *real = (SqliteFile *)(f + 1);
+        const char *problem;
+        if (f->real)
+            continue;
+        if (f->path == NULL)
+            return "a temporary file of SQLite";
+        real->methods = NULL;
+        if (open_real(f->vfs, f->path, real, f->flags & ~OPEN_EXCLUSIVE, NULL) != SQLITE_OK)
+            return "a database of SQLite cannot be opened again";
+        f->real = real;
+        if ((problem = lock_again(f)) || (problem = map_again(f)))
+            return problem;
+    }
+    return NULL;
 }

@@ -183,6 +183,20 @@ wal_region(WalIndex *w, int number)
 }
 
 bool
+wal_attach(WalIndex *w, int number, volatile void *real)
+{
+    WalRegion *r = &w->regions[number];
+    if (r->base == NULL && (r->base = malloc(r->size)) == NULL)
+        return false;
+    r->real = real;
+    for (size_t i = 0; i < r->size; i += 4) {
+        uint32_t word = load(r->real + i);
+        memcpy(r->base + i, &word, 4);
+    }
+    return true;
+}
+
+bool
 wal_arrive(WalIndex *w, const uint8_t *data, size_t n)
 {
     uint32_t head[3];

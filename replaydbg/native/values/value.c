@@ -196,6 +196,16 @@ types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
 }
 
 void
+types_continue(TypeTable *types)
+{
+    if (types->types)
+        PyList_SetSlice(types->types, 0, PyList_GET_SIZE(types->types), NULL);
+    types->count = 0;
+    while (types->count < types->defined)
+        types_append(types, 0, NULL); /* defined once more if it is met again */
+}
+
+void
 types_keep_found(TypeTable *types, const TypeTable *before)
 {
     for (size_t i = 0; i < types->defined && i < before->defined; i++) {

@@ -31,6 +31,7 @@ bool value_skip(const uint8_t **p, const uint8_t *end);
 /* of the types that both tables name: those that were found already */
 void types_keep_found(TypeTable *types, const TypeTable *before);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
+void types_continue(TypeTable *types); /* a replay becomes a recording: numbers count on from those that were read */
 
 /* Values of a type of their own that are made of two others; registered in boot/parts.c. */
 typedef struct {

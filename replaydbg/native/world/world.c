@@ -285,6 +285,19 @@ work_done(bool is_outermost, PyObject *result)
     return base_hooks.importer_has_worked(result);
 }
 
+/* Whether a question of the importer's is asked of the recording. One that was killed while it imported has no answer to
+ * what it asks next: a replay that is to become a recording does so here. */
+static bool
+is_answered_by_notes(const char *op, const char *path)
+{
+    if (world_is_real())
+        return false;
+    bool has = world_has_answer(op, path);
+    if (!has && core.goes_live && crossing_hooks.live_inside())
+        return false;
+    return has || moved_count == 0;
+}
+
 /* Does the real thing unless replaying, and notes it while recording. Steals nothing. `path` names it. */
 static PyObject *
 world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
@@ -304,7 +317,7 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", key);
     else if (key && elsewhere)
         value = real(elsewhere);
-    else if (key && !world_is_real() && (moved_count == 0 || world_has_answer(op, key)))
+    else if (key && is_answered_by_notes(op, key))
         value = world_answer(op, key);
     else if (key) {
         value = real(path);

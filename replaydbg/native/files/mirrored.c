@@ -1,0 +1,132 @@
+/* Pipes and pairs of sockets of a replay that is to become a recording: real ones. What the program sends to itself is
+ * sent, and what it receives is taken out, so that whatever is under way when it goes live is in the kernel, as it was.
+ * The other end of one that was a child's is closed by then, and the program finds it so. */
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ino_t placeholder; /* of sockets */
+
+static int
+number_in(PyObject *numbers, Py_ssize_t i)
+{
+    PyObject *v = PyTuple_CheckExact(numbers) && PyTuple_GET_SIZE(numbers) == 2 ? PyTuple_GET_ITEM(numbers, i) : NULL;
+    int overflow;
+    long fd = v && PyLong_CheckExact(v) ? PyLong_AsLongAndOverflow(v, &overflow) : -1;
+    return fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
+}
+
+void
+fd_made_pipe(PyObject *numbers, bool is_pair)
+{
+    struct stat st;
+    int ends[2], first = number_in(numbers, 0), second = number_in(numbers, 1);
+    if (core.is_planned || first < 0 || second < 0 || fd_is_ours(first) || fd_is_ours(second))
+        return;
+    if (fstat(core.socket_fd, &st) == 0)
+        placeholder = st.st_ino;
+    if ((is_pair ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) : pipe2(ends, O_CLOEXEC)) < 0)
+        return;
+    /* it may have got one of the numbers, which are free for it no longer */
+    int high[2] = {fcntl(ends[0], F_DUPFD_CLOEXEC, 512), fcntl(ends[1], F_DUPFD_CLOEXEC, 512)};
+    close(ends[0]);
+    close(ends[1]);
+    dup3(high[0], first, O_CLOEXEC);
+    dup3(high[1], second, O_CLOEXEC);
+    close(high[0]);
+    close(high[1]);
+}
+
+bool
+fd_is_real(int fd)
+{
+    struct stat st;
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (fd <= 2 || fstat(fd, &st) < 0)
+        return false;
+    return S_ISFIFO(st.st_mode) || (S_ISSOCK(st.st_mode) && placeholder && st.st_ino != placeholder &&
+                                    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX);
+}
+
+static void
+send_on(int fd, const uint8_t *data, size_t n)
+{
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK); /* it had room while recording */
+    while (n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k <= 0)
+            break;
+        data += k;
+        n -= (size_t)k;
+    }
+    fcntl(fd, F_SETFL, flags);
+}
+
+static void
+take_out(int fd, size_t n)
+{
+    char piece[4096];
+    int flags = fcntl(fd, F_GETFL);
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    while (n > 0) {
+        ssize_t k = read(fd, piece, n < sizeof piece ? n : sizeof piece);
+        if (k <= 0)
+            break; /* it was a child's, or a signal's */
+        n -= (size_t)k;
+    }
+    fcntl(fd, F_SETFL, flags);
+}
+
+static int
+descriptor_of(const Crossing *c)
+{
+    PyObject *first = c->nargs > 0 ? c->args[0] : NULL;
+    int fd = c->self ? file_fd(c->self) : -2, overflow;
+    if (fd == -2 && c->self)
+        fd = socket_fd(c->self);
+    if (fd == -2 && first && PyLong_CheckExact(first)) {
+        long number = PyLong_AsLongAndOverflow(first, &overflow);
+        fd = number < 0 || number > INT32_MAX ? -1 : (int)number;
+    }
+    return fd;
+}
+
+static size_t
+count_in(PyObject *result, size_t all)
+{
+    int overflow;
+    long long n = PyLong_CheckExact(result) ? PyLong_AsLongLongAndOverflow(result, &overflow) : (long long)all;
+    return n < 0 ? 0 : (size_t)n < all ? (size_t)n : all;
+}
+
+/* Only a call that sends has a digest, only one that receives fills a buffer or returns bytes. A peek takes nothing. */
+void
+fd_mirror(const Crossing *c, PyObject *result)
+{
+    const char *name = c->gate->name;
+    bool receives = strstr(name, "read") || strstr(name, "recv");
+    int saved = errno, fd = c->digested || receives ? descriptor_of(c) : -1, overflow;
+    if (fd < 0 || !fd_is_real(fd))
+        return;
+    long flags = strstr(name, "recv") && c->nargs > 1 && PyLong_CheckExact(c->args[c->nargs - 1])
+                     ? PyLong_AsLongAndOverflow(c->args[c->nargs - 1], &overflow)
+                     : 0;
+    if (c->digested && c->left == c->leaving_length)
+        send_on(fd, c->leaving, count_in(result, c->leaving_length));
+    else if (receives && c->nargs > 1 && (flags & MSG_PEEK))
+        ;
+    else if (receives && PyBytes_CheckExact(result))
+        take_out(fd, (size_t)PyBytes_GET_SIZE(result));
+    else if (receives && c->fill_length)
+        take_out(fd, c->fill_length);
+    else if (receives && PyLong_CheckExact(result))
+        take_out(fd, count_in(result, SIZE_MAX / 2));
+    errno = saved;
+}

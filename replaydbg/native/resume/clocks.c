@@ -1,0 +1,95 @@
+/* The clocks that a resumed program reads. Those that must not go backwards go on from their last recorded reading: time
+ * stands still from the end of one process to the beginning of the next, as while a machine sleeps. After a new start of
+ * the machine the kernel's would be far behind. The wall clock is as it is. */
+#include "base/core.h"
+#include "resume/inside.h"
+#include <time.h>
+
+enum { MOST_CLOCKS = 12 };
+static uint64_t readings[MOST_CLOCKS]; /* ns, as recorded; 0: it was never read */
+static int64_t shifts[MOST_CLOCKS];
+
+/* Which clock a function of `time` reads; -1: none of these. */
+static clockid_t
+clock_of(const Crossing *c)
+{
+    static const struct {
+        const char *name;
+        clockid_t which;
+    } functions[] = {{"monotonic", CLOCK_MONOTONIC},
+                     {"perf_counter", CLOCK_MONOTONIC},
+                     {"process_time", CLOCK_PROCESS_CPUTIME_ID},
+                     {"thread_time", CLOCK_THREAD_CPUTIME_ID},
+                     {"clock_gettime", -1}};
+    if (strcmp(c->gate->module, "time") != 0)
+        return -1;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        const char *rest = c->gate->name + strlen(functions[i].name);
+        if (strncmp(c->gate->name, functions[i].name, strlen(functions[i].name)) != 0 || (*rest && strcmp(rest, "_ns")))
+            continue;
+        long which = functions[i].which;
+        if (which < 0 && c->nargs > 0 && PyLong_CheckExact(c->args[0])) {
+            int overflow;
+            which = PyLong_AsLongAndOverflow(c->args[0], &overflow);
+        }
+        bool is_wall = which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE || which == CLOCK_TAI;
+        return which < 0 || which >= MOST_CLOCKS || is_wall ? -1 : (clockid_t)which;
+    }
+    return -1;
+}
+
+void
+clocks_follow(const Crossing *c, PyObject *result)
+{
+    clockid_t which = clock_of(c);
+    if (which >= 0 && PyFloat_CheckExact(result))
+        readings[which] = (uint64_t)(PyFloat_AS_DOUBLE(result) * 1e9);
+    else if (which >= 0 && PyLong_CheckExact(result)) {
+        int overflow;
+        readings[which] = (uint64_t)PyLong_AsLongLongAndOverflow(result, &overflow);
+    }
+}
+
+PyObject *
+live_result(const Crossing *c, PyObject *result)
+{
+    clockid_t which = result ? clock_of(c) : -1;
+    if (which < 0 || shifts[which] == 0)
+        return result;
+    PyObject *shifted = NULL;
+    int overflow;
+    if (PyFloat_CheckExact(result))
+        shifted = PyFloat_FromDouble(PyFloat_AS_DOUBLE(result) + (double)shifts[which] / 1e9);
+    else if (PyLong_CheckExact(result))
+        shifted = PyLong_FromLongLong(PyLong_AsLongLongAndOverflow(result, &overflow) + shifts[which]);
+    if (shifted == NULL)
+        return result;
+    Py_DECREF(result);
+    return shifted;
+}
+
+void
+clocks_continue(void)
+{
+    for (clockid_t i = 0; i < MOST_CLOCKS; i++) {
+        struct timespec now = {0};
+        if (readings[i] && clock_gettime(i, &now) == 0)
+            shifts[i] = (int64_t)readings[i] - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
+    }
+}
+
+void
+clocks_report_readings(Buf *b)
+{
+    uint64_t count = 0;
+    for (int i = 0; i < MOST_CLOCKS; i++)
+        count += readings[i] != 0;
+    report_dict(b, count);
+    for (int i = 0; i < MOST_CLOCKS; i++)
+        if (readings[i]) {
+            char name[16];
+            snprintf(name, sizeof name, "%d", i);
+            report_key(b, name);
+            report_number(b, (int64_t)readings[i]);
+        }
+}

@@ -1,0 +1,29 @@
+/* What the files of this folder have of each other. */
+#ifndef REPLAYDBG_RESUME_INSIDE_H
+#define REPLAYDBG_RESUME_INSIDE_H
+#include "lanes/lanes.h"
+#include "resume/resume.h"
+
+/* calls.c */
+void calls_of_others(void); /* of lanes that gave way within one; without the GIL */
+void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void calls_report(Buf *b);                                                  /* a list */
+void call_settle(int lane, bool is_done, const uint8_t *value, uint64_t n); /* of which this is the outcome */
+
+/* clocks.c */
+void clocks_follow(const Crossing *c, PyObject *result); /* replay: a reading */
+void clocks_continue(void);
+void clocks_report_readings(Buf *b); /* a dict: the number of each clock that was read, and its last reading in ns */
+
+/* process.c */
+void process_follow(const Crossing *c); /* replay: a call that has worked */
+void process_continue(void);
+
+/* orders.c */
+void orders_begin(int fd);                              /* the launcher's socket */
+_Noreturn void orders_report(uint64_t event, int lane); /* what would be asked; the process ends */
+void orders_end(void); /* closes what only a replay has, the launcher's socket included */
+void orders_follow(uint64_t event,
+                   int lane); /* asks, and does what it is told; does not come back if it shall not go live */
+
+#endif

@@ -1,0 +1,124 @@
+/* A replay becomes a recording.
+ *
+ * It does so where its log has no answer any more, in two steps. The first one can come anywhere, also where no lane
+ * has the interpreter's lock: from then on the log is written on, and lanes are chosen as while recording. The second
+ * one makes objects, and waits for the launcher; it comes with the first call that leaves the process, so that no call
+ * is made before the files are there again.
+ *
+ * Lanes that had given way within a call are in their handlers then, which had been told not to make the call. They get
+ * an exception when they come back, which nobody sees, and begin anew: see cross_again(). */
+#include "base/core.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "files/files.h"
+#include "log/log.h"
+#include "resume/inside.h"
+#include "signals/signals.h"
+#include "sqlite/sqlite.h"
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static struct {
+    uint64_t event; /* how many there were when the log was used up */
+    int lane;       /* which found it so at a call; -1: at none */
+} live = {.lane = -1};
+
+static PyObject *
+item(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v ? v : Py_None;
+}
+
+int
+resume_prepare(PyObject *boot)
+{
+    PyObject *at = item(boot, "resume_at"), *fd = item(boot, "resume_fd"), *directory = item(boot, "live_dir");
+    if (item(boot, "resumes") != Py_True || !PyLong_Check(fd) || !PyBytes_Check(directory))
+        return 0;
+    core.goes_live = true;
+    core.is_planned = item(boot, "resume_dry") == Py_True;
+    core.live_at = PyLong_Check(at) ? PyLong_AsUnsignedLongLong(at) : 0;
+    core.live_dir = strdup(PyBytes_AS_STRING(directory));
+    orders_begin((int)PyLong_AsLong(fd));
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* The first step. At a call, `lane` makes it. */
+static void
+begin(int lane)
+{
+    live.lane = lane;
+    live.event = core.live_since = core.crossings;
+    if (core.is_planned)
+        orders_report(live.event, live.lane);
+    if (logs_continue() < 0 || durable_continue() < 0)
+        diverge("resume", NULL, NULL, "the log of the new recording cannot be written");
+    content_continue();
+    set_mode(RECORD);
+    sites_continue();
+    lanes_continue();
+    core.is_resumed = true;
+}
+
+bool
+live_inside(void)
+{
+    if (core.mode == RECORD)
+        return true;
+    if (core.mode != REPLAY || !cross_is_used_up())
+        return false;
+    calls_of_others();
+    begin(-1);
+    return true;
+}
+
+void
+live_follow(const Crossing *c, PyObject *result)
+{
+    clocks_follow(c, result);
+    fd_mirror(c, result);
+    process_follow(c);
+}
+
+/* The second step. */
+static void
+complete(void)
+{
+    core.goes_live = false;
+    own_work_begin();
+    cross_continue();
+    clocks_continue();
+    orders_follow(live.event, live.lane);
+    streams_continue();
+    const char *problem = sqlite_continue();
+    if (problem)
+        diverge("resume", NULL, NULL, problem);
+    orders_end();
+    signals_continue();
+    process_continue();
+    prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not */
+    own_work_end();
+}
+
+void
+live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (core.mode == REPLAY && cross_is_used_up()) {
+        calls_of_others();
+        call_of_running(g, self, args, nargs);
+        begin(lanes.running->id);
+    }
+    if (core.mode == RECORD)
+        complete();
+}
+
+void
+live_at_end(void)
+{
+    if (core.goes_live && core.mode == REPLAY && cross_is_used_up()) {
+        calls_of_others();
+        begin(-1);
+    }
+}

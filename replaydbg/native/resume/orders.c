@@ -1,0 +1,212 @@
+/* What the launcher of a resumed program does for it. It opens files, sockets and what else there was: how each kind is
+ * brought back is its matter, in Python. Here they are put at the numbers at which the program knows them. */
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include "gates/gates.h"
+#include "resume/inside.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define LARGEST_ORDER (64u << 20)
+#define MOST_AT_ONCE 253    /* descriptors that a message carries, see unix(7) */
+#define ABOVE 512           /* they are kept at numbers above, until all are there */
+#define MOST_LOOKED_AT 4096 /* descriptors */
+#define NUMBERS 4           /* of an order, at most */
+
+static int launcher = -1;
+static int *passed; /* descriptors, in the order in which they came */
+static size_t passed_count;
+
+void
+orders_begin(int fd)
+{
+    launcher = fd_keep(fd);
+}
+
+/* The launcher does not want it, or is gone. */
+_Noreturn static void
+give_up(void)
+{
+    leave_process(0);
+}
+
+static void
+send_all(const uint8_t *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t k = write(launcher, p, n); /* the fence lets it through; Python ignores SIGPIPE */
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            give_up();
+        p += k;
+        n -= (size_t)k;
+    }
+}
+
+static void
+keep_passed(struct msghdr *message)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        size_t n =
+            c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+        passed = grown(passed, passed_count + n + 1, sizeof *passed);
+        for (size_t i = 0; i < n; i++) {
+            int fd, high;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+            high = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE);
+            if (high >= 0)
+                close(fd);
+            passed[passed_count++] = high >= 0 ? high : fd;
+        }
+    }
+}
+
+static void
+receive_all(void *to, size_t n)
+{
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(MOST_AT_ONCE * sizeof(int))];
+    } control;
+    for (uint8_t *p = to; n > 0;) {
+        struct iovec piece = {p, n};
+        struct msghdr message = {
+            .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+        ssize_t k = recvmsg(launcher, &message, MSG_CMSG_CLOEXEC);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            give_up();
+        keep_passed(&message);
+        p += k;
+        n -= (size_t)k;
+    }
+}
+
+/* Those that the program has open; `only_real`: that need not be opened again, see fd_is_real(). */
+static void
+report_descriptors(Buf *b, const char *key, bool only_real)
+{
+    Buf numbers = {0};
+    uint64_t count = 0;
+    for (int fd = 0; fd < MOST_LOOKED_AT; fd++)
+        if (fcntl(fd, F_GETFD) >= 0 && !fd_is_ours(fd) && (!only_real || fd_is_real(fd))) {
+            report_number(&numbers, fd);
+            count++;
+        }
+    report_key(b, key);
+    report_list(b, count);
+    buf_bytes(b, numbers.data, numbers.used);
+    free(numbers.data);
+}
+
+static void
+ask(uint64_t event, int lane)
+{
+    Buf b = {0};
+    report_dict(&b, 6);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)event);
+    report_key(&b, "thread");
+    report_number(&b, lane);
+    report_descriptors(&b, "fds", false);
+    report_descriptors(&b, "real", true);
+    report_key(&b, "calls");
+    calls_report(&b);
+    report_key(&b, "clocks");
+    clocks_report_readings(&b);
+    uint64_t length = b.used;
+    send_all((const uint8_t *)&length, sizeof length);
+    send_all(b.data, b.used);
+    free(b.data);
+}
+
+_Noreturn void
+orders_report(uint64_t event, int lane)
+{
+    ask(event, lane);
+    leave_process(0);
+}
+
+static void
+put(int64_t fd, int64_t index, bool closes)
+{
+    if (index < 0 || (size_t)index >= passed_count || fd < 0 || fd > INT32_MAX || fd_is_ours((int)fd))
+        give_up();
+    dup3(passed[index], (int)fd, closes ? O_CLOEXEC : 0);
+    if ((int)fd == 0)
+        clearerr(stdin);
+}
+
+static void
+follow(uint8_t kind, const int64_t *n)
+{
+    struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
+    struct itimerval timer = {{n[2] / 1000000000, n[2] % 1000000000 / 1000},
+                              {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
+    if (kind == 'P')
+        put(n[0], n[1], n[2] != 0);
+    else if (kind == 'C' && n[0] >= 0 && !fd_is_ours((int)n[0]))
+        close((int)n[0]);
+    else if (kind == 'E')
+        epoll_ctl((int)n[0], EPOLL_CTL_ADD, (int)n[1], &event);
+    else if (kind == 'T')
+        setitimer((int)n[0], &timer, NULL);
+    else if (kind == 'K')
+        children_lost((pid_t)n[0]);
+}
+
+/* Descriptors of the replay's own, which a program that is recorded has none of. */
+void
+orders_end(void)
+{
+    int *all[] = {&core.report_fd, &core.out_fd[1], &core.out_fd[2], &core.null_fd, &core.socket_fd, &launcher};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (*all[i] >= 0)
+            fd_forget(*all[i]);
+        *all[i] = -1;
+    }
+    for (size_t i = 0; i < passed_count; i++)
+        close(passed[i]);
+    free(passed);
+    passed = NULL;
+    passed_count = 0;
+}
+
+void
+orders_follow(uint64_t event, int lane)
+{
+    int saved = errno;
+    ask(event, lane);
+    for (;;) {
+        struct {
+            uint8_t kind;
+            uint64_t length;
+        } __attribute__((packed)) head;
+        receive_all(&head.kind, 1);
+        if (head.kind == 'G')
+            break;
+        if (head.kind == 'X')
+            give_up();
+        receive_all((uint8_t *)&head + 1, 8);
+        uint8_t *data = head.length > LARGEST_ORDER ? NULL : calloc(1, head.length + NUMBERS * sizeof(int64_t));
+        if (data == NULL)
+            give_up();
+        receive_all(data, head.length);
+        int64_t numbers[NUMBERS];
+        memcpy(numbers, data, sizeof numbers);
+        if (head.kind == 'S' && head.length >= 16)
+            call_settle((int)numbers[0], numbers[1] == 1, data + 16, head.length - 16);
+        else
+            follow(head.kind, numbers);
+        free(data);
+    }
+    errno = saved;
+}

@@ -1,0 +1,29 @@
+/* A replay that becomes a recording: the program goes on, live, from the last event of its log or from an earlier one.
+ *
+ *   live.c     when, and what of the core changes with it
+ *   orders.c   what the launcher is asked, and what it answers: which files lie behind descriptors from now on
+ *   process.c  settings of the process, made again
+ *   clocks.c   clocks that do not go backwards
+ *   calls.c    calls that may have been made without being logged, and what is known of them
+ */
+#ifndef REPLAYDBG_RESUME_H
+#define REPLAYDBG_RESUME_H
+#include "base/core.h"
+#include "crossing/crossing.h"
+
+/* live.c */
+int resume_prepare(PyObject *boot); /* reads whether this replay is one, before the log is opened */
+/* of crossing_hooks */
+void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+bool live_inside(void);
+void live_follow(const Crossing *c, PyObject *result);
+void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
+
+/* clocks.c: of crossing_hooks */
+PyObject *live_result(const Crossing *c, PyObject *result);
+
+/* calls.c */
+bool live_is_settled(void);
+PyObject *live_outcome(void);
+
+#endif
