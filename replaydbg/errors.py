@@ -4,6 +4,7 @@ ReplaydbgError
 |-- UsageError          the command line or a setting is invalid
 |-- CannotRecord        a recording cannot be created at the given place
 |-- CannotJoin          a group of processes is not being recorded any more
+|-- CannotResume        a recorded program cannot go live, or not without --force
 |-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
@@ -111,6 +112,22 @@ class CannotJoin(ReplaydbgError):
         self.group = group
         self.reason = reason
         super().__init__(f"Cannot join {group!r}: {clause(reason)}. The program was not started.")
+
+
+class CannotResume(ReplaydbgError):
+    """A recorded program cannot go live; nothing of it ran live."""
+
+    slug = "cannot-resume"
+    exit_code = 2
+    fields = ("recording", "reason", "details")
+
+    def __init__(self, recording: str, reason: str, details: tuple[str, ...] = ()) -> None:
+        self.recording = recording
+        self.reason = reason
+        self.details = details
+        """Sentences without a full stop, each about a file or another resource."""
+        lines = [f"Cannot resume {recording!r}: {clause(reason)}.", *(f"  {each}" for each in details)]
+        super().__init__("\n".join(lines))
 
 
 class NoSuchRecording(ReplaydbgError):

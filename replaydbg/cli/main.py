@@ -47,6 +47,7 @@ class Command:
 COMMANDS = {
     "record": Command("running", "run a program and record it"),
     "replay": Command("running", "replay a recording exactly, and stop at the first difference", replays=True),
+    "resume": Command("running", "replay a recording of a program that was killed, and let it run on from there"),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),

@@ -106,6 +106,24 @@ def run_replay(
 
 
 @contextmanager
+def ended_by_signals(pid: int, idle: float = 0.0) -> Iterator[Callable[[], int]]:
+    """In the block, a signal that requests our end kills the process `pid`.
+
+    So does waiting for more than `idle` seconds without using the processor (0: never). Yields a function that returns
+    the first signal, 0 if none came; the caller handles it. It is used within `run_process`, whose handlers come back.
+    """
+    ender = _Ender()
+    before = {number: signal.signal(number, ender) for number in ENDING}
+    try:
+        ender.started(pid)
+        with _watched(pid, idle, ()):
+            yield lambda: ender.number
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def _watched(pid: int, seconds: float, outputs: Sequence[int]) -> Iterator[IdleWatch | None]:
     """Watch a process in the block, in a thread: the main thread waits for it, and handles signals."""
     # Imported here: recording, which needs neither, imports this module before the program starts. Not threading, whose

@@ -165,17 +165,22 @@ def prepare(
     stderr: int | None = None,
     follows: bool = False,
     variables: Mapping[str, str] = MappingProxyType({}),
+    parts: UnpackedLogs | None = None,
+    goes_live: bool = False,
 ) -> Start:
     """Return the start parameters of a replay of `recording`; the files for it are closed with `stack`.
 
     `more` are further fields for the core besides those that every replay needs; `variables` are added to the recorded
     environment. With `follows` the recording is a live directory whose program runs: the replay follows behind it.
+    `parts` is what the process maps, None to unpack it. With `goes_live` the program runs on behind the end of its log:
+    it has no limits and no fence, which nothing could take from it again.
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
     executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
-    parts = UnpackedLogs(_followed(recording.path, stack)) if follows else unpack_logs(recording, stack)
+    if parts is None:
+        parts = UnpackedLogs(_followed(recording.path, stack)) if follows else unpack_logs(recording, stack)
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
@@ -197,14 +202,14 @@ def prepare(
             "content_place": parts.content_place,
             "fds": list(header.fds),
             "follows": follows,
-            "fence": is_fence_wanted(),
+            "fence": is_fence_wanted() and not goes_live,
         },
         **state.boot,
         **more,
         "parent": os.getpid(),
         "fork_event": header.branch.event if header.branch is not None else 0,
     }
-    if not follows:  # a program that still runs has no peak yet
+    if not follows and not goes_live:  # a program that still runs has no peak yet
         boot["memory"] = memory_limit(recording, parts.mapped(), is_session="engine" in more)
         boot |= _cpu_limits(recording, more, is_cut=parts.is_cut).as_boot()
     boot_file.write(encode_value(boot))

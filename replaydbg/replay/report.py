@@ -51,6 +51,7 @@ CAUSES = {
     "signal": "The replay never reached the recorded point at which a signal handler interrupted the program.",
     "unrecordable": "The result of this call could not be recorded, because it is not data.",
     "unsupported": "The program did something that cannot be recorded yet.",
+    "resume": "The log of the new recording cannot be written, so the program did not go live.",
     "refused": "Code tried to act on the system outside the replay, which is never allowed.",
     "content": "The content of a file that the program read is missing from the recording, "
     "or the recording was modified while it was replayed.",

@@ -1,0 +1,126 @@
+"""`replaydbg resume`: replay a recording to its last event, or another one, and let its program run on, live."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from replaydbg.cli.common.output import print_json
+from replaydbg.cli.common.schema import SCHEMA_VERSION
+from replaydbg.cli.common.streams import open_closed_streams
+from replaydbg.config import load_settings
+from replaydbg.errors import CannotResume, UsageError
+from replaydbg.launch.endings import end_like
+from replaydbg.log.origin import is_own
+from replaydbg.render.json_data.resume_json import plan_facts
+from replaydbg.render.json_data.runs_json import record_facts
+from replaydbg.render.record_summary import summary_lines
+from replaydbg.render.resume_text import plan_lines, question, start_line
+from replaydbg.resume.launcher import Choices, Listener, plan_resume, resume
+from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
+from replaydbg.store.directory import Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+    from replaydbg.resume.findings import Finding
+    from replaydbg.resume.plan import Plan
+
+_ANSWERS = {"r": REPEAT, "repeat": REPEAT, "s": SKIP, "skip": SKIP}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "--at", metavar="EVENT", help="go live before this event (default: after the last one, where it was killed)"
+    )
+    parser.add_argument(
+        "--plan",
+        action="store_true",
+        help="print what would be reopened, lost and repeated; the program is replayed and does not go live",
+    )
+    parser.add_argument(
+        "--in-flight",
+        choices=POLICIES,
+        default=ASK,
+        help="what to do with a call of which nothing shows whether it was made (default: ask)",
+    )
+    parser.add_argument(
+        "--force", action="store_true", help="go on although files differ, or something cannot be opened again"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the new recording, old part included; .rdbg is added if missing (default: a name in the store)",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print neither plan nor summary")
+    parser.add_argument(
+        "--json", action="store_true", help="print the summary as JSON on stderr; with --plan, the plan on stdout"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Resume; return the program's exit code, or end by the signal that ended the program."""
+    open_closed_streams()
+    settings = load_settings({"quiet": args.quiet})
+    store = Store(settings.store)
+    path = store.resolve(args.recording)
+    name = store.name_of(path)
+    choices = Choices(_event(args.at), args.in_flight, args.force)
+    if not is_own(path) and not args.force:
+        reason = "it was not recorded by you with this installation, and its program would run with all your rights"
+        raise CannotResume(name, f"{reason} (--force goes on)")
+    if args.plan:
+        plan = plan_resume(path, name=name, choices=choices)
+        if args.json:
+            print_json(plan_facts(plan))
+        else:
+            print("\n".join(plan_lines(plan)))
+        return 0
+    is_told = not settings.quiet and not args.json
+    listener = Listener(
+        ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        begins=_print_start if is_told else None,
+        goes_live=_print_plan if is_told else None,
+    )
+    result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
+    if args.json:
+        print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
+    elif is_told:
+        lines = summary_lines(result, store.name_of(result.path), is_held=False, output=args.output)
+        print("\n".join(lines), file=sys.stderr)
+    elif result.problem:
+        print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
+    return end_like(result.status)
+
+
+def _event(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and int(text) >= 1):
+        raise UsageError(f"--at must be the number of an event, at least 1 (got {text!r}).")
+    return int(text)
+
+
+def _print_start(plan: Plan) -> None:
+    print(f"replaydbg: {start_line(plan)}", file=sys.stderr, flush=True)
+
+
+def _print_plan(plan: Plan) -> None:
+    print("\n".join(f"replaydbg: {line}" for line in plan_lines(plan)), file=sys.stderr, flush=True)
+
+
+def _ask(finding: Finding) -> str:
+    """Ask on the terminal until there is an answer; an empty line or its end is none."""
+    while True:
+        print(f"replaydbg: {question(finding)}", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline().strip().lower()
+        if not line:
+            return ""
+        if line in _ANSWERS:
+            return _ANSWERS[line]

@@ -1,0 +1,49 @@
+"""The plan of a resumption as JSON data."""
+
+from __future__ import annotations
+
+from replaydbg.render.json_data.json_object import JsonObject
+from replaydbg.resume.findings import Finding
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.settle import call_text
+
+
+def plan_facts(plan: Plan) -> JsonObject:
+    """Return the plan as data."""
+    return {
+        "recording": plan.name,
+        "event": plan.event,
+        "thread": plan.thread,
+        "resources": [
+            {
+                "kind": row.kind,
+                "fate": row.fate.value,
+                "text": row.text,
+                "reason": row.reason or None,
+                "descriptors": list(row.numbers),
+            }
+            for row in plan.rows
+        ],
+        "differences": list(plan.differences),
+        "in_flight": [_call_facts(each) for each in plan.in_flight],
+        "done_after": [
+            {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
+        ],
+        "done_after_count": plan.past.act_count,
+        "stood_seconds": round(plan.stood_ns / 1e9, 3),
+    }
+
+
+def _call_facts(finding: Finding) -> JsonObject:
+    call = finding.call
+    return {
+        "thread": call.thread,
+        "call": call.call,
+        "text": call_text(call),
+        "bytes": call.data_length,
+        "decision": finding.verdict.value,
+        "reason": finding.reason,
+        "file": call.file or None,
+        "line": call.line if call.file else None,
+        "function": call.function or None,
+    }

@@ -1,0 +1,86 @@
+"""The plan of a resumption as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from replaydbg.events.show import printable
+from replaydbg.resume.findings import Finding, Verdict
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.settle import call_text
+
+MOST_ACTS_SHOWN = 10
+"""How many acts after the moment are listed; the JSON has more."""
+
+_WIDTH = 11
+"""Columns of the words at the left, the two blanks before them included."""
+_WORDS = {
+    Verdict.DONE: "done",
+    Verdict.REPEAT: "repeat",
+    Verdict.CHANGED: "changed",
+    Verdict.UNKNOWN: "not known",
+}
+
+
+def start_line(plan: Plan) -> str:
+    """Return the sentence that is printed before the replay begins."""
+    where = plan.resources.cwd if isinstance(plan.resources.cwd, str) else "an unknown directory"
+    return (
+        f"replaying {printable(plan.name)} to event {plan.event:,}; from there its program runs live, with all your "
+        f"rights, in {printable(where)}"
+    )
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """Return the plan for people, one line for each resource that is no standard stream."""
+    lines = [f"live from event {plan.event:,}{_thread(plan)}"]
+    for fate in (Fate.REOPENED, Fate.LOST, Fate.REFUSED):
+        rows = [row for row in plan.rows if row.fate is fate and row.kind != "streams"]
+        lines += _block(fate.value, (_row_text(row) for row in rows))
+    lines += _block("differs", plan.differences)
+    lines += _block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
+    acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
+    if plan.past.act_count > len(acts):
+        acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
+    lines += _block("done after", acts)
+    return [*lines, *_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
+
+
+def question(finding: Finding) -> str:
+    """Return the question whether a call in flight is made again."""
+    place = f" at {finding.call.file}:{finding.call.line}" if finding.call.file else ""
+    return printable(
+        f"{call_text(finding.call)}{place} was in flight: {finding.reason}. Make it now? [r]epeat, [s]kip: "
+    )
+
+
+def _thread(plan: Plan) -> str:
+    if plan.thread is None:
+        return ""
+    name = plan.thread_name(plan.thread)
+    return f", in thread {plan.thread}{f' {printable(name)}' if name else ''}"
+
+
+def _row_text(row: PlanRow) -> str:
+    numbers = f" (descriptor {', '.join(map(str, row.numbers))})" if row.numbers else ""
+    return f"{row.kind}: {row.text}{numbers}{f': {row.reason}' if row.reason else ''}"
+
+
+def _finding_text(plan: Plan, finding: Finding) -> str:
+    call = finding.call
+    name = call.name or plan.thread_name(call.thread)
+    decided = f"{_WORDS[finding.verdict]}, {finding.reason}"
+    return f"thread {call.thread}{f' {name}' if name else ''}: {call_text(call)}: {decided}"
+
+
+def _block(word: str, texts: Iterable[str]) -> list[str]:
+    heads = [f"  {word}"]
+    return [f"{(heads.pop() if heads else ''):<{_WIDTH + 2}}{printable(text)}" for text in texts]
+
+
+def _duration(nanoseconds: int) -> str:
+    seconds = nanoseconds // 1_000_000_000
+    if seconds < 120:
+        return f"{seconds} s"
+    return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"

@@ -1,0 +1,236 @@
+"""The conversation with the core of a replay that is due to go live: one message from it, then the answer to it.
+
+Messages of the core are checked field by field: until it is live, the program in its process is not trusted.
+"""
+
+from __future__ import annotations
+
+import array
+import socket
+import struct
+from collections.abc import Iterable, Sequence
+
+from replaydbg.classes import dataclass
+from replaydbg.errors import ForgedMessage
+from replaydbg.events.values import Value
+from replaydbg.log.codec import decode_value, encode_value
+from replaydbg.log.decode import Malformed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_IN_MESSAGE = 1 << 30
+"""The longest message of the core in bytes: the data of at most some ten calls of 16 MiB each."""
+MOST_DESCRIPTORS = 200
+"""How many descriptors one message passes; the kernel's limit is 253."""
+NOT_AT_A_CALL = -1
+"""In place of a thread: the log was used up while none was at a call."""
+
+_LENGTH = struct.Struct("<Q")
+_INT64 = struct.Struct("<q")
+
+
+@dataclass(frozen=True, slots=True)
+class CallInFlight:
+    """A call that may have been made without being logged; the next or the open one of its thread."""
+
+    thread: int
+    """The number of its thread; 0 is the main one."""
+    name: str
+    """The name of the thread, or empty."""
+    call: str
+    """The full name of what is called, such as `_io.FileIO.write`."""
+    is_open: bool
+    """Whether the thread had begun it; otherwise it is the next one of the running thread."""
+    fd: int
+    """The descriptor of its file, or its first argument; -1: none."""
+    args: tuple[Value, ...]
+    """The arguments; {"type": NAME} for those that are no data."""
+    data: bytes
+    """The beginning of what it was about to write, at most 16 MiB."""
+    data_length: int
+    """How many bytes it was about to write."""
+    file: str
+    """The source file of the call; empty: not known."""
+    line: int
+    """Its line."""
+    function: str
+    """Its function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What the core reports when its replay is due to go live."""
+
+    event: int
+    """How many events were replayed."""
+    thread: int
+    """The thread that is at a call, or NOT_AT_A_CALL."""
+    calls: tuple[CallInFlight, ...]
+    """The calls in flight, at most one for each thread."""
+    fds: tuple[int, ...]
+    """The descriptors that the program has open, by the replay's books; empty if the core does not know."""
+    real: tuple[int, ...]
+    """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
+    clocks: dict[str, int]
+    """The last recorded reading of each clock in ns, by its number."""
+
+
+def read_due(connection: socket.socket) -> Due | None:
+    """Wait for the core's message; None: its process has ended without one. Raises ForgedMessage."""
+    head = _receive(connection, _LENGTH.size)
+    if head is None:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if length > MOST_IN_MESSAGE:
+        raise ForgedMessage(f"a message of {length:,} bytes")
+    data = _receive(connection, length)
+    if data is None:
+        raise ForgedMessage("its message is incomplete")
+    try:
+        value = decode_value(data)
+    except Malformed as error:
+        raise ForgedMessage(str(error)) from error
+    return parse_due(value)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        try:
+            piece = connection.recv(min(size - len(data), 1 << 20))
+        except ConnectionResetError:  # it was killed with something unread
+            return None
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+def parse_due(value: Value) -> Due:
+    """Return the message `value` as it was checked. Raises ForgedMessage."""
+    fields = _Fields(value)
+    clocks = fields.take("clocks", dict)
+    if not all(isinstance(name, str) and type(reading) is int for name, reading in clocks.items()):
+        raise ForgedMessage("its clocks are no readings")
+    return Due(
+        event=fields.integer("event", 0),
+        thread=fields.integer("thread", NOT_AT_A_CALL),
+        calls=tuple(_call(_Fields(each)) for each in fields.take("calls", list)),
+        fds=fields.descriptors("fds"),
+        real=fields.descriptors("real"),
+        clocks=dict(clocks),
+    )
+
+
+def _call(fields: _Fields) -> CallInFlight:
+    return CallInFlight(
+        thread=fields.integer("thread", 0),
+        name=fields.take("name", str),
+        call=fields.take("call", str),
+        is_open=fields.take("open", bool),
+        fd=fields.integer("fd", -1),
+        args=tuple(fields.take("args", list)),
+        data=fields.take("data", bytes),
+        data_length=fields.integer("data_length", 0),
+        file=fields.take("file", str, ""),
+        line=fields.take("line", int, 0),
+        function=fields.take("function", str, ""),
+    )
+
+
+class _Fields:
+    """Takes the fields of a message by type."""
+
+    def __init__(self, value: Value) -> None:
+        if not isinstance(value, dict):
+            raise ForgedMessage("it has no fields")
+        self._value = value
+
+    def take(self, name: str, kind: type, default: Any = None) -> Any:
+        found = self._value.get(name, default)
+        if type(found) is not kind:
+            raise ForgedMessage(f"its field {name!r} is {type(found).__name__}")
+        return found
+
+    def descriptors(self, name: str) -> tuple[int, ...]:
+        found = self.take(name, list, [])
+        if not all(type(each) is int and 0 <= each < 1 << 20 for each in found):
+            raise ForgedMessage(f"its field {name!r} has what is no descriptor")
+        return tuple(found)
+
+    def integer(self, name: str, least: int) -> int:
+        found: int = self.take(name, int)
+        if not least <= found < 1 << 63:
+            raise ForgedMessage(f"its field {name!r} is {found}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is done with a call in flight."""
+
+    thread: int
+    is_done: bool
+    """Whether it was made before: it returns `value`. Otherwise it is made (again)."""
+    value: Value = None
+
+
+class Answer:
+    """Sends the answer of `resume`, message by message, and `go_live` or `stay` at its end.
+
+    All descriptors stay open here; their owner closes them afterwards.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def pass_descriptors(self, fds: Sequence[int]) -> None:
+        """Pass descriptors; they are numbered from 0 in this order."""
+        for first in range(0, len(fds), MOST_DESCRIPTORS):
+            some = fds[first : first + MOST_DESCRIPTORS]
+            self._send(b"F", _INT64.pack(len(some)), some)
+
+    def put(self, fd: int, index: int, *, close_on_exec: bool) -> None:
+        """Put the passed descriptor `index` at the number `fd`."""
+        self._send_numbers(b"P", (fd, index, int(close_on_exec)))
+
+    def close(self, fd: int) -> None:
+        """Leave nothing open at the number `fd`."""
+        self._send_numbers(b"C", (fd,))
+
+    def watch(self, epoll: int, fd: int, mask: int) -> None:
+        """Register `fd` with the epoll object at the number `epoll`."""
+        self._send_numbers(b"E", (epoll, fd, mask))
+
+    def set_timer(self, which: int, value_ns: int, interval_ns: int) -> None:
+        """Set a timer of the process as `setitimer` does, in nanoseconds."""
+        self._send_numbers(b"T", (which, value_ns, interval_ns))
+
+    def lose_child(self, pid: int) -> None:
+        """Let the program find that this child was killed."""
+        self._send_numbers(b"K", (pid,))
+
+    def settle(self, settled: Settled) -> None:
+        """Decide a call in flight."""
+        result = encode_value(settled.value) if settled.is_done else b""
+        self._send(b"S", _INT64.pack(settled.thread) + _INT64.pack(int(settled.is_done)) + result)
+
+    def go_live(self) -> None:
+        """End the answer: the program runs on."""
+        self._send(b"G", b"")
+
+    def stay(self) -> None:
+        """End the answer: the core exits, and the program does not go live."""
+        self._send(b"X", b"")
+
+    def _send_numbers(self, kind: bytes, numbers: Iterable[int]) -> None:
+        self._send(kind, b"".join(map(_INT64.pack, numbers)))
+
+    def _send(self, kind: bytes, payload: bytes, fds: Sequence[int] = ()) -> None:
+        message = kind + _LENGTH.pack(len(payload)) + payload
+        rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        sent = self._connection.sendmsg([message], rights, socket.MSG_NOSIGNAL)
+        if sent < len(message):  # of nothing, the system would refuse to send it once the core is gone
+            self._connection.sendall(message[sent:], socket.MSG_NOSIGNAL)

@@ -1,0 +1,50 @@
+"""What was found out about the calls in flight, and what is done with each of them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from replaydbg.classes import dataclass
+from replaydbg.events.values import Value
+from replaydbg.resume.conversation import CallInFlight
+
+
+class Verdict(Enum):
+    """Whether a call in flight was made."""
+
+    DONE = "done"
+    REPEAT = "repeat"
+    CHANGED = "changed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found out about a call in flight."""
+
+    call: CallInFlight
+    verdict: Verdict
+    reason: str
+    """Why, as a clause: `found on disk`."""
+    value: Value = None
+    """What it returned, if it was made."""
+
+
+def repeat(call: CallInFlight, reason: str) -> Finding:
+    """Return the finding that a call is to be made, again if it was made before."""
+    return Finding(call, Verdict.REPEAT, reason)
+
+
+def done(call: CallInFlight, reason: str, value: Value = None) -> Finding:
+    """Return the finding that a call was made, and returned `value`."""
+    return Finding(call, Verdict.DONE, reason, value)
+
+
+def unknown(call: CallInFlight, reason: str) -> Finding:
+    """Return the finding that nothing shows whether a call was made."""
+    return Finding(call, Verdict.UNKNOWN, reason)
+
+
+def changed(call: CallInFlight, reason: str) -> Finding:
+    """Return the finding that something else was done meanwhile."""
+    return Finding(call, Verdict.CHANGED, reason)

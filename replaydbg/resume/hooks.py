@@ -1,0 +1,120 @@
+"""Functions of users that take part when a program is resumed: the entry point group `replaydbg.resume`.
+
+Each entry point names a module, or another object, with any of these functions:
+
+- `reopen(resource) -> int | None`: return a descriptor for a resource of `replaydbg.resources.kinds`, or None to leave
+  it to its rule;
+- `settle(call) -> DONE(value) | REDO | STOP | None`: decide a call in flight, a `CallInFlight`, or leave
+  it to its rule;
+- `compensate(acts)`: undo what was done outside after the moment, a list of `OutsideAct`, the newest first.
+
+They run in the process of `replaydbg resume`, not in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from replaydbg.classes import dataclass
+from replaydbg.errors import CannotResume
+from replaydbg.events.values import Value
+from replaydbg.resources.kinds import OpenResource
+from replaydbg.resume.conversation import CallInFlight
+from replaydbg.resume.findings import Finding, done, repeat
+from replaydbg.resume.past import OutsideAct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GROUP = "replaydbg.resume"
+
+
+@dataclass(frozen=True, slots=True)
+class DONE:
+    """Returned by `settle`: the call was made, and returned `value`."""
+
+    value: Value = None
+
+
+class _Word:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+REDO = _Word("REDO")
+"""Returned by `settle`: the call is made, again if it was made before."""
+STOP = _Word("STOP")
+"""Returned by `settle`: the program does not go live."""
+
+
+class Hooks:
+    """The functions of some objects, see above."""
+
+    def __init__(self, recording: str, objects: Sequence[tuple[str, object]] = ()) -> None:
+        """`recording` is its name, for messages; `objects` are named, too."""
+        self._recording = recording
+        self._objects = objects
+
+    def reopen(self, resource: OpenResource) -> int | None:
+        """Return the first descriptor that a hook has for a resource."""
+        for name, function in self._functions("reopen"):
+            fd = self._call(name, function, resource)
+            if fd is not None:
+                if type(fd) is not int or fd < 0:
+                    raise CannotResume(self._recording, f"reopen of {name} returned {fd!r}, which is not a descriptor")
+                return fd
+        return None
+
+    def settle(self, call: CallInFlight) -> Finding | None:
+        """Return what the first hook decides that decides anything."""
+        for name, function in self._functions("settle"):
+            decision = self._call(name, function, call)
+            if decision is STOP:
+                raise CannotResume(self._recording, f"settle of {name} refused {call.call}")
+            if decision is REDO:
+                return repeat(call, f"made now ({name})")
+            if isinstance(decision, DONE):
+                return done(call, f"not made again ({name})", decision.value)
+            if decision is not None:
+                reason = f"settle of {name} returned {decision!r}, which is not DONE(value), REDO, STOP or None"
+                raise CannotResume(self._recording, reason)
+        return None
+
+    def compensate(self, acts: Sequence[OutsideAct]) -> bool:
+        """Let all hooks undo acts, the newest first; return whether there is any hook for it."""
+        found = list(self._functions("compensate"))
+        for name, function in found:
+            self._call(name, function, list(acts))
+        return bool(found)
+
+    def _functions(self, which: str) -> list[tuple[str, Callable[..., Any]]]:
+        found = [(name, getattr(each, which, None)) for name, each in self._objects]
+        return [(name, function) for name, function in found if function is not None]
+
+    def _call(self, name: str, function: Callable[..., Any], argument: object) -> Any:
+        try:
+            return function(argument)
+        except CannotResume:
+            raise
+        except Exception as error:  # it is a user's function, and its failure stops the resumption
+            reason = f"{function.__name__} of {name} raised {type(error).__name__}: {error}"
+            raise CannotResume(self._recording, reason) from error
+
+
+def installed_hooks(recording: str) -> Hooks:
+    """Return the hooks of installed packages. Raises CannotResume for one that cannot be imported."""
+    # Imported here: it takes 30 ms.
+    from importlib.metadata import entry_points
+
+    found: list[tuple[str, object]] = []
+    for point in entry_points(group=GROUP):
+        try:
+            found.append((point.name, point.load()))
+        except Exception as error:  # whatever its import raises
+            reason = f"the hook {point.value} cannot be loaded: {type(error).__name__}: {error}"
+            raise CannotResume(recording, reason) from error
+    return Hooks(recording, found)

@@ -1,0 +1,299 @@
+"""Settle the calls in flight: a rule for each call by its name.
+
+A call in flight is one that may have been made without being logged, at most one in each thread. Whether it was made is
+found in the file system where that can be known; calls that may be made twice are repeated; others are asked about.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from replaydbg.classes import dataclass
+from replaydbg.resources.kinds import (
+    OpenedFile,
+    OpenedPipe,
+    OpenedSocket,
+    OpenResource,
+    Resources,
+    Unknown,
+)
+from replaydbg.resume.conversation import CallInFlight
+from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
+from replaydbg.resume.rules import STANDARD, is_standard
+from replaydbg.resume.written import find_written
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What is known about the program at the moment at which it goes live."""
+
+    resources: Resources
+    last_ns: int
+    """When the last event happened, at the earliest: nanoseconds since the epoch."""
+
+    def opened(self, number: int) -> OpenResource | None:
+        """Return what a descriptor refers to; None: not known."""
+        return self.resources.by_number().get(number)
+
+    def path(self, value: object) -> Path | None:
+        """Return a path of the program as an absolute one; None: not known."""
+        if not isinstance(value, str | bytes):
+            return None
+        path = Path(os.fsdecode(value))
+        if path.is_absolute():
+            return path
+        return None if isinstance(self.resources.cwd, Unknown) else Path(self.resources.cwd) / path
+
+    def is_new(self, found: os.stat_result) -> bool:
+        """Whether a file was made or changed after the last event."""
+        return found.st_ctime_ns >= self.last_ns
+
+
+def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[Finding], dict[int, int]]:
+    """Return a finding for each call, and how many bytes were written at the offset of descriptors (by number)."""
+    findings: dict[int, Finding] = {}
+    moved: dict[int, int] = {}
+    writes: dict[tuple[int, ...], list[int]] = {}
+    for index, call in enumerate(calls):
+        opened = situation.opened(call.fd)
+        if call.call in WRITES and is_regular(opened) and not _is_stream(call, opened):
+            assert isinstance(opened, OpenedFile)
+            writes.setdefault(opened.handle.numbers, []).append(index)
+        else:
+            findings[index] = rule_for(call.call)(call, situation)
+    for numbers, indices in writes.items():
+        opened = situation.opened(numbers[0])
+        assert isinstance(opened, OpenedFile)
+        written = find_written(opened, [calls[index] for index in indices])
+        findings |= dict(zip(indices, written.findings, strict=True))
+        moved[numbers[0]] = written.moved
+    return [findings[index] for index in range(len(calls))], moved
+
+
+def is_regular(opened: OpenResource | None) -> bool:
+    """Whether a descriptor refers to a regular file; one of which that is not known counts as one."""
+    return isinstance(opened, OpenedFile) and opened.is_regular is not False and not opened.is_deleted
+
+
+WRITES = frozenset({"_io.FileIO.write", "posix.write", "posix.writev"})
+"""Calls that write at the current offset."""
+
+
+def rule_for(name: str) -> Callable[[CallInFlight, Situation], Finding]:
+    """Return the rule for a call by its full name."""
+    if name in _RULES:
+        return _RULES[name]
+    return next((rule for pattern, rule in _PATTERNS if fnmatchcase(name, pattern)), _not_known)
+
+
+def has_rule(name: str) -> bool:
+    """Whether a call has a rule of its own, or one by its module: any other one counts as not known."""
+    return name in _RULES or any(fnmatchcase(name, pattern) for pattern, _ in _PATTERNS)
+
+
+def _harmless(call: CallInFlight, situation: Situation) -> Finding:
+    return repeat(call, "may be made twice, made now")
+
+
+def _not_known(call: CallInFlight, situation: Situation) -> Finding:
+    return unknown(call, "nothing shows whether it was made")
+
+
+def _write_elsewhere(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide a write to something else than a regular file."""
+    opened = situation.opened(call.fd)
+    if _is_stream(call, opened):
+        return repeat(call, "the stream is another one now, written to it")
+    if isinstance(opened, OpenedPipe) and opened.path is None:
+        return repeat(call, "the pipe is another one now, written to it")
+    if isinstance(opened, OpenedFile) and not opened.is_deleted:
+        return repeat(call, "to a device, written now")
+    return unknown(call, "it is not known whether it arrived")
+
+
+def _is_stream(call: CallInFlight, opened: OpenResource | None) -> bool:
+    """Whether a descriptor leads to a standard stream, which is our own one now."""
+    return is_standard(opened) if opened is not None else 0 <= call.fd < STANDARD
+
+
+def _send(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide a send: one on a connection that is lost fails, whether or not it had arrived."""
+    opened = situation.opened(call.fd)
+    if isinstance(opened, OpenedSocket) and opened.type == socket.SOCK_STREAM:
+        return repeat(call, "its connection is lost, so it fails")
+    return unknown(call, "it is not known whether it arrived")
+
+
+def _make(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide mkdir and its kin: what is there, and is newer than the last event, was made by the call."""
+    path = situation.path(_argument(call, 0))
+    if path is None:
+        return _not_known(call, situation)
+    found = _lstat(path)
+    if found is None or not situation.is_new(found) or _has_content(path, found):
+        return repeat(call, "it was not made before, made now")
+    return done(call, f"{path} is there, not made again")
+
+
+def _remove(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide rmdir and unlink: what is gone, from a directory that has changed since, was removed by the call."""
+    path = situation.path(_argument(call, 0))
+    if path is None:
+        return _not_known(call, situation)
+    directory = _lstat(path.parent)
+    if _lstat(path) is not None or directory is None or directory.st_mtime_ns < situation.last_ns:
+        return repeat(call, "it was not made before, made now")
+    return done(call, f"{path} is gone, not removed again")
+
+
+def _rename(call: CallInFlight, situation: Situation) -> Finding:
+    source, target = (situation.path(_argument(call, index)) for index in (0, 1))
+    if source is None or target is None:
+        return _not_known(call, situation)
+    found = _lstat(target)
+    if _lstat(source) is not None or found is None or not situation.is_new(found):
+        return repeat(call, "it was not made before, made now")
+    return done(call, f"{source} is {target} already, not renamed again")
+
+
+def _link(call: CallInFlight, situation: Situation) -> Finding:
+    source, target = (situation.path(_argument(call, index)) for index in (0, 1))
+    if source is None or target is None:
+        return _not_known(call, situation)
+    found, linked = _lstat(source), _lstat(target)
+    if found is None or linked is None or not os.path.samestat(found, linked) or not situation.is_new(linked):
+        return repeat(call, "it was not made before, made now")
+    return done(call, f"{target} is a link to {source} already, not linked again")
+
+
+def _symlink(call: CallInFlight, situation: Situation) -> Finding:
+    target = situation.path(_argument(call, 1))
+    content = _argument(call, 0)
+    if target is None or not isinstance(content, str | bytes):
+        return _not_known(call, situation)
+    found = _lstat(target)
+    is_made = found is not None and stat.S_ISLNK(found.st_mode) and situation.is_new(found)
+    if not is_made or os.fsencode(target.readlink()) != os.fsencode(content):
+        return repeat(call, "it was not made before, made now")
+    return done(call, f"{target} is such a link already, not made again")
+
+
+def _open(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide opening a file: only one that must be new (O_EXCL) cannot be opened twice.
+
+    An empty file that is newer than the last event may have been made by this call, or be somebody else's lock file.
+    """
+    path = situation.path(_argument(call, int(call.call == _OPENS_FILE)))
+    if path is None or not _must_be_new(call):
+        return _harmless(call, situation)
+    found = _lstat(path)
+    if found is None or found.st_size or not situation.is_new(found):
+        return repeat(call, "it was not made before, made now")
+    return changed(call, f"{path} is there, empty, and newer than the last event: perhaps this call made it")
+
+
+def _must_be_new(call: CallInFlight) -> bool:
+    if call.call == _OPENS_FILE:
+        mode = _argument(call, 2)
+        return isinstance(mode, str) and "x" in mode
+    flags = _argument(call, 1)
+    return isinstance(flags, int) and bool(flags & os.O_EXCL)
+
+
+def _copy(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide a copy by the kernel: it begins at the recorded offset again, unless the file is written at its end."""
+    index = 0 if call.call == "posix.sendfile" else 1
+    opened = situation.opened(number if isinstance(number := _argument(call, index), int) else -1)
+    if isinstance(opened, OpenedSocket):
+        return _send(call, situation)
+    if isinstance(opened, OpenedFile) and isinstance(opened.handle.flags, int):
+        return _not_known(call, situation) if opened.handle.flags & os.O_APPEND else _harmless(call, situation)
+    return _not_known(call, situation)
+
+
+def _argument(call: CallInFlight, index: int) -> object:
+    return call.args[index] if index < len(call.args) else None
+
+
+def _lstat(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _has_content(path: Path, found: os.stat_result) -> bool:
+    """Whether a directory has entries: a new one has none."""
+    try:
+        return stat.S_ISDIR(found.st_mode) and any(path.iterdir())
+    except OSError:
+        return True
+
+
+_OPENS_FILE = "_io.FileIO.__init__"
+_Rule = Callable[[CallInFlight, Situation], Finding]
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(WRITES, _write_elsewhere),
+    **dict.fromkeys(("posix.mkdir", "posix.mkfifo", "posix.mknod"), _make),
+    **dict.fromkeys(("posix.rmdir", "posix.unlink", "posix.remove"), _remove),
+    **dict.fromkeys(("posix.rename", "posix.replace"), _rename),
+    "posix.link": _link,
+    "posix.symlink": _symlink,
+    **dict.fromkeys((_OPENS_FILE, "posix.open"), _open),
+    **dict.fromkeys(("posix.copy_file_range", "posix.sendfile", "posix.splice"), _copy),
+    **dict.fromkeys(
+        (
+            "_socket.socket.send",
+            "_socket.socket.sendall",
+            "_socket.socket.sendto",
+            "_socket.socket.sendmsg",
+            "_socket.socket.sendmsg_afalg",
+        ),
+        _send,
+    ),
+    # They start or end something outside, which cannot be undone by doing it again.
+    **dict.fromkeys(
+        (
+            "posix.fork",
+            "posix.forkpty",
+            "posix.posix_spawn",
+            "posix.posix_spawnp",
+            "posix.system",
+            "posix.kill",
+            "posix.killpg",
+            "posix.execv",
+            "posix.execve",
+            "posix.nice",
+            "posix.eventfd_write",
+            "_posixsubprocess.fork_exec",
+            "_signal.pidfd_send_signal",
+            "syslog.syslog",
+            "readline.append_history_file",
+            "termios.tcsendbreak",
+            "fcntl.ioctl",
+        ),
+        _not_known,
+    ),
+}
+_PATTERNS: tuple[tuple[str, _Rule], ...] = tuple(
+    (pattern, _harmless)
+    for pattern in (
+        # What is left of these modules reads, or sets something to a given value.
+        *("posix.*", "_io.*", "fcntl.*", "termios.*", "select.*", "mmap.*", "_posixshmem.*", "_multiprocessing.*"),
+        *("_signal.*", "_thread.*", "_imp.*", "faulthandler.*", "resource.*", "pwd.*", "grp.*", "spwd.*", "_locale.*"),
+        *("syslog.*", "sys.*", "_tracemalloc.*", "gc.*", "time.*", "_datetime.*", "_lsprof.*", "_random.*", "_uuid.*"),
+        *("readline.*", "builtins.input", "_socket.*", "_dbm.open", "_gdbm.open"),
+        # A connection under TLS is lost, so what is sent on it fails.
+        "_ssl.*",
+        # Writes at given offsets; the core makes the database's files anew.
+        *("sqlite", "_sqlite3.*"),
+        # Calls of C libraries that only read.
+        *("libc.clock_*", "libc.time*", "libc.get*", "libc.*stat*", "libc.*read*", "libc.open*", "libc.*seek*"),
+        *("libc.*sleep", "libc.arc4random*", "libc.poll*", "libc.select", "libc.epoll_*", "libc.recv*"),
+    )
+)

@@ -1,0 +1,146 @@
+"""Read from the log what a program that goes live needs besides its resources, and what it has done since a moment."""
+
+from __future__ import annotations
+
+from replaydbg.classes import dataclass
+from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.events.show import show_call
+from replaydbg.log.reader import Recording
+from replaydbg.resources.event_values import number_of
+from replaydbg.resume.rows import Fate, PlanRow
+
+MOST_ACTS = 10_000
+"""How many acts after the moment are kept, the newest ones."""
+
+SLACK_NS = 20_000_000
+"""Time stamps of files may be this much behind the clock: the kernel takes those of its last tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideAct:
+    """Something that the program has done outside after the moment from which it goes live."""
+
+    event: int
+    """Its event."""
+    gate: str
+    """What was called, such as `posix.rename`."""
+    text: str
+    """The call with its arguments."""
+    place: str
+    """The line of the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the log says about the run up to a moment, and about what came after it."""
+
+    events: int
+    """The number of events in the log."""
+    has_ended: bool
+    """Whether the program reached its end."""
+    last_ns: int
+    """When the last event before the moment happened, at the earliest: nanoseconds since the epoch."""
+    umask: int | None
+    """The mask that the program set for the modes of new files; None: it set none."""
+    attributes: tuple[PlanRow, ...]
+    """What else the program has set for its process."""
+    used: frozenset[int]
+    """Descriptors that calls had as their first argument."""
+    acts: tuple[OutsideAct, ...]
+    """What it did outside after the moment, the newest first; at most MOST_ACTS."""
+    act_count: int
+    """How many these are in all."""
+
+
+def read_past(recording: Recording, event: int | None) -> Past:
+    """Read the log once. `event`: the last one before the moment; None: the last of the log."""
+    umask: int | None = None
+    time_ns = events = act_count = 0
+    has_ended = False
+    attributes: dict[str, PlanRow] = {}
+    used: set[int] = set()
+    acts: list[OutsideAct] = []
+    for entry in recording.events():
+        if isinstance(entry, Control):
+            has_ended = has_ended or entry.kind is ControlKind.END
+            continue
+        events = entry.number
+        if event is None or entry.number <= event:
+            time_ns = entry.time_ns
+            if entry.arguments and (number := number_of(entry.arguments[0])) >= 0:
+                used.add(number)
+            if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
+                umask = entry.arguments[0]
+            elif (row := _attribute(entry)) is not None:
+                attributes[entry.gate] = row
+            _follow_listing(entry, attributes)
+        elif entry.gate in _ACTS and not entry.raised:
+            act_count += 1
+            acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
+            if len(acts) > 2 * MOST_ACTS:
+                del acts[:MOST_ACTS]
+    start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
+    newest = tuple(acts[-MOST_ACTS:][::-1])
+    last_ns = start_ns + time_ns - SLACK_NS
+    return Past(events, has_ended, last_ns, umask, tuple(attributes.values()), frozenset(used), newest, act_count)
+
+
+def _follow_listing(event: Event, rows: dict[str, PlanRow]) -> None:
+    """Note a directory that is being listed: an event of its iterator does not show which one it is of."""
+    if event.gate == "posix.scandir" and not event.raised:
+        reason = "if the program has not finished listing it, the listing begins again"
+        rows[_LISTING] = PlanRow("directories", Fate.LOST, f"{show_call(event)} at event {event.number}", reason)
+    elif event.gate == "posix.ScandirIterator.close" or (
+        event.gate == "posix.ScandirIterator.__next__" and event.outcome is None
+    ):
+        rows.pop(_LISTING, None)
+
+
+def _attribute(event: Event) -> PlanRow | None:
+    """Return the row of something that the program has set for its process, and that nobody sets again."""
+    if event.raised:
+        return None
+    if event.gate in _CERTIFICATES:
+        reason = f"loaded at event {event.number} into the memory of OpenSSL, which a replay does not have"
+        return PlanRow("TLS", Fate.REFUSED, show_call(event), reason)
+    if event.gate in _FILE_LOCKS and event.arguments and number_of(event.arguments[0]) < 0:
+        return PlanRow("file locks", Fate.REFUSED, show_call(event), "the recording does not show which file it is of")
+    if event.gate in _PRIVILEGES:
+        return PlanRow("process", Fate.REFUSED, show_call(event), f"set at event {event.number}, and not set again")
+    if event.gate in _ATTRIBUTES:
+        return PlanRow("process", Fate.LOST, show_call(event), f"set at event {event.number}, and not set again")
+    return None
+
+
+def _names(module: str, names: str) -> frozenset[str]:
+    return frozenset(f"{module}.{name}" for name in names.split())
+
+
+_LISTING = "posix.scandir"
+_CERTIFICATES = frozenset(
+    f"_ssl._SSLContext.{name}"
+    for name in ("load_cert_chain", "load_verify_locations", "set_default_verify_paths", "load_dh_params")
+)
+_FILE_LOCKS = _names("fcntl", "flock lockf")
+_PRIVILEGES = _names(
+    "posix",
+    "setuid setgid seteuid setegid setreuid setregid setresuid setresgid setgroups initgroups chroot unshare setns",
+)
+# The core sets again what else there is: limits, priorities, blocked signals (native/resume/process.c).
+_ATTRIBUTES = _names("posix", "sched_setaffinity sched_setparam sched_setscheduler setpgid setpgrp setsid") | _names(
+    "resource", "prlimit"
+)
+_ACTS = (
+    _names("_io", "FileIO.write FileIO.truncate")
+    | _names(
+        "posix",
+        "write pwrite writev pwritev copy_file_range sendfile splice mkdir rmdir rename replace link symlink unlink "
+        "remove mkfifo mknod chmod fchmod chown fchown lchown truncate ftruncate utime setxattr removexattr "
+        "fork forkpty posix_spawn posix_spawnp system kill killpg",
+    )
+    | _names("_socket", "socket.send socket.sendall socket.sendto socket.sendmsg socket.connect")
+    | _names("_ssl", "_SSLSocket.write")
+    | _names("_posixsubprocess", "fork_exec")
+    | _names("_posixshmem", "shm_unlink")
+    | _names("_sqlite3", "file.write file.truncate vfs.delete")
+)

@@ -1,0 +1,40 @@
+"""The plan of a resumption: what is reopened, lost and refused, and what is done with the calls in flight."""
+
+from __future__ import annotations
+
+from replaydbg.classes import dataclass
+from replaydbg.resources.kinds import Resources
+from replaydbg.resume.findings import Finding
+from replaydbg.resume.past import Past
+from replaydbg.resume.rows import Fate, PlanRow
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of a program at the moment from which it goes live."""
+
+    name: str
+    """The recording's name in commands."""
+    event: int
+    """The last event that is replayed."""
+    resources: Resources
+    past: Past
+    rows: tuple[PlanRow, ...]
+    """What becomes of each resource."""
+    differences: tuple[str, ...]
+    """How files differ on the disk from what was recorded."""
+    stood_ns: int
+    """For how long the program stood still: nanoseconds since its last event."""
+    thread: int | None = None
+    """The thread that goes on, at a call; None: it is not known, or at none."""
+    in_flight: tuple[Finding, ...] = ()
+    """The calls in flight, with what is done."""
+
+    @property
+    def refused(self) -> tuple[PlanRow, ...]:
+        """The rows of what no rule can bring back."""
+        return tuple(row for row in self.rows if row.fate is Fate.REFUSED)
+
+    def thread_name(self, number: int) -> str:
+        """Return the name of a thread; empty if it has none."""
+        return next((each.name for each in self.resources.threads if each.lane == number), "")

@@ -1,0 +1,145 @@
+"""What is checked and made before a program is resumed: whether it can be, the first plan, and the new header."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import replaydbg
+from replaydbg.errors import CannotResume, NoSuchMoment
+from replaydbg.log.group import group_directory
+from replaydbg.log.reader import Recording
+from replaydbg.resources.follow import resources_at
+from replaydbg.resume.past import SLACK_NS, Past, read_past
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.rows import PlanRow
+from replaydbg.resume.rules import plan_resources
+from replaydbg.store.directory import sealed_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.json_data import HeaderData
+
+_MEMBER = re.compile(r"[0-9]+[.]rdbg(-live)?")
+_OF_GROUPS = ("group", "process", "outputs", "branch")
+"""Fields of the header that only processes of a group have."""
+
+
+@contextmanager
+def held(path: Path, name: str) -> Iterator[None]:
+    """Hold the recording in the block: a second resumption of it is refused.
+
+    The lock is one of the file itself (flock), which ends with the process that holds it, and leaves no file behind.
+    Raises CannotResume.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield  # opening the recording says what is wrong
+        return
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise CannotResume(name, "another `replaydbg resume` of it is running") from error
+        yield
+    finally:
+        os.close(fd)
+
+
+def first_plan(recording: Recording, name: str, at: int) -> Plan:
+    """Return the plan as far as it is known without a replay. Nothing is opened or changed.
+
+    `at`: the event before which the program goes live; 0: behind the last one. Raises CannotResume, and NoSuchMoment.
+    """
+    _check_alone(recording, name)
+    _check_running(recording, name)
+    past = read_past(recording, at - 1 if at else None)
+    _check_moment(recording, name, past, at)
+    event = at - 1 if at else past.events
+    resources = resources_at(recording, event)
+    rows = (*plan_resources(resources, past.used), *past.attributes)
+    return Plan(
+        name=name,
+        event=event,
+        resources=resources,
+        past=past,
+        rows=rows,
+        differences=tuple(difference for row in rows for difference in row.differences),
+        stood_ns=max(time.time_ns() - past.last_ns - SLACK_NS, 0),
+    )
+
+
+def _check_alone(recording: Recording, name: str) -> None:
+    """Raise CannotResume for one of several processes that were recorded together."""
+    directory = group_directory(recording.path)
+    is_of_several = recording.header.branch is not None
+    if directory is not None:
+        members = {each.split(".")[0] for each in os.listdir(directory) if _MEMBER.fullmatch(each)}  # noqa: PTH208
+        is_of_several = is_of_several or len(members) > 1
+    if is_of_several:
+        raise CannotResume(name, "it is one of several processes, and groups cannot be resumed yet")
+
+
+def _check_running(recording: Recording, name: str) -> None:
+    """Raise CannotResume if the program that is recorded still runs: a process has its log mapped."""
+    if not recording.is_live:
+        return
+    try:
+        found = (recording.path / "log").stat()
+    except OSError:
+        return  # there is none, which is found later
+    mark = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x} {found.st_ino} "
+    for process in Path("/proc").iterdir():
+        if not process.name.isdecimal() or int(process.name) == os.getpid():
+            continue
+        try:
+            maps = (process / "maps").read_text(errors="replace")
+        except OSError:
+            continue  # it has ended, or is somebody else's
+        if mark in maps:
+            raise CannotResume(name, f"its program still runs (process {process.name})")
+
+
+def _check_moment(recording: Recording, name: str, past: Past, at: int) -> None:
+    if at > past.events + 1:
+        raise NoSuchMoment(str(at), f"the recording has {past.events:,} events")
+    if at and at <= past.events:
+        return
+    how = "choose an earlier moment with --at"
+    if past.has_ended or (recording.end is not None and recording.end.status >= 0 and not recording.end.reason):
+        raise CannotResume(name, f"its program has ended: {how}")
+    stopped = recording.log_header.stopped.cause if recording.log_header is not None else None
+    if stopped is not None:
+        raise CannotResume(name, f"logging stopped before its program ended ({stopped}): {how}")
+    if recording.damage:
+        raise CannotResume(name, f"it is damaged, so what its program did last is not known: {how}", recording.damage)
+
+
+def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> None:
+    """Raise CannotResume if something can neither be brought back nor be lost."""
+    if refused and not force:
+        details = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused)
+        raise CannotResume(plan.name, "it has open what cannot be brought back (--force leaves it closed)", details)
+
+
+def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
+    """Raise CannotResume if files differ from what was recorded."""
+    if differences and not force:
+        raise CannotResume(plan.name, "files differ from what was recorded (--force goes on)", tuple(differences))
+
+
+def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:
+    """Return the header of the recording that goes on in the directory `live`."""
+    header = recording.header
+    facts = {key: value for key, value in header.raw.items() if key not in _OF_GROUPS}
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    before = facts.get("resumed", [])
+    resumed = [*(before if isinstance(before, list) else ()), {"from": header.name, "event": plan.event, "when": now}]
+    facts |= {"tool": replaydbg.__version__, "created": now, "name": sealed_path(live).stem, "resumed": resumed}
+    return facts  # type: ignore[return-value]

@@ -1,0 +1,181 @@
+"""Rules for what has a path: regular files, directories, devices, fifos and terminals."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from replaydbg.resources.kinds import (
+    Handle,
+    LastWrite,
+    OpenedDirectory,
+    OpenedFile,
+    OpenedMemory,
+    OpenedPipe,
+    OpenedTerminal,
+    Unknown,
+)
+from replaydbg.resume.digest import output_digest
+from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.written import ends_with_last_write
+
+MOST_COMPARED = 1 << 20
+"""Bytes of the last write that are compared with the disk; a longer one is not."""
+
+_ONCE = os.O_TRUNC | os.O_EXCL | os.O_CREAT
+"""Flags of the first opening that must have no effect at the second one."""
+_SHARED_MEMORY = "/dev/shm"
+
+
+def plan_file(opened: OpenedFile) -> PlanRow:
+    """Decide a file with a path, and compare it with the disk."""
+    numbers = opened.handle.numbers
+    shown = os.fsdecode(opened.path)
+    if isinstance(opened.absolute, Unknown):
+        return PlanRow("files", Fate.REFUSED, shown, opened.absolute.reason, numbers, opened=opened)
+    if opened.is_deleted:
+        return PlanRow("files", Fate.REFUSED, shown, "it has no name in the file system", numbers, opened=opened)
+    if isinstance(opened.handle.flags, Unknown):
+        return PlanRow("files", Fate.REFUSED, shown, opened.handle.flags.reason, numbers, opened=opened)
+    if opened.is_regular is False:
+        differences = () if os.path.lexists(opened.absolute) else (f"{opened.absolute} is gone",)
+        return PlanRow("devices", Fate.REOPENED, opened.absolute, "", numbers, differences, opened)
+    # What is always written at the end needs no offset.
+    at_end = isinstance(opened.offset, Unknown) and opened.handle.flags & os.O_APPEND
+    if isinstance(opened.offset, Unknown) and not at_end:
+        return PlanRow("files", Fate.REFUSED, opened.absolute, opened.offset.reason, numbers, opened=opened)
+    text = f"{opened.absolute} at {'its end' if at_end else f'byte {opened.offset:,}'}"
+    return PlanRow("files", Fate.REOPENED, text, "", numbers, tuple(_differences(opened, opened.absolute)), opened)
+
+
+def _differences(opened: OpenedFile, path: str) -> list[str]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return [f"{path} is gone"]
+    except PermissionError:  # it may be open for writing only
+        return []
+    except OSError as error:
+        return [f"{path} cannot be opened: {error.strerror}"]
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return [f"{path} is no regular file any more"]
+        if isinstance(opened.size, int) and found.st_size < opened.size:
+            return [f"{path} is shorter: {found.st_size:,} bytes, recorded {opened.size:,}"]
+        return _changed(fd, path, opened.last_write)
+    finally:
+        os.close(fd)
+
+
+def _changed(fd: int, path: str, last: LastWrite | None) -> list[str]:
+    if last is None or last.digest is None or isinstance(last.offset, Unknown) or last.length > MOST_COMPARED:
+        return []
+    if output_digest(os.pread(fd, last.length, last.offset)) == last.digest:
+        return []
+    return [f"{path} has other content: bytes {last.offset:,} to {last.offset + last.length:,} are not those written"]
+
+
+def grown(opened: OpenedFile) -> str | None:
+    """Return the difference if a file that the program writes has more behind its recorded end; None: it has not."""
+    flags = opened.handle.flags
+    if isinstance(opened.absolute, Unknown) or opened.is_regular is False or opened.is_deleted:
+        return None
+    if isinstance(flags, Unknown) or flags & os.O_ACCMODE == os.O_RDONLY:
+        return None
+    if isinstance(opened.size, Unknown):
+        is_changed = flags & os.O_APPEND and not ends_with_last_write(opened)
+        return f"{opened.absolute} does not end with what was written last" if is_changed else None
+    try:
+        size = os.stat(opened.absolute).st_size  # noqa: PTH116
+    except OSError:
+        return None
+    return f"{opened.absolute} is longer: {size:,} bytes, recorded {opened.size:,}" if size > opened.size else None
+
+
+def reopen_file(opened: OpenedFile, *, creates: bool) -> int:
+    """Open a file as it was opened, at its offset; `creates`: an empty one if it is gone. Raises CannotReopen."""
+    assert isinstance(opened.absolute, str)
+    fd = _open(opened.absolute, opened.handle, os.O_CREAT if creates and opened.is_regular is not False else 0)
+    if isinstance(opened.offset, int) and opened.is_regular is not False:
+        os.lseek(fd, opened.offset, os.SEEK_SET)
+    return fd
+
+
+def plan_directory(opened: OpenedDirectory) -> PlanRow:
+    """Decide a directory."""
+    numbers = opened.handle.numbers
+    if isinstance(opened.absolute, Unknown):
+        shown = os.fsdecode(opened.path)
+        return PlanRow("directories", Fate.REFUSED, shown, opened.absolute.reason, numbers, opened=opened)
+    differences = () if os.path.isdir(opened.absolute) else (f"{opened.absolute} is gone",)  # noqa: PTH112
+    return PlanRow("directories", Fate.REOPENED, opened.absolute, "", numbers, differences, opened)
+
+
+def reopen_directory(opened: OpenedDirectory) -> int:
+    """Open a directory. Raises CannotReopen."""
+    assert isinstance(opened.absolute, str)
+    return _open(opened.absolute, opened.handle, os.O_DIRECTORY)
+
+
+def plan_fifo(opened: OpenedPipe) -> PlanRow:
+    """Decide a pipe with a path."""
+    assert opened.path is not None
+    differences = () if os.path.lexists(opened.path) else (f"{opened.path} is gone",)
+    return PlanRow("fifos", Fate.REOPENED, opened.path, "", opened.handle.numbers, differences, opened)
+
+
+def reopen_fifo(opened: OpenedPipe) -> int:
+    """Open a fifo without waiting for its other end. Raises CannotReopen if nobody reads what is to be written."""
+    assert opened.path is not None
+    modes = {"read": os.O_RDONLY, "write": os.O_WRONLY}
+    flags = opened.handle.flags if isinstance(opened.handle.flags, int) else modes.get(opened.side, os.O_RDWR)
+    try:
+        fd = os.open(opened.path, (flags & ~_ONCE) | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise CannotReopen(f"{opened.path}: {error.strerror}") from error
+    os.set_blocking(fd, not flags & os.O_NONBLOCK)
+    return fd
+
+
+def plan_terminal(opened: OpenedTerminal) -> PlanRow:
+    """Decide a terminal: one with a path that this process did not make."""
+    numbers = opened.handle.numbers
+    if opened.side is not None or opened.path is None:
+        reason = "the process at its other end is gone"
+        return PlanRow("terminals", Fate.REFUSED, opened.path or "a pseudoterminal", reason, numbers, opened=opened)
+    differences = () if os.path.lexists(opened.path) else (f"{opened.path} is gone",)
+    return PlanRow("terminals", Fate.REOPENED, opened.path, "", numbers, differences, opened)
+
+
+def reopen_terminal(opened: OpenedTerminal) -> int:
+    """Open a terminal. Raises CannotReopen."""
+    assert opened.path is not None
+    return _open(opened.path, opened.handle, 0)
+
+
+def plan_memory(opened: OpenedMemory) -> PlanRow:
+    """Decide a file in memory: only shared memory with a name outlives its process."""
+    numbers = opened.handle.numbers
+    if not opened.is_shared_memory or opened.is_unlinked:
+        return PlanRow("memory", Fate.REFUSED, opened.name, "it ended with its process", numbers, opened=opened)
+    path = _shared_path(opened.name)
+    differences = () if os.path.lexists(path) else (f"the shared memory {opened.name} is gone",)
+    return PlanRow("memory", Fate.REOPENED, opened.name, "", numbers, differences, opened)
+
+
+def reopen_memory(opened: OpenedMemory) -> int:
+    """Open shared memory. Raises CannotReopen."""
+    return _open(_shared_path(opened.name), opened.handle, 0)
+
+
+def _shared_path(name: str) -> str:
+    return os.path.join(_SHARED_MEMORY, name.lstrip("/"))  # noqa: PTH118
+
+
+def _open(path: str, handle: Handle, more: int) -> int:
+    flags = handle.flags if isinstance(handle.flags, int) else os.O_RDWR
+    try:
+        return os.open(path, (flags & ~_ONCE) | more | os.O_NOCTTY | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise CannotReopen(f"{path}: {error.strerror}") from error

@@ -1,0 +1,214 @@
+"""Open what a plan reopens, and tell the core which number each of it has."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import socket
+import struct
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from replaydbg.classes import dataclass
+from replaydbg.resources.kinds import (
+    FileLock,
+    OpenedEpoll,
+    OpenedPipe,
+    OpenedSocket,
+    OpenResource,
+    Resources,
+    Unknown,
+)
+from replaydbg.resume.conversation import Answer
+from replaydbg.resume.reopen_others import set_pipe_mode
+from replaydbg.resume.reopen_sockets import set_mode
+from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.rules import RULES, is_of_core, is_standard, standard_number
+
+Reopen = Callable[[OpenResource], "int | None"]
+"""Returns a descriptor for a resource, or None to leave it to its rule."""
+
+_TIMERS = {"real": signal.ITIMER_REAL, "virtual": signal.ITIMER_VIRTUAL, "prof": signal.ITIMER_PROF}
+_FLOCK = struct.Struct("hhqqi4x")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A new descriptor and the numbers at which the program has it."""
+
+    fd: int
+    opened: OpenResource
+
+
+class Restorer:
+    """The descriptors of a program that goes live, as they are opened; all are closed with `stack`."""
+
+    def __init__(self, resources: Resources, stack: ExitStack, reopen: Reopen) -> None:
+        """`reopen` is tried before the rule of each resource."""
+        self._resources = resources
+        self._stack = stack.enter_context(ExitStack())
+        self._reopen = reopen
+        self._by_number = resources.by_number()
+        self._pairs: dict[int, tuple[int, ...]] = {}
+        """Of a pipe or a pair of sockets, by the lowest number of its other end: what is made for that end."""
+        self.placed: list[Placed] = []
+
+    def reopen_all(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
+        """Open what the rows reopen or lose; return those that cannot be opened, each with the reason."""
+        failed = []
+        for row in rows:
+            if row.opened is None or row.fate is Fate.REFUSED:
+                continue
+            try:
+                self._add(row.opened)
+            except CannotReopen as error:
+                failed.append((row, str(error)))
+        failed += [(row, reason) for row, reason in self._take_locks(rows)]
+        return failed
+
+    def try_refused(self, rows: Iterable[PlanRow]) -> list[PlanRow]:
+        """Let the hooks open what no rule can; return the rows that stay refused."""
+        left = []
+        for row in rows:
+            if row.fate is not Fate.REFUSED:
+                continue
+            fd = self._reopen(row.opened) if row.opened is not None else None
+            if fd is None or row.opened is None:
+                left.append(row)
+            else:
+                self._place(fd, row.opened)
+        return left
+
+    def _add(self, opened: OpenResource) -> None:
+        if is_standard(opened):
+            try:
+                self._place(os.dup(standard_number(opened)), opened)
+            except OSError as error:  # ours is closed
+                raise CannotReopen(error.strerror or str(error)) from error
+            return
+        fd = self._reopen(opened)
+        if fd is None:
+            fd = self._end_of_pair(opened)
+        self._place(fd if fd is not None else RULES[type(opened)].reopen(opened), opened)
+
+    def _place(self, fd: int, opened: OpenResource) -> None:
+        self._stack.callback(os.close, fd)
+        self.placed.append(Placed(fd, opened))
+
+    def _end_of_pair(self, opened: OpenResource) -> int | None:
+        """Return one end of a new pipe or pair of sockets whose other end the program has, too; None: it has not."""
+        others = opened.other_end if isinstance(opened, OpenedPipe) and opened.path is None else ()
+        if isinstance(opened, OpenedSocket):
+            others = opened.pair or ()
+        if not others:
+            return None
+        made = self._pairs.pop(min(opened.handle.numbers), None)
+        if made is None:
+            mine, other = _new_pair(opened)
+            self._pairs[min(others)] = (other,)
+        else:
+            (mine,) = made
+        if isinstance(opened, OpenedPipe):
+            set_pipe_mode(mine, opened)
+        elif isinstance(opened, OpenedSocket):
+            set_mode(mine, opened)
+        return mine
+
+    def close(self) -> None:
+        """Close our descriptors: the program has its own, and what it closes must be closed."""
+        self._stack.close()
+
+    def _take_locks(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
+        by_number = {number: each.fd for each in self.placed for number in each.opened.handle.numbers}
+        failed = []
+        planned = [row for row in rows if row.kind == "locks"]
+        for lock, row in zip(self._resources.locks, planned, strict=True):
+            fds = [by_number[number] for number in lock.descriptors if number in by_number]
+            if row.fate is Fate.REFUSED or not fds:
+                continue
+            try:
+                _lock(fds[0], lock)
+            except OSError:
+                failed.append((row, f"another process holds it: {row.text}"))
+        return failed
+
+    def match_modes(self, pid: int) -> None:
+        """Let the calls of sockets wait, or not, as those of the replay `pid` do.
+
+        A program sets that without a call that is recorded (`setblocking`); the replay does it, too, with descriptors
+        that stand for the sockets.
+        """
+        for each in self.placed:
+            if isinstance(each.opened, OpenedSocket):
+                flags = _flags_of(pid, min(each.opened.handle.numbers))
+                if flags is not None:
+                    os.set_blocking(each.fd, not flags & os.O_NONBLOCK)
+
+    def move(self, moved: Mapping[int, int]) -> None:
+        """Move the offset of files behind what was written in flight."""
+        for each in self.placed:
+            for number in each.opened.handle.numbers:
+                if moved.get(number):
+                    os.lseek(each.fd, moved[number], os.SEEK_CUR)
+
+    def send(self, answer: Answer, fds: Sequence[int], real: Collection[int]) -> None:
+        """Tell the core what is where; `fds` are the numbers that the program has open, of which `real` stay."""
+        answer.pass_descriptors([each.fd for each in self.placed])
+        used = set(real)
+        for index, each in enumerate(self.placed):
+            for descriptor in each.opened.handle.descriptors:
+                if descriptor.number in real:
+                    continue
+                # For a standard stream the log does not have it: it is inherited by programs that are started.
+                closes = descriptor.close_on_exec is True
+                answer.put(descriptor.number, index, close_on_exec=closes)
+                used.add(descriptor.number)
+        of_core = {number for number, opened in self._by_number.items() if is_of_core(opened)}
+        for number in sorted({*fds, *self._by_number} - used - of_core):
+            answer.close(number)
+        for each in self.placed:
+            if isinstance(each.opened, OpenedEpoll) and not isinstance(each.opened.watched, Unknown):
+                for watched in each.opened.watched:
+                    if watched.number in used:
+                        answer.watch(min(each.opened.handle.numbers), watched.number, watched.mask)
+        self._send_others(answer)
+
+    def _send_others(self, answer: Answer) -> None:
+        for timer in self._resources.timers:
+            if not isinstance(timer.remaining, Unknown):
+                value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come
+                answer.set_timer(_TIMERS[timer.kind], value, int(timer.interval * 1e9))
+        for child in self._resources.children:
+            if not child.is_reaped:
+                answer.lose_child(child.pid)
+
+
+def _flags_of(pid: int, number: int) -> int | None:
+    """Return the flags of a descriptor of a process; None: it has none such, or they cannot be read."""
+    try:
+        lines = Path(f"/proc/{pid}/fdinfo/{number}").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1], 8) for line in lines if line.startswith("flags:")), None)
+
+
+def _new_pair(opened: OpenResource) -> tuple[int, int]:
+    """Return both ends of a new pipe or pair of sockets, that of `opened` first."""
+    if isinstance(opened, OpenedSocket):
+        assert isinstance(opened.family, int) and isinstance(opened.type, int)
+        one, other = socket.socketpair(opened.family, opened.type)
+        return one.detach(), other.detach()
+    assert isinstance(opened, OpenedPipe)
+    reader, writer = os.pipe()
+    return (reader, writer) if opened.side == "read" else (writer, reader)
+
+
+def _lock(fd: int, lock: FileLock) -> None:
+    """Take a lock again. Raises OSError if somebody holds it."""
+    if lock.kind == "flock":
+        fcntl.flock(fd, (fcntl.LOCK_EX if lock.is_exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        return
+    kind = fcntl.F_WRLCK if lock.is_exclusive else fcntl.F_RDLCK
+    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, lock.start, lock.length, 0))
