@@ -1,0 +1,143 @@
+"""Each call in flight has a rule; what the file system shows decides it."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from replaydbg.errors import CannotResume
+from replaydbg.gates.row import NOTED, STOPS
+from replaydbg.gates.table import OWN
+from replaydbg.resources.kinds import Resources
+from replaydbg.resume.conversation import CallInFlight, Settled
+from replaydbg.resume.findings import Finding, Verdict
+from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
+from replaydbg.resume.in_flight import Situation, examine, has_rule
+from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, settle
+
+# Far in the past, and far in the future: whether a file counts as newer than the last event.
+BEFORE, LATER = 0, 1 << 62
+
+
+def call(name: str, *args: object, fd: int = -1, data: bytes = b"") -> CallInFlight:
+    return CallInFlight(0, "", name, False, fd, args, data, len(data), "", 0, "")
+
+
+def resources(cwd: Path) -> Resources:
+    return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), ())
+
+
+def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> Verdict:
+    findings, _ = examine([each], Situation(resources(cwd), last_ns))
+    return findings[0].verdict
+
+
+def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "link").symlink_to("made")
+    (tmp_path / "file").write_text("x")
+    os.link(tmp_path / "file", tmp_path / "other")
+    calls = [
+        call("posix.mkdir", "made"),
+        call("posix.symlink", "made", "link"),
+        call("posix.link", "file", "other"),
+        call("posix.rename", "gone", "file"),
+        call("posix.unlink", "gone"),
+        call("posix.rmdir", str(tmp_path / "gone")),
+    ]
+
+    assert [verdict(each, tmp_path) for each in calls] == [Verdict.DONE] * len(calls)
+    assert [verdict(each, tmp_path, LATER) for each in calls] == [Verdict.REPEAT] * len(calls)
+
+
+def test_what_was_not_made_is_made(tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("x")
+    (tmp_path / "full" / "sub").mkdir(parents=True)
+    calls = [
+        call("posix.mkdir", "new"),
+        call("posix.mkdir", "full"),
+        call("posix.rename", "source", "target"),
+        call("posix.unlink", "source"),
+        call("posix.symlink", "other", "full"),
+    ]
+
+    assert [verdict(each, tmp_path) for each in calls] == [Verdict.REPEAT] * len(calls)
+
+
+def test_an_empty_file_that_had_to_be_new_is_a_difference(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    exclusive = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+    assert verdict(call("posix.open", "lock", exclusive), tmp_path) is Verdict.CHANGED
+    assert verdict(call("posix.open", "lock", exclusive), tmp_path, LATER) is Verdict.REPEAT
+    assert verdict(call("posix.open", "lock", os.O_CREAT | os.O_WRONLY), tmp_path) is Verdict.REPEAT
+    assert verdict(call("_io.FileIO.__init__", {"type": "FileIO"}, "lock", "xb"), tmp_path) is Verdict.CHANGED
+
+
+def test_what_starts_or_ends_processes_is_not_known(tmp_path: Path) -> None:
+    for name in ("posix.fork", "posix.system", "posix.kill", "_posixsubprocess.fork_exec"):
+        assert verdict(call(name), tmp_path) is Verdict.UNKNOWN
+
+
+def test_every_row_of_the_gate_table_has_a_rule() -> None:
+    """No call is decided by the rule for unknown ones by accident. Those of C libraries that write are meant to be."""
+    ours = [row for row in OWN if row.module != "libc" and row.handler not in (STOPS, NOTED)]
+
+    assert [row.full_name for row in ours if not has_rule(row.full_name)] == []
+
+
+def of_unknown(name: str = "posix.system", data: bytes = b"") -> Finding:
+    return Finding(call(name, data=data), Verdict.UNKNOWN, "nothing shows whether it was made")
+
+
+def test_a_call_of_which_nothing_is_known_is_decided_by_the_user() -> None:
+    sent = of_unknown("_socket.socket.sendto", b"abc")
+
+    assert settle([sent], name="r", policy=REPEAT, force=False, ask=None)[0] == [Settled(0, False)]
+    assert settle([sent], name="r", policy=SKIP, force=False, ask=None)[0] == [Settled(0, True, 3)]
+    assert settle([sent], name="r", policy=ASK, force=False, ask=lambda _: SKIP)[0] == [Settled(0, True, 3)]
+    with pytest.raises(CannotResume, match="choose --in-flight"):
+        settle([sent], name="r", policy=ASK, force=False, ask=None)
+    with pytest.raises(CannotResume, match="was not decided"):
+        settle([sent], name="r", policy=ASK, force=False, ask=lambda _: "")
+    with pytest.raises(CannotResume, match="cannot be skipped"):
+        settle([of_unknown()], name="r", policy=SKIP, force=False, ask=None)
+
+
+def test_a_changed_file_needs_force() -> None:
+    finding = Finding(call("_io.FileIO.write", data=b"x"), Verdict.CHANGED, "it has other content")
+
+    with pytest.raises(CannotResume, match="it has other content"):
+        settle([finding], name="r", policy=REPEAT, force=False, ask=None)
+    assert settle([finding], name="r", policy=REPEAT, force=True, ask=None)[0] == [Settled(0, False)]
+
+
+class _Answers:
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def settle(self, call: CallInFlight) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_hooks_decide_first() -> None:
+    def asked(answer: object) -> list[Finding]:
+        return ask_hooks([of_unknown()], Hooks("r", [("shop", _Answers(answer))]))
+
+    assert asked(DONE(7))[0].value == 7
+    assert asked(REDO)[0].verdict is Verdict.REPEAT
+    assert asked(None) == [of_unknown()]
+    with pytest.raises(CannotResume, match="shop refused"):
+        asked(STOP)
+    with pytest.raises(CannotResume, match="returned 5"):
+        asked(5)
+    with pytest.raises(CannotResume, match="raised KeyError"):
+        asked(KeyError("x"))
+
+
+def test_a_clock_is_read_again(tmp_path: Path) -> None:
+    assert time.time_ns() > BEFORE
+    assert verdict(call("time.time"), tmp_path) is Verdict.REPEAT

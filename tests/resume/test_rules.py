@@ -1,0 +1,161 @@
+"""What becomes of each kind of descriptor: it is there again, was lost as the program must expect, or is refused."""
+
+import errno
+import os
+import select
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from replaydbg.resources.kinds import (
+    Descriptor,
+    Handle,
+    LastWrite,
+    OpenedEventFd,
+    OpenedFile,
+    OpenedMemory,
+    OpenedOther,
+    OpenedPipe,
+    OpenedSocket,
+    OpenedTimerFd,
+    OpenResource,
+    Origin,
+    SocketState,
+    Unknown,
+)
+from replaydbg.resume.digest import output_digest
+from replaydbg.resume.reopen_sockets import reset_socket
+from replaydbg.resume.rows import CannotReopen, Fate
+from replaydbg.resume.rules import RULES
+
+ORIGIN = Origin(5, 0, None)
+
+
+def handle(*numbers: int, flags: int = os.O_RDWR) -> Handle:
+    return Handle(tuple(Descriptor(each, ORIGIN, True, None) for each in numbers), ORIGIN, flags, ())
+
+
+def file(
+    path: Path, *, flags: int = os.O_RDWR, offset: int = 0, size: int = 0, last: LastWrite | None = None
+) -> OpenedFile:
+    return OpenedFile(handle(3, flags=flags), str(path), str(path), True, offset, size, False, last)
+
+
+def sock(
+    state: SocketState, *, family: int = socket.AF_INET, kind: int = socket.SOCK_STREAM, bound: object = None,
+    peer: object = None,
+) -> OpenedSocket:  # fmt: skip
+    return OpenedSocket(handle(4), family, kind, 0, state, bound, 5, peer, False, None, (), False, (), None)
+
+
+def fate(opened: OpenResource) -> Fate:
+    return RULES[type(opened)].plan(opened).fate
+
+
+def test_a_file_is_opened_again_at_its_offset_and_not_emptied(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"0123456789")
+    opened = file(path, flags=os.O_RDWR | os.O_TRUNC | os.O_CREAT | os.O_EXCL, offset=4, size=10)
+
+    fd = RULES[OpenedFile].reopen(opened)
+
+    assert fate(opened) is Fate.REOPENED
+    assert os.read(fd, 3) == b"456"
+    os.close(fd)
+
+
+def test_differences_on_the_disk_are_listed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    last = LastWrite(9, 2, 3, output_digest(b"234"))
+
+    def differences() -> str:
+        return " ".join(RULES[OpenedFile].plan(file(path, offset=5, size=5, last=last)).differences)
+
+    assert "is gone" in differences()
+    path.write_bytes(b"01")
+    assert "is shorter: 2 bytes, recorded 5" in differences()
+    path.write_bytes(b"01xyz")
+    assert "has other content: bytes 2 to 5" in differences()
+    path.write_bytes(b"01234")
+    assert differences() == ""
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
+def test_a_lost_connection_was_reset(family: int) -> None:
+    with reset_socket(family) as lost, pytest.raises(ConnectionResetError):
+        lost.recv(1)
+    with reset_socket(family) as lost, pytest.raises(OSError) as found:
+        lost.send(b"x")
+    assert found.value.errno in (errno.ECONNRESET, errno.EPIPE)
+
+
+def test_a_listener_listens_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as before:
+        before.bind(path)
+        before.listen()
+    opened = sock(SocketState.LISTENING, family=socket.AF_UNIX, bound=path)
+
+    fd = RULES[OpenedSocket].reopen(opened)
+
+    with socket.socket(fileno=fd) as listener, socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        listener.accept()[0].close()
+        with pytest.raises(CannotReopen, match="in use"):
+            RULES[OpenedSocket].reopen(opened)
+
+
+def test_a_datagram_socket_is_bound_again() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        address = free.getsockname()
+
+    fd = RULES[OpenedSocket].reopen(sock(SocketState.BOUND, kind=socket.SOCK_DGRAM, bound=address))
+
+    with socket.socket(fileno=fd) as made:
+        assert made.getsockname() == address
+
+
+def test_a_pipe_to_another_process_has_ended() -> None:
+    reader = RULES[OpenedPipe].reopen(OpenedPipe(handle(3), "read", None, ()))
+    writer = RULES[OpenedPipe].reopen(OpenedPipe(handle(4), "write", None, ()))
+
+    assert os.read(reader, 1) == b""
+    with pytest.raises(BrokenPipeError):
+        os.write(writer, b"x")
+    os.close(reader)
+    os.close(writer)
+
+
+def test_an_eventfd_has_its_count() -> None:
+    fd = RULES[OpenedEventFd].reopen(OpenedEventFd(handle(3), 7, False))
+
+    assert os.eventfd_read(fd) == 7
+    os.close(fd)
+
+
+def test_what_cannot_be_brought_back_is_refused_by_name(tmp_path: Path) -> None:
+    unknown = Unknown("it is not recorded")
+    refused: list[OpenResource] = [
+        OpenedOther(handle(3), "signalfd", "it was made by a C library"),
+        OpenedTimerFd(handle(3), 1, None, None),
+        OpenedMemory(handle(3), "memory", False, False, 0, 0, None),
+        OpenedEventFd(handle(3), unknown, False),
+        OpenedFile(handle(3), "x", unknown, True, 0, 0, False, None),
+        OpenedFile(handle(3), "x", str(tmp_path / "x"), True, 0, 0, True, None),
+        sock(SocketState.CONNECTED, family=socket.AF_NETLINK),
+    ]
+
+    assert [fate(each) for each in refused] == [Fate.REFUSED] * len(refused)
+    assert all(RULES[type(each)].plan(each).reason for each in refused)
+
+
+def test_a_pidfd_reads_as_one_whose_process_ended() -> None:
+    from replaydbg.resources.kinds import OpenedPidFd
+
+    with ExitStack() as stack:
+        fd = RULES[OpenedPidFd].reopen(OpenedPidFd(handle(3), 99))
+        stack.callback(os.close, fd)
+        assert select.select([fd], [], [], 0)[0] == [fd]

@@ -1,0 +1,73 @@
+"""`python -m tests.resumes`: programs are killed at random moments and resumed; nothing is lost or doubled."""
+
+import argparse
+import platform
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.harness.surroundings import restore_signals
+from tests.harness.table import as_text
+from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round
+
+_HEADING = ("program", "rounds", "right", "killed", "events when killed")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0: each ledger is right, and each continued recording replays; 1: one is not."""
+    options = _parser().parse_args(argv)
+    restore_signals()
+    seed = options.seed if options.seed is not None else random.randrange(1 << 24)
+    print(f"seed {seed}", flush=True)
+    programs = options.programs or list(PROGRAMS)
+    orders = [(seed + number, programs[number % len(programs)]) for number in range(options.rounds)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda order: _played(order[0], order[1], options.kills, options.keep), orders))
+    print(f"Python {platform.python_version()}")
+    played = list(zip((program for _, program in orders), results, strict=True))
+    print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
+    return int(None in results)
+
+
+def _played(seed: int, program: str, kills: int, keep: Path) -> Round | None:
+    base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
+    try:
+        return one_round(seed, program, base, kills=kills)
+    except WrongRound as wrong:
+        kept = keep / str(seed)
+        shutil.rmtree(kept, ignore_errors=True)
+        shutil.copytree(base, kept)
+        print(f"seed {seed}, {program}: {wrong}; kept in {kept}\n", file=sys.stderr, flush=True)
+        return None
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _row(program: str, played: Sequence[tuple[str, Round | None]]) -> list[str]:
+    """Return the sums of the rounds of a program. A wrong round counts nowhere but in the number of rounds."""
+    rounds = [each for name, each in played if program in (name, "all")]
+    right = [each for each in rounds if each is not None]
+    killed = [each for each in right if each.kills]
+    events = sum(each.events for each in killed) // max(len(killed), 1)
+    return [program, str(len(rounds)), str(len(right)), str(sum(each.kills for each in right)), f"{events:,}"]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.resumes", description=__doc__)
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="default: all")
+    parser.add_argument("--rounds", metavar="N", type=int, default=300, help="default: %(default)s")
+    parser.add_argument(
+        "--kills", metavar="N", type=int, default=2, help="in each round, at most (default: %(default)s)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")
+    parser.add_argument("--jobs", metavar="N", type=int, default=2, help="rounds at once (default: %(default)s)")
+    parser.add_argument("--keep", metavar="DIR", type=Path, default=Path("test-results/resumes"), help="for failures")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""One round: record a program, kill it at a random moment, resume it, and check that nothing is lost or doubled."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.process import Finished, run
+from tests.harness.surroundings import without_steering
+
+PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100}
+"""How many entries each program makes."""
+ANY_ORDER = frozenset({"threads", "server"})
+"""Programs whose entries may come in any order."""
+
+_FOLDER = Path(__file__).parent / "programs"
+_TIMEOUT = 120.0
+_USAGE = 2
+_LATEST = 0.25
+"""Seconds after the program's first entry until which it is killed; it may have ended before."""
+_COMMAND = [sys.executable, "-m", "replaydbg"]
+
+
+class WrongRound(Exception):
+    """Something is not as it must be; the message has the finding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The result of a round."""
+
+    program: str
+    events: int
+    """Events that the program had made when it was killed."""
+    kills: int
+    """How often it was killed and resumed; 0: it ended before it could be killed."""
+
+
+def one_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round:
+    """Play a round in the empty directory `base`; the program is killed up to `kills` times. Raises WrongRound."""
+    chance = random.Random(seed)
+    work = base / "work"
+    work.mkdir()
+    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
+    count = PROGRAMS[program]
+    recorded = [str(base / "program.py"), str(count)]
+    first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
+    status = _killed(first, work, base / "0.rdbg-live", 0, chance)
+    events = _events(base / "0.rdbg")
+    done = 0
+    while status == -signal.SIGKILL and done < kills:
+        done += 1
+        before = base / f"{done - 1}.rdbg"
+        command = [*_COMMAND, "resume", "--in-flight=repeat", "-o", str(base / f"{done}.rdbg"), str(before)]
+        if done < kills:
+            status = _killed(command, work, base / f"{done}.rdbg-live", _events(before), chance)
+        else:
+            status = _finished(command, work).status
+    if status != 0:
+        raise WrongRound(f"the program ended with {status} after {done} kills, {events} events")
+    _check_ledger(program, count, work / "ledger")
+    _check_replay(base / f"{done}.rdbg", work)
+    return Round(program, events, done)
+
+
+def _env() -> Mapping[str, str]:
+    return without_steering(os.environ)
+
+
+def _killed(command: list[str], work: Path, live: Path, events: int, chance: random.Random) -> int:
+    """Run a command that records into `live`, and kill its program; return its status.
+
+    It is killed at a random moment after it has made more than `events` events.
+    """
+    with (work.parent / "output").open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=work,
+            env=_env(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        while process.poll() is None and not (_live_events(live) > events and _has_begun(work)):
+            time.sleep(0.002)
+        # Any moment is wanted, not one that a condition describes.
+        time.sleep(chance.uniform(0, _LATEST))
+        for pid in _children_of(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            status = process.wait(_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise WrongRound(f"{command[3]} does not end") from None
+    if status in (_USAGE, tool.DIVERGED) or (status == 1 and "resume" in command):
+        raise WrongRound(f"exit code {status}\n{_tail(work.parent / 'output')}")
+    return -signal.SIGKILL if status == 128 + signal.SIGKILL else status
+
+
+def _has_begun(work: Path) -> bool:
+    """Whether the program has imported what it needs, and made its ledger."""
+    return (work / "ledger").exists() or (work / "ledger.db").exists()
+
+
+def _live_events(live: Path) -> int:
+    """Return how many events are in the log of a program that runs."""
+    try:
+        with (live / "log").open("rb") as log:
+            return int.from_bytes(log.read(32)[24:], "little")
+    except OSError:
+        return 0
+
+
+def _children_of(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _finished(command: list[str], work: Path) -> Finished:
+    finished = run(command, cwd=work, env=_env(), timeout=_TIMEOUT)
+    if finished.status != 0:
+        shown = finished.stderr.decode(errors="replace")[-3000:]
+        raise WrongRound(f"{command[3]}: {finished.ending}\n{shown}")
+    return finished
+
+
+def _tail(path: Path) -> str:
+    return path.read_text(errors="replace")[-3000:]
+
+
+def _events(path: Path) -> int:
+    with open_recording(path) as recording:
+        return recording.log_header.crossings if recording.log_header is not None else 0
+
+
+def _check_ledger(program: str, count: int, path: Path) -> None:
+    found = [int(line) for line in path.read_text().splitlines()]
+    if program in ANY_ORDER:
+        found.sort()
+    if found != list(range(count)):
+        lost = sorted(set(range(count)) - set(found))[:5]
+        doubled = sorted({each for each in found if found.count(each) > 1})[:5]
+        raise WrongRound(f"{len(found)} entries instead of {count}: lost {lost}, doubled {doubled}, order {found[:5]}")
+
+
+def _check_replay(path: Path, work: Path) -> None:
+    """Check that the continued recording is sound and replays equal."""
+    _finished([*_COMMAND, "verify", str(path)], work)
+    finished = _finished([*_COMMAND, "replay", str(path)], work)
+    if b"entered" not in finished.stdout:
+        raise WrongRound(f"the replay printed {finished.stdout[-200:]!r}")
+    with open_recording(path) as recording:
+        resumed = recording.header.raw.get("resumed", [])
+    assert all(set(each) == {"from", "event", "when"} for each in resumed), json.dumps(resumed)
