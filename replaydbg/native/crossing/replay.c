@@ -365,6 +365,8 @@ replayed_lane_started(int id, PyObject *name)
 void
 cross_lane_started(int id, PyObject *name)
 {
+    if (__builtin_expect(core.goes_live, 0))
+        crossing_hooks.live_inside(); /* one that was killed before it started the thread */
     crossing_ways[core.way].lane_started(id, name);
 }
 

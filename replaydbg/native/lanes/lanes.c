@@ -821,7 +821,7 @@ lane_make(size_t stack_size, void *(*start)(void *), void *argument)
         count_ticks();
         listen_started(lane->tstate);
     }
-    if (core.mode != REPLAY)
+    if (core.mode != REPLAY && !lane->is_ready) /* a replay may just have become a recording */
         ready_append(lane);
     return lane;
 }

@@ -1,0 +1,130 @@
+"""A program that is killed after any event goes on as it would have: one program for each behaviour."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.process import Finished, run
+from tests.harness.surroundings import without_steering
+
+pytestmark = pytest.mark.slow
+
+_TIMEOUT = 60.0
+_KILLED = (-9, 137)
+_POINTS = 3
+"""At how many events a program is killed, evenly over its own part of the run."""
+
+_PROGRAMS = {
+    "modules that are imported afterwards are found": """
+import os
+os.getpid()
+import decimal, csv, statistics
+print(decimal.Decimal("1.5") + 1, csv.__name__, statistics.mean([1, 3]))
+""",
+    "each socket waits, or does not, as it did": """
+import os, socket
+listener = socket.create_server(("127.0.0.1", 0))
+listener.getsockname()
+other = socket.socket()
+other.setblocking(False)
+for _ in range(6):
+    os.stat(".")
+print(os.get_blocking(listener.fileno()), os.get_blocking(other.fileno()))
+""",
+    "what is closed afterwards is closed": """
+import os, socket
+listener = socket.create_server(("127.0.0.1", 0))
+port = listener.getsockname()[1]
+for _ in range(6):
+    os.stat(".")
+listener.close()
+try:
+    socket.create_connection(("127.0.0.1", port), timeout=5)
+except ConnectionRefusedError:
+    print("refused")
+""",
+    "what is in a pipe stays in it": """
+import os
+reader, writer = os.pipe()
+for number in range(5):
+    os.write(writer, b"%d" % number)
+os.close(writer)
+print(os.read(reader, 100), os.read(reader, 1))
+""",
+    "a wait that was computed by the replay's clock ends": """
+import os, queue, threading
+waiting, seen = queue.Queue(), [os.getpid() > 0]
+def wait():
+    for _ in range(4):
+        try:
+            waiting.get(timeout=0.02)
+        except queue.Empty:
+            seen.append("empty")
+thread = threading.Thread(target=wait)
+thread.start()
+thread.join()
+print(seen)
+""",
+    "a collection that calls the program goes on": """
+import gc, os
+gc.disable()
+class Node:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        os.stat(".")
+for _ in range(6):
+    Node()
+print(gc.collect() >= 6)
+""",
+    "a signal that the program does not handle ends it": """
+import os, signal
+for _ in range(6):
+    os.stat(".")
+os.kill(os.getpid(), signal.SIGTERM)
+print("not reached")
+""",
+}
+
+
+def _run(folder: Path, words: list[str], killed_at: int = 0) -> Finished:
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    if killed_at:
+        env["REPLAYDBG_TEST_KILLED_AT"] = str(killed_at)
+    return run(words, cwd=folder, env=env, timeout=_TIMEOUT)
+
+
+def _record(folder: Path, name: str, killed_at: int = 0) -> Finished:
+    return _run(folder, tool.record(sys.executable, folder / f"{name}.rdbg", ["program.py"]), killed_at)
+
+
+def _own_events(recording: Path) -> list[int]:
+    """Return the numbers of the events from the first one on that the program itself made."""
+    with open_recording(recording) as opened:
+        events = [each for each in opened.events() if isinstance(each, Event)]
+    first = next(each.number for each in events if "program.py" in str(each.site))
+    return list(range(first, events[-1].number))
+
+
+@pytest.mark.parametrize("behaviour", list(_PROGRAMS))
+def test_it_goes_on_from_any_event(tmp_path: Path, behaviour: str) -> None:
+    (tmp_path / "program.py").write_text(_PROGRAMS[behaviour])
+    whole = _record(tmp_path, "whole")
+    events = _own_events(tmp_path / "whole.rdbg")
+
+    for event in events[:: max(1, len(events) // _POINTS)][:_POINTS]:
+        killed = _record(tmp_path, f"{event}", killed_at=event)
+        assert killed.status in _KILLED, (event, killed)
+        old, new = f"{event}.rdbg", f"{event}-on.rdbg"
+        words = [sys.executable, "-m", "replaydbg", "resume", "-q", "--in-flight=repeat", "-o", new, old]
+        resumed = _run(tmp_path, words)
+        replayed = _run(tmp_path, tool.replay(sys.executable, tmp_path / new))
+
+        assert killed.stdout + resumed.stdout == whole.stdout, (event, resumed.stderr)
+        assert resumed.status % 256 == whole.status % 256, (event, resumed.stderr)
+        assert (replayed.stdout, replayed.status) == (whole.stdout, resumed.status), (event, replayed.stderr)
