@@ -151,7 +151,7 @@ class RunOrder:
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
     passages: EvaluatePassages | FindStores | EvaluateAtLines | None = None
-    """What to evaluate at each passage of a break, or at `lines`."""
+    """The query to evaluate at each passage of a break, or at `lines`."""
     lines: tuple[int, ...] = ()
     """Counts of lines, ascending, from 1: what EvaluateAtLines evaluates there counts as passages of break 1."""
     most_passages: int = 0

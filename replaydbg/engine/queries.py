@@ -368,7 +368,7 @@ class EvaluatePassages(Query[None]):
 
 @dataclass(frozen=True, slots=True)
 class EvaluateAtLines(Query[None]):
-    """What the core evaluates before some lines of a run; the text of a passage is the value's repr(), or its note why
+    """An evaluation by the core before some lines of a run; the text of a passage is the value's repr(), or a note why
     there is none."""
 
     tag = "at_lines"

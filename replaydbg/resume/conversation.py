@@ -73,8 +73,6 @@ class Due:
     """The descriptors that the program has open, by the replay's books; empty if the core does not know."""
     real: tuple[int, ...]
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
-    clocks: dict[str, int]
-    """The last recorded reading of each clock in ns, by its number."""
 
 
 def read_due(connection: socket.socket) -> Due | None:
@@ -111,16 +109,12 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
 def parse_due(value: Value) -> Due:
     """Return the message `value` as it was checked. Raises ForgedMessage."""
     fields = _Fields(value)
-    clocks = fields.take("clocks", dict)
-    if not all(isinstance(name, str) and type(reading) is int for name, reading in clocks.items()):
-        raise ForgedMessage("its clocks are no readings")
     return Due(
         event=fields.integer("event", 0),
         thread=fields.integer("thread", NOT_AT_A_CALL),
         calls=tuple(_call(_Fields(each)) for each in fields.take("calls", list)),
         fds=fields.descriptors("fds"),
         real=fields.descriptors("real"),
-        clocks=dict(clocks),
     )
 
 
@@ -178,7 +172,7 @@ class Settled:
 
 
 class Answer:
-    """Sends the answer of `resume`, message by message, and `go_live` or `stay` at its end.
+    """Sends the answer of `resume`, message by message, and `go_live` at its end; without that the core exits.
 
     All descriptors stay open here; their owner closes them afterwards.
     """
@@ -220,10 +214,6 @@ class Answer:
     def go_live(self) -> None:
         """End the answer: the program runs on."""
         self._send(b"G", b"")
-
-    def stay(self) -> None:
-        """End the answer: the core exits, and the program does not go live."""
-        self._send(b"X", b"")
 
     def _send_numbers(self, kind: bytes, numbers: Iterable[int]) -> None:
         self._send(kind, b"".join(map(_INT64.pack, numbers)))

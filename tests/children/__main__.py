@@ -17,7 +17,7 @@ from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
 
 # Folders with programs that the tests start in ways of their own.
-_NOT_PLAIN = frozenset(
+NOT_PLAIN = frozenset(
     (
         "apart",
         "bisect",
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     restore_signals()
     orders = [
         (case, way)
-        for area in sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name not in _NOT_PLAIN)
+        for area in sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name not in NOT_PLAIN)
         for program in sorted((FIXTURES / area).iterdir())
         if program.suffix == ".py" and not program.name.startswith("_") and program.stem not in _OVERWRITES
         for case in cases_of(program)

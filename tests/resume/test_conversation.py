@@ -22,7 +22,7 @@ _CALL = {
     "data": b"abc",
     "data_length": 3,
 }
-_DUE = {"event": 7, "thread": -1, "calls": [_CALL], "fds": [0, 3], "real": [], "clocks": {"1": 5}}
+_DUE = {"event": 7, "thread": -1, "calls": [_CALL], "fds": [0, 3], "real": []}
 
 
 def sent(data: bytes) -> Any:
@@ -41,7 +41,7 @@ def message(value: object) -> bytes:
 def test_the_message_of_the_core_is_read() -> None:
     due = sent(message(_DUE))
 
-    assert (due.event, due.thread, due.fds, due.clocks) == (7, -1, (0, 3), {"1": 5})
+    assert (due.event, due.thread, due.fds) == (7, -1, (0, 3))
     assert (due.calls[0].call, due.calls[0].data, due.calls[0].is_open) == ("posix.write", b"abc", True)
 
 
@@ -58,7 +58,6 @@ def test_a_process_that_ended_sends_nothing() -> None:
         message([]),
         message(_DUE | {"event": -1}),
         message(_DUE | {"fds": [-1]}),
-        message(_DUE | {"clocks": {"1": "x"}}),
         message(_DUE | {"calls": [_CALL | {"data": "text"}]}),
         message({name: value for name, value in _DUE.items() if name != "calls"}),
     ],

@@ -56,6 +56,26 @@ for number in range(5):
 os.close(writer)
 print(os.read(reader, 100), os.read(reader, 1))
 """,
+    "what was sent in pieces, and received into a part of a buffer, counts": """
+import os, socket
+one, other = socket.socketpair()
+one.sendmsg([b"ab", b"cd", b"ef"])
+reader, writer = os.pipe()
+os.writev(writer, [b"12", b"34"])
+buffer = bytearray(8)
+print(other.recv_into(buffer, 2), bytes(buffer[:2]), other.recv(1, socket.MSG_PEEK))
+print(os.read(reader, 3))
+print(other.recv(100), os.read(reader, 100))
+""",
+    "a timer that is about to end has its handler": """
+import os, signal
+signal.signal(signal.SIGALRM, lambda number, frame: print("alarm"))
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+for _ in range(3):
+    os.getpid()
+while signal.getitimer(signal.ITIMER_REAL)[0]:
+    pass
+""",
     "a wait that was computed by the replay's clock ends": """
 import os, queue, threading
 waiting, seen = queue.Queue(), [os.getpid() > 0]
@@ -128,3 +148,14 @@ def test_it_goes_on_from_any_event(tmp_path: Path, behaviour: str) -> None:
         assert killed.stdout + resumed.stdout == whole.stdout, (event, resumed.stderr)
         assert resumed.status % 256 == whole.status % 256, (event, resumed.stderr)
         assert (replayed.stdout, replayed.status) == (whole.stdout, resumed.status), (event, replayed.stderr)
+
+
+def test_the_size_limit_holds_for_what_is_added(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import os\nfor _ in range(60000):\n    os.getpid()\nprint('done')\n")
+    assert _record(tmp_path, "old", killed_at=500).status in _KILLED
+    words = ["env", "REPLAYDBG_MAX_SIZE=200000", sys.executable, "-m", "replaydbg", "resume", "-o", "new.rdbg"]
+
+    resumed = _run(tmp_path, [*words, "old.rdbg"])
+
+    assert resumed.stdout == b"done\n"
+    assert b"reached its size limit" in resumed.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.reader import open_recording
-from tests.children.__main__ import _NOT_PLAIN
+from tests.children.__main__ import NOT_PLAIN
 from tests.harness import tool
 from tests.harness.replay_cases import FIXTURES, Case, cases_of
 from tests.harness.replay_places import Form
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"seed {seed}", flush=True)
     orders = [
         case
-        for area in sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name not in _NOT_PLAIN)
+        for area in sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name not in NOT_PLAIN)
         for program in sorted((FIXTURES / area).iterdir())
         if program.suffix == ".py" and not program.name.startswith("_")
         for case in cases_of(program)

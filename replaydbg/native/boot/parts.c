@@ -161,8 +161,8 @@ const CrossingHooks crossing_hooks = {
     .live_inside = live_inside,
     .live_follow = live_follow,
     .live_is_settled = live_is_settled,
-    .live_outcome = live_outcome,
-    .live_result = live_result,
+    .live_end = live_end,
+    .live_piece = fd_mirror_piece,
 };
 
 static FunctionLookup lookups[] = {raising_call, addresses_function, NULL};

@@ -24,9 +24,8 @@ StackPlace stack_place(_PyInterpreterFrame *frame);
 uint32_t site_here(int gate, unsigned shape, uint64_t *hash);
 int site_define(const uint8_t **p, const uint8_t *end); /* replay: reads one SITE record */
 int code_define(const uint8_t **p, const uint8_t *end); /* replay: reads one CODE record */
-void sites_forget_definitions(void);
-void sites_continue(void);
-/* a replay becomes a recording: definitions are written from now on */ /* they are read once more, from the first one */
+void sites_forget_definitions(void);                    /* they are read once more, from the first one */
+void sites_continue(void);                              /* a replay becomes a recording: definitions are written */
 uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);

@@ -284,12 +284,11 @@ typedef struct {
     /* Of a replay that becomes a recording. At the beginning of a call, with the arguments as it gets them: */
     void (*live_at_call)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
     bool (*live_inside)(void); /* within a call, or where a lane waits: whether it has become one by now */
-    void (*live_follow)(const Crossing *c, PyObject *result); /* it is still a replay: what a call returned */
-    /* the outcome of the call that begins, if it is known to have been made: a new reference; NULL: it is made */
-    bool (*live_is_settled)(void);
-    PyObject *(*live_outcome)(void);
-    PyObject *(*live_result)(const Crossing *c,
-                             PyObject *result); /* record, afterwards: what the program gets; steals it */
+    void (*live_follow)(const Crossing *c, PyObject *result);      /* it is still a replay: what a call returned */
+    void (*live_piece)(const void *data, size_t n, bool is_first); /* it is still one: what the open call sends */
+    bool (*live_is_settled)(void); /* afterwards: the call that begins is known to have been made before */
+    /* a call ends: its outcome is known, or is what the program gets of `result`, or it is to be made again; steals it */
+    PyObject *(*live_end)(Crossing *c, PyObject *result, bool *is_again);
 } CrossingHooks;
 extern const CrossingHooks crossing_hooks;
 

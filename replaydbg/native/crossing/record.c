@@ -164,16 +164,14 @@ record_end(Crossing *c, PyObject *result)
 PyObject *
 recorded_end(Crossing *c, PyObject *result)
 {
-    if (__builtin_expect(!c->perform, 0)) { /* this has become a recording, see resume/live.c */
-        if (!crossing_hooks.live_is_settled())
+    if (__builtin_expect(core.is_resumed, 0)) {
+        bool is_again = false;
+        if (c->perform && c->site == 0)
+            cross_define_late(c);
+        result = crossing_hooks.live_end(c, result, &is_again);
+        if (is_again)
             return cross_made_again();
-        Py_XDECREF(result);
-        result = crossing_hooks.live_outcome();
     }
-    else if (__builtin_expect(c->site == 0, 0))
-        cross_define_late(c);
-    if (__builtin_expect(core.is_resumed, 0))
-        result = crossing_hooks.live_result(c, result);
     if (__builtin_expect(c->gate->stream_act != ACT_NONE, 0))
         crossing_hooks.stream_acted(c, result);
     if (__builtin_expect(c->transfers[0].number != 0, 0))

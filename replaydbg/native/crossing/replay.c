@@ -383,36 +383,39 @@ replayed_is_used_up(void)
     return event_log.rp >= event_log.rend;
 }
 
-/* Past one record that does nothing by itself: a definition, a time, what comes before the event that it belongs to. */
+/* Of records that do nothing by themselves, what follows their heads: n a number, t a text, v a value. */
+static const char *
+idle_form(uint64_t head)
+{
+    static const char *const definitions[] = {
+        [DEFINES_CODE] = "ttn", [DEFINES_SITE] = "nnnnn", [DEFINES_TYPE] = "tt", [DEFINES_ARGUMENTS] = "v"};
+    static const char *const controls[CONTROL_KINDS] = {
+        [CONTROL_TIME] = "n",         [CONTROL_CHILD] = "n", [CONTROL_SERIALS] = "n", [CONTROL_COLLECTOR] = "nnnn",
+        [CONTROL_STREAM] = "nnnnnnt", [CONTROL_NOTE] = "v",  [CONTROL_MARK] = "v"};
+    uint64_t kind = head >> 2;
+    if ((head & 3) == 3)
+        return kind < sizeof definitions / sizeof *definitions ? definitions[kind] : NULL;
+    return (head & 3) == 2 && kind < CONTROL_KINDS ? controls[kind] : NULL;
+}
+
 static bool
 skip_idle(const uint8_t **p, const uint8_t *end)
 {
-    static const uint8_t numbers[CONTROL_KINDS] = {
-        [CONTROL_TIME] = 1, [CONTROL_CHILD] = 1, [CONTROL_SERIALS] = 1, [CONTROL_COLLECTOR] = 4, [CONTROL_STREAM] = 6};
-    static const uint8_t of_definitions[] = {
-        [DEFINES_CODE] = 0, [DEFINES_SITE] = 5, [DEFINES_TYPE] = 0, [DEFINES_ARGUMENTS] = 0};
     bool ok = true;
-    uint64_t head = read_varint(p, end, &ok), kind = head >> 2;
-    bool is_definition = (head & 3) == 3;
+    uint64_t head = read_varint(p, end, &ok);
     if (ok && head == (CONTROL_CHECKSUM << 2 | 2u))
         return checksum_skip(p, end);
-    if (!ok || (!is_definition && (head & 3) != 2) || kind >= (is_definition ? sizeof of_definitions : CONTROL_KINDS))
-        return false;
-    if (is_definition ? kind == DEFINES_ARGUMENTS : kind == CONTROL_NOTE || kind == CONTROL_MARK)
-        return value_skip(p, end);
-    int n = is_definition ? of_definitions[kind] : numbers[kind], texts = is_definition && n == 0 ? 2 : 0;
-    if (!is_definition && n == 0)
-        return false;
-    for (int i = 0; i < n; i++)
-        read_varint(p, end, &ok);
-    for (int i = 0; ok && i < texts + (!is_definition && kind == CONTROL_STREAM); i++) {
-        uint64_t length = read_varint(p, end, &ok);
-        ok = ok && length <= (uint64_t)(end - *p);
-        *p += ok ? length : 0;
+    const char *form = ok ? idle_form(head) : NULL;
+    for (const char *part = form; ok && part && *part; part++) {
+        uint64_t n = *part == 'v' ? 0 : read_varint(p, end, &ok);
+        if (*part == 'v')
+            ok = value_skip(p, end);
+        else if (*part == 't') {
+            ok = ok && n <= (uint64_t)(end - *p);
+            *p += ok ? n : 0;
+        }
     }
-    if (is_definition && kind == DEFINES_CODE)
-        read_varint(p, end, &ok);
-    return ok;
+    return ok && form;
 }
 
 bool

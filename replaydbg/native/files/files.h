@@ -32,12 +32,17 @@ void fd_place_socket(int fd);        /* replay: one that is a socket, connected 
 void fd_opened(int fd, int copy_of); /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
 void fd_closed(int fd);
 
-/* streams.c */
+/* mirrored.c */
 /* Of a replay that is to become a recording: pipes and pairs of sockets are real, and what the program sends through them
  * is sent. So what it has not yet received is there when it goes on. */
 void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
 bool fd_is_real(int fd);
 void fd_mirror(const Crossing *c, PyObject *result); /* what it did to one of them */
+/* the descriptor of a file or socket object, or the number, that a call is about; -1: none */
+int fd_of_call(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void fd_mirror_piece(const void *data, size_t n, bool is_first); /* of what the open call sends */
+
+/* streams.c */
 int fd_stream(int fd); /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
 void stream_show(int fd, const void *data, size_t n); /* replay: shows what was written to a standard stream */
 

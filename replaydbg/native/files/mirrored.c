@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 static ino_t placeholder; /* of sockets */
+static Buf sending;       /* by the call that is open */
 
 static int
 number_in(PyObject *numbers, Py_ssize_t i)
@@ -58,11 +59,11 @@ static void
 send_on(int fd, const uint8_t *data, size_t n)
 {
     int flags = fcntl(fd, F_GETFL);
-    fcntl(fd, F_SETFL, flags | O_NONBLOCK); /* it had room while recording */
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     while (n > 0) {
         ssize_t k = write(fd, data, n);
         if (k <= 0)
-            break;
+            break; /* a child has the other end, and would have taken it out */
         data += k;
         n -= (size_t)k;
     }
@@ -84,18 +85,30 @@ take_out(int fd, size_t n)
     fcntl(fd, F_SETFL, flags);
 }
 
-static int
-descriptor_of(const Crossing *c)
+int
+fd_of_call(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
-    PyObject *first = c->nargs > 0 ? c->args[0] : NULL;
-    int fd = c->self ? file_fd(c->self) : -2, overflow;
-    if (fd == -2 && c->self)
-        fd = socket_fd(c->self);
-    if (fd == -2 && first && PyLong_CheckExact(first)) {
-        long number = PyLong_AsLongAndOverflow(first, &overflow);
-        fd = number < 0 || number > INT32_MAX ? -1 : (int)number;
+    PyObject *objects[] = {self, nargs > 0 ? args[0] : NULL};
+    for (int i = 0; i < 2; i++) {
+        int fd = objects[i] ? file_fd(objects[i]) : -2, overflow;
+        if (fd == -2 && objects[i])
+            fd = socket_fd(objects[i]);
+        if (fd != -2)
+            return fd;
+        if (i == 1 && objects[i] && PyLong_CheckExact(objects[i])) {
+            long number = PyLong_AsLongAndOverflow(objects[i], &overflow);
+            return overflow || number < 0 || number > INT32_MAX ? -1 : (int)number;
+        }
     }
-    return fd;
+    return -1;
+}
+
+/* A call may send several pieces. */
+void
+fd_mirror_piece(const void *data, size_t n, bool is_first)
+{
+    sending.used = is_first ? 0 : sending.used;
+    buf_bytes(&sending, data, n);
 }
 
 static size_t
@@ -106,27 +119,36 @@ count_in(PyObject *result, size_t all)
     return n < 0 ? 0 : (size_t)n < all ? (size_t)n : all;
 }
 
+/* The flags of a call that receives from a socket. */
+static long
+flags_of(const Crossing *c)
+{
+    const char *name = c->gate->name;
+    Py_ssize_t place = strstr(name, "_into") || strstr(name, "recvmsg") ? 2 : 1;
+    int overflow;
+    return strstr(name, "recv") && c->nargs > place && PyLong_Check(c->args[place])
+               ? PyLong_AsLongAndOverflow(c->args[place], &overflow)
+               : 0;
+}
+
 /* Only a call that sends has a digest, only one that receives fills a buffer or returns bytes. A peek takes nothing. */
 void
 fd_mirror(const Crossing *c, PyObject *result)
 {
     const char *name = c->gate->name;
     bool receives = strstr(name, "read") || strstr(name, "recv");
-    int saved = errno, fd = c->digested || receives ? descriptor_of(c) : -1, overflow;
+    int saved = errno, fd = c->digested || receives ? fd_of_call(c->self, c->args, c->nargs) : -1;
     if (fd < 0 || !fd_is_real(fd))
         return;
-    long flags = strstr(name, "recv") && c->nargs > 1 && PyLong_CheckExact(c->args[c->nargs - 1])
-                     ? PyLong_AsLongAndOverflow(c->args[c->nargs - 1], &overflow)
-                     : 0;
-    if (c->digested && c->left == c->leaving_length)
-        send_on(fd, c->leaving, count_in(result, c->leaving_length));
-    else if (receives && c->nargs > 1 && (flags & MSG_PEEK))
+    if (c->digested)
+        send_on(fd, sending.data, count_in(result, sending.used));
+    else if (flags_of(c) & MSG_PEEK)
         ;
-    else if (receives && PyBytes_CheckExact(result))
+    else if (PyBytes_CheckExact(result))
         take_out(fd, (size_t)PyBytes_GET_SIZE(result));
-    else if (receives && c->fill_length)
+    else if (c->fill_length)
         take_out(fd, c->fill_length);
-    else if (receives && PyLong_CheckExact(result))
+    else if (PyLong_CheckExact(result))
         take_out(fd, count_in(result, SIZE_MAX / 2));
     errno = saved;
 }

@@ -119,7 +119,7 @@ log_continue(Log *log, const char *name)
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", core.live_dir, name);
     size_t used = (size_t)(log->rp - log->base);
-    Log more = {.path = strdup(path)};
+    Log more = {.path = strdup(path), .max_size = log->max_size};
     if (stat(path, &st) < 0 || (size_t)st.st_size < used ||
         log_map(&more, 0, (size_t)st.st_size < FIRST_SIZE ? FIRST_SIZE : (size_t)st.st_size, 0) < 0)
         return -1;

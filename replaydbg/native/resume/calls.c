@@ -2,6 +2,7 @@
  * program does next, with all arguments and bytes. So what may have been done without being logged is known: the next
  * call of the lane that ran, and those within which others had given way. The launcher finds out what came of them. */
 #include "base/core.h"
+#include "files/files.h"
 #include "resume/inside.h"
 #include "values/values.h"
 #include <stdlib.h>
@@ -42,25 +43,6 @@ report_argument(Buf *b, PyObject *v)
         report_key(b, "type");
         report_text(b, Py_TYPE(v)->tp_name, strlen(Py_TYPE(v)->tp_name));
     }
-}
-
-static int
-descriptor(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
-{
-    PyObject *first = nargs > 0 ? args[0] : NULL;
-    int fd = self ? file_fd(self) : -2;
-    if (fd == -2 && self)
-        fd = socket_fd(self);
-    if (fd == -2 && first)
-        fd = file_fd(first);
-    if (fd == -2 && first)
-        fd = socket_fd(first);
-    if (fd == -2 && first && PyLong_CheckExact(first)) {
-        int overflow;
-        long number = PyLong_AsLongAndOverflow(first, &overflow);
-        fd = overflow || number < 0 || number > INT32_MAX ? -1 : (int)number;
-    }
-    return fd < 0 ? -1 : fd;
 }
 
 /* Where in the program a lane is. */
@@ -107,7 +89,7 @@ add(const InFlight *f)
     report_key(b, "open");
     buf_byte(b, f->is_open ? TAG_TRUE : TAG_FALSE);
     report_key(b, "fd");
-    report_number(b, descriptor(f->self, f->args, shown));
+    report_number(b, fd_of_call(f->self, f->args, shown));
     report_key(b, "args");
     report_list(b, (uint64_t)shown);
     for (Py_ssize_t i = 0; i < shown; i++)
@@ -183,7 +165,7 @@ live_is_settled(void)
 }
 
 PyObject *
-live_outcome(void)
+call_outcome(void)
 {
     Settled *s = of_running();
     const uint8_t *p = s->value;

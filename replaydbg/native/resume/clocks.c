@@ -51,7 +51,7 @@ clocks_follow(const Crossing *c, PyObject *result)
 }
 
 PyObject *
-live_result(const Crossing *c, PyObject *result)
+clocks_shifted(const Crossing *c, PyObject *result)
 {
     clockid_t which = result ? clock_of(c) : -1;
     if (which < 0 || shifts[which] == 0)
@@ -76,20 +76,4 @@ clocks_continue(void)
         if (readings[i] && clock_gettime(i, &now) == 0)
             shifts[i] = (int64_t)readings[i] - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     }
-}
-
-void
-clocks_report_readings(Buf *b)
-{
-    uint64_t count = 0;
-    for (int i = 0; i < MOST_CLOCKS; i++)
-        count += readings[i] != 0;
-    report_dict(b, count);
-    for (int i = 0; i < MOST_CLOCKS; i++)
-        if (readings[i]) {
-            char name[16];
-            snprintf(name, sizeof name, "%d", i);
-            report_key(b, name);
-            report_number(b, (int64_t)readings[i]);
-        }
 }

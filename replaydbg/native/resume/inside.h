@@ -10,10 +10,12 @@ void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t 
 void calls_report(Buf *b);                                                  /* a list */
 void call_settle(int lane, bool is_done, const uint8_t *value, uint64_t n); /* of which this is the outcome */
 
+PyObject *call_outcome(void); /* of the running lane's, which is settled; once */
+
 /* clocks.c */
 void clocks_follow(const Crossing *c, PyObject *result); /* replay: a reading */
 void clocks_continue(void);
-void clocks_report_readings(Buf *b); /* a dict: the number of each clock that was read, and its last reading in ns */
+PyObject *clocks_shifted(const Crossing *c, PyObject *result); /* record, afterwards: a reading; steals it */
 
 /* process.c */
 void process_follow(const Crossing *c); /* replay: a call that has worked */
@@ -22,8 +24,8 @@ void process_continue(void);
 /* orders.c */
 void orders_begin(int fd);                              /* the launcher's socket */
 _Noreturn void orders_report(uint64_t event, int lane); /* what would be asked; the process ends */
-void orders_end(void); /* closes what only a replay has, the launcher's socket included */
+void orders_end(void); /* closes what only a replay has, the launcher's socket included; timers begin */
 void orders_follow(uint64_t event,
-                   int lane); /* asks, and does what it is told; does not come back if it shall not go live */
+                   int lane); /* asks, and follows the answer; does not return if it is not to go live */
 
 #endif

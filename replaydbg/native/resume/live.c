@@ -5,8 +5,8 @@
  * one makes objects, and waits for the launcher; it comes with the first call that leaves the process, so that no call
  * is made before the files are there again.
  *
- * Lanes that had given way within a call are in their handlers then, which had been told not to make the call. They get
- * an exception when they come back, which nobody sees, and begin anew: see cross_again(). */
+ * Lanes that had given way within a call are in their handlers then, which do not make the call in a replay. They get an
+ * exception when they come back, which nobody sees, and begin anew: see cross_again(). */
 #include "base/core.h"
 #include "code/code.h"
 #include "collector/collector.h"
@@ -19,10 +19,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static struct {
-    uint64_t event; /* how many there were when the log was used up */
-    int lane;       /* which found it so at a call; -1: at none */
-} live = {.lane = -1};
+static int lane_at_call = -1; /* which found the log used up at a call; -1: at none */
 
 static PyObject *
 item(PyObject *boot, const char *key)
@@ -41,6 +38,8 @@ resume_prepare(PyObject *boot)
     core.is_planned = item(boot, "resume_dry") == Py_True;
     core.live_at = PyLong_Check(at) ? PyLong_AsUnsignedLongLong(at) : 0;
     core.live_dir = strdup(PyBytes_AS_STRING(directory));
+    PyObject *most = item(boot, "max_size");
+    event_log.max_size = PyLong_Check(most) ? PyLong_AsUnsignedLongLong(most) : 0;
     orders_begin((int)PyLong_AsLong(fd));
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -49,10 +48,11 @@ resume_prepare(PyObject *boot)
 static void
 begin(int lane)
 {
-    live.lane = lane;
-    live.event = core.live_since = core.crossings;
+    lane_at_call = lane;
+    core.live_since = core.crossings;
+    calls_of_others();
     if (core.is_planned)
-        orders_report(live.event, live.lane);
+        orders_report(core.live_since, lane_at_call);
     if (logs_continue() < 0 || durable_continue() < 0)
         diverge("resume", NULL, NULL, "the log of the new recording cannot be written");
     content_continue();
@@ -69,7 +69,6 @@ live_inside(void)
         return true;
     if (core.mode != REPLAY || !cross_is_used_up())
         return false;
-    calls_of_others();
     begin(-1);
     return true;
 }
@@ -82,6 +81,18 @@ live_follow(const Crossing *c, PyObject *result)
     process_follow(c);
 }
 
+PyObject *
+live_end(Crossing *c, PyObject *result, bool *is_again)
+{
+    if (c->perform)
+        return clocks_shifted(c, result);
+    *is_again = !live_is_settled(); /* it began in the replay */
+    if (*is_again)
+        return NULL;
+    Py_XDECREF(result);
+    return call_outcome();
+}
+
 /* The second step. */
 static void
 complete(void)
@@ -90,14 +101,14 @@ complete(void)
     own_work_begin();
     cross_continue();
     clocks_continue();
-    orders_follow(live.event, live.lane);
+    orders_follow(core.live_since, lane_at_call);
     streams_continue();
     const char *problem = sqlite_continue();
     if (problem)
         diverge("resume", NULL, NULL, problem);
-    orders_end();
     signals_continue();
     process_continue();
+    orders_end();
     prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not */
     own_work_end();
 }
@@ -106,7 +117,6 @@ void
 live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
     if (core.mode == REPLAY && cross_is_used_up()) {
-        calls_of_others();
         call_of_running(g, self, args, nargs);
         begin(lanes.running->id);
     }
@@ -117,8 +127,6 @@ live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 void
 live_at_end(void)
 {
-    if (core.goes_live && core.mode == REPLAY && cross_is_used_up()) {
-        calls_of_others();
+    if (core.goes_live && core.mode == REPLAY && cross_is_used_up())
         begin(-1);
-    }
 }

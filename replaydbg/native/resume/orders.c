@@ -19,8 +19,11 @@
 #define MOST_LOOKED_AT 4096 /* descriptors */
 #define NUMBERS 4           /* of an order, at most */
 
+enum { TIMERS = ITIMER_PROF + 1 };
+
 static int launcher = -1;
-static int *passed; /* descriptors, in the order in which they came */
+static struct itimerval timers[TIMERS]; /* they begin when the handlers are there */
+static int *passed;                     /* descriptors, in the order in which they came */
 static size_t passed_count;
 
 void
@@ -111,7 +114,7 @@ static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 6);
+    report_dict(&b, 5);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
@@ -120,8 +123,6 @@ ask(uint64_t event, int lane)
     report_descriptors(&b, "real", true);
     report_key(&b, "calls");
     calls_report(&b);
-    report_key(&b, "clocks");
-    clocks_report_readings(&b);
     uint64_t length = b.used;
     send_all((const uint8_t *)&length, sizeof length);
     send_all(b.data, b.used);
@@ -149,16 +150,15 @@ static void
 follow(uint8_t kind, const int64_t *n)
 {
     struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
-    struct itimerval timer = {{n[2] / 1000000000, n[2] % 1000000000 / 1000},
-                              {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     if (kind == 'P')
         put(n[0], n[1], n[2] != 0);
     else if (kind == 'C' && n[0] >= 0 && !fd_is_ours((int)n[0]))
         close((int)n[0]);
     else if (kind == 'E')
         epoll_ctl((int)n[0], EPOLL_CTL_ADD, (int)n[1], &event);
-    else if (kind == 'T')
-        setitimer((int)n[0], &timer, NULL);
+    else if (kind == 'T' && n[0] >= 0 && n[0] < TIMERS)
+        timers[n[0]] = (struct itimerval){{n[2] / 1000000000, n[2] % 1000000000 / 1000},
+                                          {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
 }
@@ -178,6 +178,9 @@ orders_end(void)
     free(passed);
     passed = NULL;
     passed_count = 0;
+    for (int which = 0; which < TIMERS; which++)
+        if (timers[which].it_value.tv_sec || timers[which].it_value.tv_usec)
+            setitimer(which, &timers[which], NULL);
 }
 
 void
@@ -190,12 +193,9 @@ orders_follow(uint64_t event, int lane)
             uint8_t kind;
             uint64_t length;
         } __attribute__((packed)) head;
-        receive_all(&head.kind, 1);
+        receive_all(&head, sizeof head);
         if (head.kind == 'G')
             break;
-        if (head.kind == 'X')
-            give_up();
-        receive_all((uint8_t *)&head + 1, 8);
         uint8_t *data = head.length > LARGEST_ORDER ? NULL : calloc(1, head.length + NUMBERS * sizeof(int64_t));
         if (data == NULL)
             give_up();

@@ -17,13 +17,10 @@ int resume_prepare(PyObject *boot); /* reads whether this replay is one, before 
 void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 bool live_inside(void);
 void live_follow(const Crossing *c, PyObject *result);
+PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
 void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
-
-/* clocks.c: of crossing_hooks */
-PyObject *live_result(const Crossing *c, PyObject *result);
 
 /* calls.c */
 bool live_is_settled(void);
-PyObject *live_outcome(void);
 
 #endif

@@ -55,7 +55,7 @@ raised_prepare(void)
             sigaction(signum, &ours, NULL);
 }
 
-/* A replay becomes a recording: what the program has set comes after this. */
+/* A replay becomes a recording: where the program has set no handler, there is none. */
 void
 raised_continue(void)
 {

@@ -501,10 +501,9 @@ const HandlerEntry signal_handlers[] = {
 void
 signals_continue(void)
 {
-    raised_continue();
     for (int i = 1; signal_gate && i < MOST_SIGNALS; i++) {
-        bool is_callable = handlers[i] && PyCallable_Check(handlers[i]);
-        if (handlers[i] == NULL || handlers[i] == Py_None || (!is_callable && !was_set[i] && i != SIGINT))
+        bool is_callable = handlers[i] && PyCallable_Check(handlers[i]), is_ours = i == SIGINT || i == watch_signal();
+        if (handlers[i] == NULL || handlers[i] == Py_None || (!is_callable && !was_set[i] && !is_ours))
             continue;
         PyObject *number = PyLong_FromLong(i);
         PyObject *installed = is_callable ? own_function(&stub_def) : Py_NewRef(handlers[i]);
@@ -515,6 +514,7 @@ signals_continue(void)
         Py_XDECREF(number);
         PyErr_Clear();
     }
+    raised_continue();
 }
 
 /* Learns what is installed already, and puts the stub in place of the interpreter's own handler of Ctrl-C. */
