@@ -22,7 +22,12 @@ class RawRecord(NamedTuple):
     data: bytes
     """Its bytes."""
     entry: Entry | None
-    """Its decoded content; None for a definition."""
+    """Its decoded content; None for a definition and for the checksums of a durable log."""
+
+    @property
+    def is_definition(self) -> bool:
+        """Whether later records refer to it by its number."""
+        return self.data[0] & 3 == DEFINITION
 
 
 class RawStream(LogStream):

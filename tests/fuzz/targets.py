@@ -81,7 +81,7 @@ def log(data: bytes, rng: Random) -> str:
     if rng.randrange(4) == 0:
         definitions = Definitions()
         for each in RawStream(iter([body]), total=len(body), stored=len(data), gates=gates).records():
-            if each.entry is None:
+            if each.is_definition:
                 definitions.load(each.data)
     return f"{last} {shape([stream.problem or ''])}"
 

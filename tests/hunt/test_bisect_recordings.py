@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ def _hunted(settings: Settings, program: str, *, chaos: bool = False) -> Pair:
     return caught.passed.path, caught.failed.path
 
 
-def _recorded(path: Path, *words: str, env: Mapping[str, str] | None = None) -> Path:
-    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", str(path), "--", *words]
+def _recorded(path: Path, *words: str, env: Mapping[str, str] | None = None, options: Sequence[str] = ()) -> Path:
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", *options, "-o", str(path), "--", *words]
     subprocess.run(command, cwd=path.parent, env={**os.environ, **(env or {})}, check=False, timeout=60)
     return path
 
@@ -162,6 +162,21 @@ def test_switches_of_threads_are_told(by_race: Pair) -> None:
     assert InputKind.SCHEDULE in [each.kind for each in comparison.inputs]
     names = {each.lane[0][0] if each.lane else "main" for each in preempted}
     assert names <= {"main", "Thread-1 (more)", "Thread-2 (more)"}
+
+
+@pytest.mark.slow
+def test_recordings_with_checksums_are_mixed(tmp_path: Path) -> None:
+    """The checksums of `--durable` are of bytes that a mixed log does not have."""
+    code = "import os, time\nfor i in range(9): print(time.time(), flush=True)\nassert os.environ['WORD'] == 'fine'"
+    paths = [
+        _recorded(tmp_path / f"{word}.rdbg", "-c", code, env={"WORD": word}, options=["--durable"])
+        for word in ("fine", "wrong")
+    ]
+
+    facts = _facts(*paths)
+
+    assert [each["name"] for each in facts["flip"]["inputs"]] == ["WORD"]
+    assert facts["flip"]["is_confirmed"]
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ class Mixer:
     def _read(self) -> list[RawRecord]:
         records = list(self.base.records())
         for raw in records:
-            if raw.entry is None:
+            if raw.is_definition:
                 self.definitions.load(raw.data)
         return [raw for raw in records if raw.entry is not None]
 
@@ -69,7 +69,7 @@ class Mixer:
         self._places = Places()
         found: dict[int, RawRecord] = {}
         for raw in self.other.records():
-            if raw.entry is None:
+            if raw.is_definition:
                 self._places.load(raw.data)
             elif isinstance(raw.entry, Event):
                 found[raw.entry.number] = raw
