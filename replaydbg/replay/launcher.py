@@ -180,7 +180,7 @@ def prepare(
     executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
     if parts is None:
-        parts = UnpackedLogs(_followed(recording.path, stack)) if follows else unpack_logs(recording, stack)
+        parts = UnpackedLogs(followed_logs(recording.path, stack)) if follows else unpack_logs(recording, stack)
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
@@ -306,7 +306,7 @@ class _Counting:
         return read_report(_whole(self.totals), _whole(self.steps), self.orders)
 
 
-def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
+def followed_logs(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
     """Return the logs of a running program, as soon as they exist; raises Corrupt if they never do."""
     # Imported here: few replays run behind their recording.
     import time

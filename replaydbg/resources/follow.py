@@ -34,11 +34,14 @@ _STREAM_KINDS = {"tty": "terminal", "pipe": "pipe", "file": "file", "null": "fil
 class ResourceHistory:
     """Reads the log of a process once, and returns its resources at moments in ascending order."""
 
-    def __init__(self, recording: Recording) -> None:
-        """Begin before the first event of an open recording, which must stay open."""
+    def __init__(self, recording: Recording, entries: Iterable[Entry] | None = None) -> None:
+        """Begin before the first event of an open recording, which must stay open.
+
+        `entries` are read in place of those of its log: () if all of them come by `apply`.
+        """
         self.state = _initial(recording)
         self._threads = ThreadStates()
-        self._entries = iter(recording.events())
+        self._entries = iter(recording.events() if entries is None else entries)
         self._pending: list[Entry] = []
         """Entries that were read ahead, the next one last."""
         self._event, self._time_ns = 0, 0
@@ -55,7 +58,7 @@ class ResourceHistory:
             if event is not None and (number or 0) > event:
                 self._pending.append(entry)
                 break
-            self._apply(entry)
+            self.apply(entry)
         return frozen(self.state, self._threads.frozen(self._open_calls()), self._event, self._time_ns)
 
     def _next(self) -> Entry | None:
@@ -72,7 +75,8 @@ class ResourceHistory:
         self._pending.extend(reversed(ahead))
         return found
 
-    def _apply(self, entry: Entry) -> None:
+    def apply(self, entry: Entry) -> None:
+        """Read the next entry."""
         self._time_ns = entry.time_ns
         if isinstance(entry, Event):
             self._event = entry.number

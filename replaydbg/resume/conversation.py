@@ -206,6 +206,14 @@ class Answer:
         """Let the program find that this child was killed."""
         self._send_numbers(b"K", (pid,))
 
+    def enter(self, index: int) -> None:
+        """Make the passed descriptor `index`, a directory, the working directory."""
+        self._send_numbers(b"D", (index,))
+
+    def set_umask(self, mask: int) -> None:
+        """Set the mask for the modes of new files."""
+        self._send_numbers(b"U", (mask,))
+
     def settle(self, settled: Settled) -> None:
         """Decide a call in flight."""
         result = encode_value(settled.value) if settled.is_done else b""

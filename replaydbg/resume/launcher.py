@@ -105,10 +105,10 @@ def resume(
         plan = first_plan(recording, name, choices.at)
         if choices.at and plan.past.act_count and hooks.compensate(plan.past.acts):
             plan = first_plan(recording, name, choices.at)
-        run = _Run(plan, choices, listener, hooks, stack)
+        run = GoingLive(plan, choices, listener, hooks, stack)
         run.open_all()
         live = make_live_directory(output, settings.store)
-        with _removed_unless_live(live, run):
+        with removed_unless_live(live, run):
             ended, seconds = _perform(recording, live, run, settings)
         with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
             return seal_recording(live, ended, seconds)
@@ -124,7 +124,7 @@ def plan_resume(path: Path, *, name: str = "", choices: Choices | None = None, h
     name = name or str(path)
     with open_recording(path) as recording, ExitStack() as stack:
         hooks = installed_hooks(name) if hooks is None else hooks
-        run = _Run(first_plan(recording, name, choices.at), choices, Listener(), hooks, stack, is_dry=True)
+        run = GoingLive(first_plan(recording, name, choices.at), choices, Listener(), hooks, stack, is_dry=True)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-plan-")))
         live = directory / "plan.rdbg-live"
         live.mkdir(mode=0o700)
@@ -133,7 +133,7 @@ def plan_resume(path: Path, *, name: str = "", choices: Choices | None = None, h
 
 
 @contextmanager
-def _removed_unless_live(live: Path, run: _Run) -> Iterator[None]:
+def removed_unless_live(live: Path, run: GoingLive) -> Iterator[None]:
     """Remove the live directory if the block raises before the program went live."""
     try:
         yield
@@ -143,7 +143,7 @@ def _removed_unless_live(live: Path, run: _Run) -> Iterator[None]:
         raise
 
 
-class _Run:
+class GoingLive:
     """A resumption from the start of its replay to the moment at which the program goes live."""
 
     def __init__(
@@ -162,7 +162,22 @@ class _Run:
         """The signal that ended the replay."""
         self._listener = listener
         self._hooks = hooks
+        self._stack = stack
         self._restorer = Restorer(plan.resources, stack, hooks.reopen)
+
+    def learn(self, plan: Plan) -> None:
+        """Use another plan from here on; nothing is open yet."""
+        self.plan = plan
+        self._restorer = Restorer(plan.resources, self._stack, self._hooks.reopen)
+
+    def enter_by_core(self) -> None:
+        """Let the core take the program's working directory and mask, which its process did not inherit from us."""
+        cwd = self.plan.resources.cwd
+        try:
+            self._restorer.enter(cwd if isinstance(cwd, str) else None, self.plan.past.umask)
+        except OSError as error:
+            if not self.choices.force:
+                raise CannotResume(self.plan.name, f"its working directory {cwd}: {error.strerror}") from error
 
     def open_all(self) -> None:
         """Open what the program had open. Raises CannotResume."""
@@ -180,9 +195,10 @@ class _Run:
         try:
             with ended_by_signals(pid, idle) as first_signal:
                 try:
+                    self.wait(connection, pid)
                     due = read_due(connection)
                     if due is not None and not first_signal():
-                        self._answer(due, Answer(connection), pid)
+                        self.answer(due, Answer(connection), pid)
                 finally:
                     self.signal = first_signal()
         except BaseException as error:  # noqa: BLE001 - the process is waited for first, then it is raised
@@ -190,7 +206,11 @@ class _Run:
         finally:
             connection.close()
 
-    def _answer(self, due: Due, answer: Answer, pid: int) -> None:
+    def wait(self, connection: socket.socket, pid: int) -> None:
+        """Do what there is to do until the core of the process `pid` asks, or has ended; nothing here."""
+
+    def answer(self, due: Due, answer: Answer, pid: int) -> None:
+        """Decide what is open, and let the program of the process `pid` go live. Raises CannotResume."""
         situation = Situation(self.plan.resources, self.plan.past.last_ns)
         findings, moved = examine(due.calls, situation)
         findings = ask_hooks(findings, self._hooks)
@@ -238,7 +258,7 @@ class _Run:
         return tuple(dict.fromkeys(found))
 
 
-def _perform(recording: Recording, live: Path, run: _Run, settings: Settings) -> tuple[Ended, float]:
+def _perform(recording: Recording, live: Path, run: GoingLive, settings: Settings) -> tuple[Ended, float]:
     """Replay the program and let it go live; return how it ended, and after how many seconds."""
     with ExitStack() as stack:
         unpacked = recording.unpack(live)
@@ -248,7 +268,7 @@ def _perform(recording: Recording, live: Path, run: _Run, settings: Settings) ->
         write_start(live, header, {})
         ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         stack.callback(ours.close)
-        core_fd = _moved_high(core_end)
+        core_fd = moved_high(core_end)
         started = stack.enter_context(ExitStack())
         started.callback(os.close, core_fd)
         start = _prepare(recording, live, run, settings, core_fd, stack)
@@ -267,27 +287,34 @@ def _perform(recording: Recording, live: Path, run: _Run, settings: Settings) ->
             meanwhile=meanwhile,
             handled=lambda: handled_signals(live),
         )
-        if (reason := _reason_of_core(start)) is not None:
+        if (reason := reason_of_core(start)) is not None:
             raise CannotResume(run.plan.name, reason)
         if not run.is_live:
-            run.is_live = _ended_at_once(live, run, ended)
+            run.is_live = ended_at_once(live, run, ended)
         if not run.is_live:
-            _explain(recording, run, start, ended)
+            explain(recording, run, start, ended)
         return ended, time.monotonic() - began
 
 
-def _prepare(recording: Recording, live: Path, run: _Run, settings: Settings, core_fd: int, stack: ExitStack) -> Start:
+def _prepare(
+    recording: Recording, live: Path, run: GoingLive, settings: Settings, core_fd: int, stack: ExitStack
+) -> Start:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     files: dict[str, BinaryIO] = {each: stack.enter_context((live / each).open("rb")) for each in _LOGS}
-    wishes = Wishes(
-        settings.max_size,
-        recording.header.real_ids,
-        recording.header.chaos,
-        settings.on_deadlock,
-        recording.header.durable,
-    )
-    more: dict[str, object] = {
+    more = core_orders(recording, live, run, settings, core_fd)
+    # What was printed before the program went live is not printed again. For a plan the fence is up: nothing goes live.
+    parts, goes_live = UnpackedLogs(files), not run.is_dry
+    return prepare(recording, stack, more, stdout=null, stderr=null, parts=parts, goes_live=goes_live)
+
+
+def core_orders(
+    recording: Recording, live: Path, run: GoingLive, settings: Settings, core_fd: int
+) -> dict[str, object]:
+    """Return the fields with which a replay goes live, into the directory `live`; `core_fd` is the core's socket."""
+    header = recording.header
+    wishes = Wishes(settings.max_size, header.real_ids, header.chaos, settings.on_deadlock, header.durable)
+    return {
         **wishes.as_boot(),
         "resumes": True,
         "resume_at": run.choices.at,
@@ -295,12 +322,10 @@ def _prepare(recording: Recording, live: Path, run: _Run, settings: Settings, co
         "live_dir": os.fsencode(live),
         "resume_dry": run.is_dry,
     }
-    # What was printed before the program went live is not printed again. For a plan the fence is up: nothing goes live.
-    parts, goes_live = UnpackedLogs(files), not run.is_dry
-    return prepare(recording, stack, more, stdout=null, stderr=null, parts=parts, goes_live=goes_live)
 
 
-def _moved_high(end: socket.socket) -> int:
+def moved_high(end: socket.socket) -> int:
+    """Return a copy of a socket's descriptor with a number above those that the program uses; the socket is closed."""
     import fcntl  # imported for one call
 
     high = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD, _HIGH)
@@ -308,7 +333,7 @@ def _moved_high(end: socket.socket) -> int:
     return high
 
 
-def _enter(run: _Run, started: ExitStack) -> None:
+def _enter(run: GoingLive, started: ExitStack) -> None:
     """Take the program's working directory and its mask for new files, which its process inherits, until it has."""
     cwd, umask = run.plan.resources.cwd, run.plan.past.umask
     if umask is not None:
@@ -325,7 +350,7 @@ def _enter(run: _Run, started: ExitStack) -> None:
             raise CannotResume(run.plan.name, f"its working directory {cwd}: {error.strerror}") from error
 
 
-def _ended_at_once(live: Path, run: _Run, ended: Ended) -> bool:
+def ended_at_once(live: Path, run: GoingLive, ended: Ended) -> bool:
     """Whether the program ended without any further call: then it needed nothing of what was open."""
     if run.is_dry or run.is_planned or run.error is not None or run.signal or ended.status < 0:
         return False
@@ -333,7 +358,7 @@ def _ended_at_once(live: Path, run: _Run, ended: Ended) -> bool:
         return read_past(recording, None).has_ended
 
 
-def _reason_of_core(start: Start) -> str | None:
+def reason_of_core(start: Start) -> str | None:
     """Return what the core could not bring back, such as a lock on a database; None: it reports something else."""
     start.report.seek(0)
     report = start.report.read(MOST_WRITTEN)
@@ -344,8 +369,8 @@ def _reason_of_core(start: Start) -> str | None:
     return str(facts.get("detail")) if isinstance(facts, dict) and facts.get("kind") == "resume" else None
 
 
-def _explain(recording: Recording, run: _Run, start: Start, ended: Ended) -> None:
-    """Raise why the program did not go live, unless that was wanted."""
+def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended, *, may_end: bool = False) -> None:
+    """Raise why the program did not go live, unless that was wanted; `may_end`: so it is if it ended as recorded."""
     if run.error is not None and not isinstance(run.error, (BrokenPipeError, ConnectionError)):
         raise run.error
     if run.signal:
@@ -358,5 +383,7 @@ def _explain(recording: Recording, run: _Run, start: Start, ended: Ended) -> Non
     result = strict_result(recording, ended.status, report, start.is_cut, run.plan.name)
     if result.divergence is not None:
         raise result.divergence
+    if may_end and ended.status >= 0:
+        return
     reason = f"its replay ended with {ended.status} before it was due to go live, after {result.events:,} events"
     raise CannotResume(run.plan.name, reason) from run.error

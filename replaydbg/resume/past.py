@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replaydbg.classes import dataclass
-from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import number_of
@@ -54,35 +54,62 @@ class Past:
 
 def read_past(recording: Recording, event: int | None) -> Past:
     """Read the log once. `event`: the last one before the moment; None: the last of the log."""
-    umask: int | None = None
-    time_ns = events = act_count = 0
-    has_ended = False
-    attributes: dict[str, PlanRow] = {}
-    used: set[int] = set()
-    acts: list[OutsideAct] = []
+    reader = PastReader(recording, event)
     for entry in recording.events():
+        reader.add(entry)
+    return reader.past()
+
+
+class PastReader:
+    """Reads the entries of a log in order, for `Past`."""
+
+    def __init__(self, recording: Recording, event: int | None) -> None:
+        """`event`: the last one before the moment; None: the last of the log."""
+        self._last_event = event
+        self._start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
+        self._umask: int | None = None
+        self._time_ns = self._events = self._act_count = 0
+        self._has_ended = False
+        self._attributes: dict[str, PlanRow] = {}
+        self._used: set[int] = set()
+        self._acts: list[OutsideAct] = []
+
+    def add(self, entry: Entry) -> None:
+        """Read the next entry."""
         if isinstance(entry, Control):
-            has_ended = has_ended or entry.kind is ControlKind.END
-            continue
-        events = entry.number
-        if event is None or entry.number <= event:
-            time_ns = entry.time_ns
-            if entry.arguments and (number := number_of(entry.arguments[0])) >= 0:
-                used.add(number)
-            if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
-                umask = entry.arguments[0]
-            elif (row := _attribute(entry)) is not None:
-                attributes[entry.gate] = row
-            _follow_listing(entry, attributes)
+            self._has_ended = self._has_ended or entry.kind is ControlKind.END
+            return
+        self._events = entry.number
+        if self._last_event is None or entry.number <= self._last_event:
+            self._add_before(entry)
         elif entry.gate in _ACTS and not entry.raised:
-            act_count += 1
-            acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
-            if len(acts) > 2 * MOST_ACTS:
-                del acts[:MOST_ACTS]
-    start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
-    newest = tuple(acts[-MOST_ACTS:][::-1])
-    last_ns = start_ns + time_ns - SLACK_NS
-    return Past(events, has_ended, last_ns, umask, tuple(attributes.values()), frozenset(used), newest, act_count)
+            self._act_count += 1
+            self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
+            if len(self._acts) > 2 * MOST_ACTS:
+                del self._acts[:MOST_ACTS]
+
+    def _add_before(self, entry: Event) -> None:
+        self._time_ns = entry.time_ns
+        if entry.arguments and (number := number_of(entry.arguments[0])) >= 0:
+            self._used.add(number)
+        if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
+            self._umask = entry.arguments[0]
+        elif (row := _attribute(entry)) is not None:
+            self._attributes[entry.gate] = row
+        _follow_listing(entry, self._attributes)
+
+    def past(self) -> Past:
+        """Return what was read so far."""
+        return Past(
+            events=self._events,
+            has_ended=self._has_ended,
+            last_ns=self._start_ns + self._time_ns - SLACK_NS,
+            umask=self._umask,
+            attributes=tuple(self._attributes.values()),
+            used=frozenset(self._used),
+            acts=tuple(self._acts[-MOST_ACTS:][::-1]),
+            act_count=self._act_count,
+        )
 
 
 def _follow_listing(event: Event, rows: dict[str, PlanRow]) -> None:

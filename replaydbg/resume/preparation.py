@@ -15,6 +15,7 @@ from replaydbg.errors import CannotResume, NoSuchMoment
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.resources.follow import resources_at
+from replaydbg.resources.kinds import Resources
 from replaydbg.resume.past import SLACK_NS, Past, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.rows import PlanRow
@@ -57,12 +58,16 @@ def first_plan(recording: Recording, name: str, at: int) -> Plan:
 
     `at`: the event before which the program goes live; 0: behind the last one. Raises CannotResume, and NoSuchMoment.
     """
-    _check_alone(recording, name)
+    check_alone(recording, name)
     _check_running(recording, name)
     past = read_past(recording, at - 1 if at else None)
     _check_moment(recording, name, past, at)
     event = at - 1 if at else past.events
-    resources = resources_at(recording, event)
+    return plan_of(name, event, past, resources_at(recording, event))
+
+
+def plan_of(name: str, event: int, past: Past, resources: Resources) -> Plan:
+    """Return the plan of a program that goes live behind `event`, as far as it is known without a replay."""
     rows = (*plan_resources(resources, past.used), *past.attributes)
     return Plan(
         name=name,
@@ -75,12 +80,16 @@ def first_plan(recording: Recording, name: str, at: int) -> Plan:
     )
 
 
-def _check_alone(recording: Recording, name: str) -> None:
+def check_alone(recording: Recording, name: str) -> None:
     """Raise CannotResume for one of several processes that were recorded together."""
     directory = group_directory(recording.path)
     is_of_several = recording.header.branch is not None
     if directory is not None:
-        members = {each.split(".")[0] for each in os.listdir(directory) if _MEMBER.fullmatch(each)}  # noqa: PTH208
+        try:
+            names = os.listdir(directory)  # noqa: PTH208 - names are enough
+        except FileNotFoundError:
+            names = []  # it was the only one, and was sealed meanwhile
+        members = {each.split(".")[0] for each in names if _MEMBER.fullmatch(each)}
         is_of_several = is_of_several or len(members) > 1
     if is_of_several:
         raise CannotResume(name, "it is one of several processes, and groups cannot be resumed yet")
@@ -91,10 +100,19 @@ def _check_running(recording: Recording, name: str) -> None:
     if not recording.is_live:
         return
     try:
-        found = (recording.path / "log").stat()
+        process = writer_of((recording.path / "log").stat())
     except OSError:
         return  # there is none, which is found later
-    mark = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x} {found.st_ino} "
+    if process is not None:
+        raise CannotResume(name, f"its program still runs (process {process})")
+
+
+def writer_of(log: os.stat_result) -> int | None:
+    """Return the process id of the program that writes a log, given the file's status; None: there is no such process.
+
+    A process that only follows the log has it mapped, too, but not to write.
+    """
+    mark = f" {os.major(log.st_dev):02x}:{os.minor(log.st_dev):02x} {log.st_ino} "
     for process in Path("/proc").iterdir():
         if not process.name.isdecimal() or int(process.name) == os.getpid():
             continue
@@ -102,8 +120,9 @@ def _check_running(recording: Recording, name: str) -> None:
             maps = (process / "maps").read_text(errors="replace")
         except OSError:
             continue  # it has ended, or is somebody else's
-        if mark in maps:
-            raise CannotResume(name, f"its program still runs (process {process.name})")
+        if any(mark in line and line.split()[1].startswith("rw") for line in maps.splitlines()):
+            return int(process.name)
+    return None
 
 
 def _check_moment(recording: Recording, name: str, past: Past, at: int) -> None:

@@ -54,6 +54,8 @@ class Restorer:
         self._pairs: dict[int, tuple[int, ...]] = {}
         """Of a pipe or a pair of sockets, by the lowest number of its other end: what is made for that end."""
         self.placed: list[Placed] = []
+        self._directory: int | None = None
+        self._umask: int | None = None
 
     def reopen_all(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
         """Open what the rows reopen or lose; return those that cannot be opened, each with the reason."""
@@ -134,6 +136,16 @@ class Restorer:
                 failed.append((row, f"another process holds it: {row.text}"))
         return failed
 
+    def enter(self, directory: str | None, umask: int | None) -> None:
+        """Let the program have a working directory, and a mask for new files; None: it keeps that of its replay.
+
+        Raises OSError if the directory cannot be opened.
+        """
+        if directory is not None:
+            self._directory = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._stack.callback(os.close, self._directory)
+        self._umask = umask
+
     def match_modes(self, pid: int) -> None:
         """Let the calls of sockets wait, or not, as those of the replay `pid` do.
 
@@ -155,7 +167,12 @@ class Restorer:
 
     def send(self, answer: Answer, fds: Sequence[int], real: Collection[int]) -> None:
         """Tell the core what is where; `fds` are the numbers that the program has open, of which `real` stay."""
-        answer.pass_descriptors([each.fd for each in self.placed])
+        directory = [] if self._directory is None else [self._directory]
+        answer.pass_descriptors([*(each.fd for each in self.placed), *directory])
+        if directory:
+            answer.enter(len(self.placed))
+        if self._umask is not None:
+            answer.set_umask(self._umask)
         used = set(real)
         for index, each in enumerate(self.placed):
             for descriptor in each.opened.handle.descriptors:

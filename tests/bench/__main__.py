@@ -22,6 +22,7 @@ from tests.bench import (
     plugin,
     plugin_suites,
     processes,
+    takeover,
 )
 from tests.bench.cost_page import PICTURES, merged, write_page
 from tests.bench.goals import goals_text
@@ -59,6 +60,7 @@ _FAILURES = (
     cuts.CutsFailed,
     live_cuts.LiveCutsFailed,
     durable.DurableFailed,
+    takeover.TakeoverFailed,
 )
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
@@ -134,6 +136,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         cuts.NAME: lambda: cuts.measure_cuts(options.runs, options.timeout),
         live_cuts.NAME: lambda: live_cuts.measure_live_cuts(options.runs, options.timeout),
         durable.NAME: lambda: durable.measure_durable(options.runs, options.timeout),
+        takeover.NAME: lambda: takeover.measure_takeover(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -183,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
             cuts.NAME,
             live_cuts.NAME,
             durable.NAME,
+            takeover.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
-from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round
+from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round, standby_round
 
 _HEADING = ("program", "rounds", "right", "killed", "events when killed")
 
@@ -26,19 +26,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     programs = options.programs or list(PROGRAMS)
     orders = [(seed + number, programs[number % len(programs)]) for number in range(options.rounds)]
     with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda order: _played(order[0], order[1], options.kills, options.keep), orders))
+        results = list(pool.map(lambda order: _played(order[0], order[1], options), orders))
     print(f"Python {platform.python_version()}")
     played = list(zip((program for _, program in orders), results, strict=True))
     print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
     return int(None in results)
 
 
-def _played(seed: int, program: str, kills: int, keep: Path) -> Round | None:
+def _played(seed: int, program: str, options: argparse.Namespace) -> Round | None:
     base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
     try:
-        return one_round(seed, program, base, kills=kills)
+        if options.standby:
+            return standby_round(seed, program, base)
+        return one_round(seed, program, base, kills=options.kills)
     except WrongRound as wrong:
-        kept = keep / str(seed)
+        kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(base, kept)
         print(f"seed {seed}, {program}: {wrong}; kept in {kept}\n", file=sys.stderr, flush=True)
@@ -63,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--kills", metavar="N", type=int, default=2, help="in each round, at most (default: %(default)s)"
     )
+    parser.add_argument("--standby", action="store_true", help="a standby takes over, which is begun before the kill")
     parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="rounds at once (default: %(default)s)")
     parser.add_argument("--keep", metavar="DIR", type=Path, default=Path("test-results/resumes"), help="for failures")

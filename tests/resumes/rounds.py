@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ ANY_ORDER = frozenset({"threads", "server"})
 _FOLDER = Path(__file__).parent / "programs"
 _TIMEOUT = 120.0
 _USAGE = 2
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5}
+"""How many times as many entries a program makes that has a standby: it must run until that has begun."""
 _LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""
 _COMMAND = [sys.executable, "-m", "replaydbg"]
@@ -70,6 +72,62 @@ def one_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round:
     _check_ledger(program, count, work / "ledger")
     _check_replay(base / f"{done}.rdbg", work)
     return Round(program, events, done)
+
+
+def standby_round(seed: int, program: str, base: Path) -> Round:
+    """Play a round in the empty directory `base` in which a standby takes over from the program. Raises WrongRound."""
+    chance = random.Random(seed)
+    work = base / "work"
+    work.mkdir()
+    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
+    count = PROGRAMS[program] * _LONGER[program]
+    recorded = [str(base / "program.py"), str(count)]
+    first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
+    follow = [*_COMMAND, "resume", "--follow", "--in-flight=repeat", "-o", str(base / "1.rdbg"), str(base / "0.rdbg")]
+    with _begun(first, work) as recorder, ExitStack() as stack:
+        _wait_for(lambda: _has_begun(work) or recorder.poll() is not None)
+        standby = stack.enter_context(_begun(follow, work))
+        _wait_for(lambda: "standing by" in _tail(base / "output") or standby.poll() is not None)
+        # Any moment is wanted, not one that a condition describes.
+        time.sleep(chance.uniform(0, _LATEST))
+        for pid in _children_of(recorder.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        status, took_over = standby.wait(_TIMEOUT), recorder.wait(_TIMEOUT) != 0
+    if status != 0:
+        raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
+    _check_ledger(program, count, work / "ledger")
+    _check_replay(base / f"{int(took_over)}.rdbg", work)
+    return Round(program, _events(base / "0.rdbg"), int(took_over))
+
+
+@contextmanager
+def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command in the block, and end it with its program behind it."""
+    with (work.parent / "output").open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=work,
+            env=_env(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + _TIMEOUT
+    while not condition():
+        if time.monotonic() > until:
+            raise WrongRound("it does not begin")
+        time.sleep(0.002)
 
 
 def _env() -> Mapping[str, str]:

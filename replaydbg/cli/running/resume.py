@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
+from replaydbg.classes import replace
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import CannotResume, UsageError
+from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
 from replaydbg.log.origin import is_own
 from replaydbg.render.json_data.resume_json import plan_facts
@@ -19,6 +22,7 @@ from replaydbg.render.record_summary import summary_lines
 from replaydbg.render.resume_text import plan_lines, question, start_line
 from replaydbg.resume.launcher import Choices, Listener, plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
+from replaydbg.resume.standby import NotNeeded, stand_by
 from replaydbg.store.directory import Store
 
 TYPE_CHECKING = False
@@ -41,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plan",
         action="store_true",
         help="print what would be reopened, lost and repeated; the program is replayed and does not go live",
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="keep a hot standby: follow the recording while its program runs, and go live when it is killed",
     )
     parser.add_argument(
         "--in-flight",
@@ -67,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Resume; return the program's exit code, or end by the signal that ended the program."""
     open_closed_streams()
+    _check_follow(args)
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
     path = store.resolve(args.recording)
@@ -88,7 +98,24 @@ def run(args: argparse.Namespace) -> int:
         begins=_print_start if is_told else None,
         goes_live=_print_plan if is_told else None,
     )
-    result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
+    if args.follow:
+        begins = partial(_print_standby, name) if is_told else None
+        listener = replace(listener, begins=None)
+        standby = stand_by(
+            path,
+            name=name,
+            choices=choices,
+            output=args.output,
+            settings=settings,
+            listener=listener,
+            begins=begins,
+        )
+        if isinstance(standby, NotNeeded):
+            _print_not_needed(name, standby, is_told=is_told, as_json=args.json)
+            return 0
+        result = standby
+    else:
+        result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
     if args.json:
         print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
     elif is_told:
@@ -97,6 +124,33 @@ def run(args: argparse.Namespace) -> int:
     elif result.problem:
         print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     return end_like(result.status)
+
+
+def _check_follow(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that a standby cannot have."""
+    if not args.follow:
+        return
+    if args.plan:
+        raise UsageError("--plan cannot be used with --follow: what is open is known when the program is killed.")
+    if args.at is not None:
+        raise UsageError("--at cannot be used with --follow, which goes live after the last event.")
+    if args.in_flight == ASK and not sys.stdin.isatty():
+        reason = "nobody can be asked when the program is killed"
+        raise UsageError(f"--follow needs --in-flight=repeat or --in-flight=skip without a terminal: {reason}.")
+
+
+def _print_standby(name: str, pid: int) -> None:
+    text = f"standing by behind {printable(name)} (process {pid}); if that is killed, its program runs live here"
+    print(f"replaydbg: {text}, with all your rights", file=sys.stderr, flush=True)
+
+
+def _print_not_needed(name: str, standby: NotNeeded, *, is_told: bool, as_json: bool) -> None:
+    if as_json:
+        facts = {"recording": name, "took_over": False, "status": standby.status}
+        print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}), file=sys.stderr)
+    elif is_told:
+        text = f"the program of {printable(name)} ended with exit code {standby.status}; the standby was not needed"
+        print(f"replaydbg: {text}", file=sys.stderr)
 
 
 def _event(text: str | None) -> int:

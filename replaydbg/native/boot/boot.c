@@ -138,8 +138,10 @@ open_for_replay(PyObject *boot)
     }
     streams_hold(PyLong_Check(item(boot, "fork_event")) ? PyLong_AsUnsignedLongLong(item(boot, "fork_event")) : 0);
     core.follows = core.followed = item(boot, "follows") == Py_True;
+    log_follow_program(number(boot, "program_fd", -1));
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||
-        log_open(&world_log, number(boot, "world_fd", -1)) < 0 || open_content(boot) < 0) {
+        log_open(&world_log, number(boot, "world_fd", -1)) < 0 || open_content(boot) < 0 ||
+        content_follow(number(boot, "followed_content_fd", -1)) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
         return -1;
     }

@@ -425,6 +425,8 @@ cross_is_used_up(void)
         return false; /* a handler is due first */
     if (core.live_at)
         return true;
+    if (exit_code_seen >= 0)
+        return false; /* it has ended by itself, and is at its end here, too */
     for (;;) {
         const uint8_t *p = event_log.rp, *end = event_log.rend;
         while (p < end)

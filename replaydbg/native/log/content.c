@@ -31,7 +31,9 @@ bool content_is_missing;
 static uint64_t content_begin;     /* in a child that is recorded: what was copied before the fork is its parent's */
 static const uint8_t *content_map; /* replay: the file with all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
-static size_t content_map_size; /* replay */
+static size_t content_map_size;         /* replay */
+static int followed_content = -1;       /* replay: the file that a program still writes */
+#define MOST_FOLLOWED ((size_t)1 << 36) /* of addresses, as for the logs */
 
 /* Replay: the content is a file of its own, or lies in the sealed recording, in pieces with something between them. */
 static struct {
@@ -329,9 +331,35 @@ joined(uint64_t offset, uint64_t n)
     return sealed.joined;
 }
 
+int
+content_follow(int fd)
+{
+    if (fd < 0)
+        return 0;
+    void *p = mmap(NULL, MOST_FOLLOWED, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (p == MAP_FAILED)
+        return -1;
+    followed_content = fd_keep(fd);
+    content_map = p;
+    content_map_size = MOST_FOLLOWED;
+    content_length = 0; /* what there is, is seen when it is needed */
+    return 0;
+}
+
+/* What the program has copied by now. */
+static void
+follow_content(void)
+{
+    struct stat st;
+    if (fstat(followed_content, &st) == 0)
+        content_length = (uint64_t)st.st_size;
+}
+
 static const uint8_t *
 find(uint64_t offset, uint64_t n)
 {
+    if (followed_content >= 0 && (offset > content_length || n > content_length - offset))
+        follow_content();
     if (offset > content_length || n > content_length - offset)
         return NULL;
     if (!sealed.in_recording)
@@ -357,10 +385,14 @@ content_forget(int fd)
 }
 
 /* What was copied before is copied again when it is read again. */
-void
+int
 content_continue(void)
 {
     struct stat st = {0};
+    char path[4200];
+    snprintf(path, sizeof path, "%s/content", core.live_dir);
+    if (followed_content >= 0 && write_whole_file(path, content_map, content_length) < 0)
+        return -1;
     int fd = open_content();
     if (fd >= 0) {
         fstat(fd, &st);
@@ -368,4 +400,8 @@ content_continue(void)
     }
     content_size = ((uint64_t)st.st_size + PIECE - 1) / PIECE * PIECE;
     content_map = NULL; /* the old one stays: what was read may point into it */
+    if (followed_content >= 0)
+        fd_forget(followed_content);
+    followed_content = -1;
+    return 0;
 }

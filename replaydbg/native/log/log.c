@@ -6,6 +6,7 @@
 #include "log/inside.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +21,7 @@
 
 Log event_log, world_log;
 static int followed_fd = -1;
+static int program_fd = -1; /* of the program that writes what is followed, if its end must be noticed at once */
 
 /* Unmap the pages before `p`: they are not used again, but would count as memory of this process, which would grow with
  * its events. The bytes stay in the file, and are mapped again if they are read after all. */
@@ -110,8 +112,27 @@ log_create(Log *log, const char *path, uint64_t max_size)
     return 0;
 }
 
-/* The log that was read is written on behind what was read; the launcher has put a copy of it there. The old mapping
- * stays, since what was read points into it. */
+int
+write_whole_file(const char *path, const uint8_t *data, size_t n)
+{
+    FileLimit held;
+    file_limit_hold(&held);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    while (fd >= 0 && n > 0) {
+        ssize_t k = write(fd, data, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            break;
+        data += k;
+        n -= (size_t)k;
+    }
+    file_limit_release(&held);
+    return fd < 0 || close(fd) < 0 || n > 0 ? -1 : 0;
+}
+
+/* The log that was read is written on behind what was read. The launcher has put a copy of it there, except of one that
+ * was followed: nobody else knows how far it was read. The old mapping stays, since what was read points into it. */
 static int
 log_continue(Log *log, const char *name)
 {
@@ -119,6 +140,8 @@ log_continue(Log *log, const char *name)
     struct stat st;
     snprintf(path, sizeof path, "%s/%s", core.live_dir, name);
     size_t used = (size_t)(log->rp - log->base);
+    if (core.followed && write_whole_file(path, log->base, used) < 0)
+        return -1;
     Log more = {.path = strdup(path), .max_size = log->max_size};
     if (stat(path, &st) < 0 || (size_t)st.st_size < used ||
         log_map(&more, 0, (size_t)st.st_size < FIRST_SIZE ? FIRST_SIZE : (size_t)st.st_size, 0) < 0)
@@ -282,11 +305,23 @@ log_not_repeated(uint64_t ns)
     not_repeated += ns;
 }
 
+static void
+forget(int *fd)
+{
+    if (*fd >= 0)
+        fd_forget(*fd);
+    *fd = -1;
+}
+
 int
 logs_continue(void)
 {
     read_at = 0;
-    return log_continue(&event_log, "log") < 0 ? -1 : log_continue(&world_log, "world");
+    if (log_continue(&event_log, "log") < 0 || log_continue(&world_log, "world") < 0)
+        return -1;
+    forget(&followed_fd);
+    forget(&program_fd);
+    return 0;
 }
 
 void
@@ -406,11 +441,30 @@ log_first_record(const Log *log)
 
 /* ---- reading what is being written ---- */
 
+void
+log_follow_program(int fd)
+{
+    program_fd = fd < 0 ? -1 : fd_keep(fd);
+}
+
 static bool
 is_still_written(void)
 {
     struct stat st;
+    struct pollfd end = {.fd = program_fd, .events = POLLIN};
+    if (program_fd >= 0)
+        return poll(&end, 1, 0) == 0;
     return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
+}
+
+static void
+pause_until_end(const struct timespec *pause)
+{
+    struct pollfd end = {.fd = program_fd, .events = POLLIN};
+    if (program_fd >= 0)
+        ppoll(&end, 1, pause, NULL);
+    else /* which the fence lets through */
+        nanosleep(pause, NULL);
 }
 
 /* A replay that runs behind its recording goes on when the next event is there: then everything before it is, too, and
@@ -422,7 +476,7 @@ log_follow(void)
     LogHeader *h = header_of(&event_log);
     while (__atomic_load_n(&h->crossings, __ATOMIC_ACQUIRE) <= core.crossings && (core.follows = is_still_written())) {
         base_hooks.waits_for_log();
-        nanosleep(&pause, NULL);
+        pause_until_end(&pause);
         pause.tv_nsec = pause.tv_nsec < 10000000 ? pause.tv_nsec * 2 : 10000000;
     }
     uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);

@@ -44,6 +44,8 @@ const uint8_t *log_first_record(const Log *log);
 void log_release_read(void);            /* replay: unmaps what was read */
 /* replay: waits until the next event is there, or there will be none */
 void log_follow(void);
+void log_follow_program(int fd); /* the pidfd of the program: its log ends when it does; -1: when the log is sealed */
+int write_whole_file(const char *path, const uint8_t *data, size_t n); /* a whole file; -1: errno is set */
 /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
 uint8_t *log_room(Log *log, size_t n);
 void log_commit(Log *log, uint8_t *end); /* what lies before `end` is complete */
@@ -156,15 +158,16 @@ void member_signalled(int signum, int pid, bool has_ended);
 void content_forget(int fd); /* the number is free, or is another file's */
 /* record: bytes of a large file as a reference; false: inline */
 bool content_encode(Buf *b, int fd, const void *data, size_t n);
-void content_continue(void); /* a replay becomes a recording: more is copied behind what there is */
-int content_open(int fd);    /* replay; closes fd */
+int content_continue(void); /* a replay becomes a recording: more is copied behind what there is; -1: it cannot be */
+int content_open(int fd);   /* replay; closes fd */
 typedef struct {
     uint64_t first, stride, length; /* where the first piece begins, from one to the next, bytes of content */
     uint64_t file_size, mtime;      /* of the recording, in bytes and ns */
 } ContentPlace;
 /* replay: the same, for content that lies in the sealed recording; keeps fd */
 int content_open_sealed(int fd, const ContentPlace *place);
-int content_move(Room to); /* replay: after another one was opened */
+int content_follow(int fd); /* replay, after content_open(): of a program that still writes it; -1: of another one */
+int content_move(Room to);  /* replay: after another one was opened */
 /* replay: valid until the next call; NULL if out of range, or if the recording has been changed */
 const uint8_t *content_at(uint64_t offset, uint64_t n);
 extern bool content_is_missing; /* replay: what was asked for last */

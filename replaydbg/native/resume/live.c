@@ -53,9 +53,8 @@ begin(int lane)
     calls_of_others();
     if (core.is_planned)
         orders_report(core.live_since, lane_at_call);
-    if (logs_continue() < 0 || durable_continue() < 0)
+    if (logs_continue() < 0 || durable_continue() < 0 || content_continue() < 0)
         diverge("resume", NULL, NULL, "the log of the new recording cannot be written");
-    content_continue();
     set_mode(RECORD);
     sites_continue();
     lanes_continue();

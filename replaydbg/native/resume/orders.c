@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -147,6 +148,13 @@ put(int64_t fd, int64_t index, bool closes)
 }
 
 static void
+enter(int64_t index)
+{
+    if (index < 0 || (size_t)index >= passed_count || fchdir(passed[index]) < 0)
+        give_up();
+}
+
+static void
 follow(uint8_t kind, const int64_t *n)
 {
     struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
@@ -161,6 +169,10 @@ follow(uint8_t kind, const int64_t *n)
                                           {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
+    else if (kind == 'D')
+        enter(n[0]);
+    else if (kind == 'U')
+        umask((mode_t)n[0]);
 }
 
 /* Descriptors of the replay's own, which a program that is recorded has none of. */

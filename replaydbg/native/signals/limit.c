@@ -93,7 +93,7 @@ limit_begin(uint64_t after, uint64_t between)
 {
     limit.after = after * 1000000u;
     limit.between = between * 1000000u;
-    if (core.lenient || (limit.after == 0 && limit.between == 0 && !core.followed))
+    if (core.lenient || (limit.after == 0 && limit.between == 0 && (!core.followed || core.goes_live)))
         return;
     struct sigaction action = {.sa_handler = look, .sa_flags = SA_RESTART | SA_ONSTACK};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX - 2};

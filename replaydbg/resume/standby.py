@@ -1,0 +1,244 @@
+"""Keep a hot standby: a replay that runs right behind a recording, and goes live when the recorded program dies.
+
+Its memory is that of the program after each event, so the time to recovery does not depend on how long the program ran.
+State machine replication calls it a warm backup that is kept by a log; see E. N. Elnozahy et al., A Survey of
+Rollback-Recovery Protocols in Message-Passing Systems, ACM Computing Surveys 34 (2002), section 3.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from replaydbg.classes import dataclass
+from replaydbg.config import Settings, load_settings
+from replaydbg.errors import CannotRecord, CannotResume
+from replaydbg.launch.interruption import postponed
+from replaydbg.launch.process import Ended, run_process
+from replaydbg.log.container import remove_live
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.record.place import handled_signals, make_live_directory, reason_of, write_start
+from replaydbg.record.result import RecordResult
+from replaydbg.record.sealing import seal_recording
+from replaydbg.replay.launcher import Start, UnpackedLogs, followed_logs, inheritable, prepare
+from replaydbg.resume.conversation import Answer, Due
+from replaydbg.resume.followed_log import FollowedLog
+from replaydbg.resume.hooks import Hooks, installed_hooks
+from replaydbg.resume.launcher import (
+    Choices,
+    GoingLive,
+    Listener,
+    core_orders,
+    ended_at_once,
+    explain,
+    moved_high,
+    reason_of_core,
+    removed_unless_live,
+)
+from replaydbg.resume.preparation import check_alone, continued_header, held, writer_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+
+_INTERVAL_MS = 50
+"""Between two looks at the log, when it was read to its end: what comes in as long is read at the takeover."""
+_MOST_ENTRIES = 500
+"""Read at once, before it is looked whether the program has ended: some 30 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotNeeded:
+    """The result of a standby whose program ended by itself."""
+
+    status: int
+    """The program's exit code."""
+
+
+def stand_by(
+    path: Path,
+    *,
+    name: str = "",
+    choices: Choices | None = None,
+    output: Path | None = None,
+    settings: Settings | None = None,
+    listener: Listener | None = None,
+    hooks: Hooks | None = None,
+    begins: Callable[[int], None] | None = None,
+) -> RecordResult | NotNeeded:
+    """Replay right behind the recording in the live directory `path`, and take over when its program is killed.
+
+    Returns the recording of the program that went on here, old part included. `begins` is called with the process id of
+    the program that is followed, once the standby is about to begin; the other parameters are those of `resume`, and so
+    are the errors. `choices.at` has no meaning here.
+    """
+    choices = Choices() if choices is None else choices
+    listener = Listener() if listener is None else listener
+    settings = load_settings() if settings is None else settings
+    name = name or str(path)
+    with held(path, name), open_recording(path) as recording, ExitStack() as stack:
+        if not recording.is_live:
+            raise CannotResume(name, "nothing is added to it any more, so leave out --follow")
+        check_alone(recording, name)
+        logs = followed_logs(path, stack)
+        content = _open_content(path, name, stack)
+        program, program_fd = _open_program(logs["log"], name, stack)
+        hooks = installed_hooks(name) if hooks is None else hooks
+        live = make_live_directory(output, settings.store)
+        run = _StandingBy(recording, live, logs["log"], name, choices, listener, hooks, stack)
+        with removed_unless_live(live, run):
+            write_start(live, continued_header(recording, live, run.plan), {})
+            if begins is not None:
+                begins(program)
+            orders: dict[str, object] = {"program_fd": program_fd, "followed_content_fd": content}
+            ended = _perform(recording, run, settings, logs, orders, stack)
+        if not run.is_live:
+            remove_live(live)
+            return NotNeeded(ended.status)
+        with postponed():  # as in `resume`
+            return seal_recording(live, ended, time.monotonic() - run.began)
+
+
+class _StandingBy(GoingLive):
+    """A resumption whose plan is made when it is due: it is that of the log's end, which nobody knows before."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        live: Path,
+        log: BinaryIO,
+        name: str,
+        choices: Choices,
+        listener: Listener,
+        hooks: Hooks,
+        stack: ExitStack,
+    ) -> None:
+        """`recording` is followed, of which `log` is the log; `live` is where it goes on."""
+        self._log = FollowedLog(recording, log)
+        super().__init__(self._log.plan(name), choices, listener, hooks, stack)
+        self.live = live
+        self.began = time.monotonic()
+        """When the program went live; before that: when the standby began."""
+        self._followed = recording
+
+    def wait(self, connection: socket.socket, pid: int) -> None:
+        """Read the log as it grows: at the takeover the time for all of it would be missing."""
+        core = select.poll()  # select() knows no descriptors from 1,024 on
+        core.register(connection, select.POLLIN)
+        is_behind = True
+        try:
+            while not core.poll(0 if is_behind else _INTERVAL_MS):
+                is_behind = self._log.read(_MOST_ENTRIES)
+        except BaseException:
+            os.kill(pid, signal.SIGKILL)  # it would follow until the program has ended, and only then find us gone
+            raise
+
+    def answer(self, due: Due, answer: Answer, pid: int) -> None:
+        """Plan with the log of the program, which has ended, and open what it had open."""
+        check_alone(self._followed, self.plan.name)
+        while self._log.read(_MOST_ENTRIES):
+            pass
+        self.learn(self._log.plan(self.plan.name))
+        if self.plan.event != due.event:
+            raise CannotResume(self.plan.name, f"its log can be read to event {self.plan.event:,} only")
+        _replace_header(self._followed, self.live, self)
+        self.open_all()
+        self.enter_by_core()
+        super().answer(due, answer, pid)
+        self.began = time.monotonic()
+
+
+def _replace_header(followed: Recording, live: Path, run: GoingLive) -> None:
+    partial = live / "header.json.partial"
+    try:
+        partial.write_text(json.dumps(continued_header(followed, live, run.plan)), encoding="utf-8")
+        partial.replace(live / "header.json")
+    except OSError as error:
+        raise CannotRecord(str(live), reason_of(error)) from error
+
+
+def _open_content(path: Path, name: str, stack: ExitStack) -> int:
+    """Open the copies of large files that the program in the live directory `path` reads.
+
+    The file is made if it is missing, as the core does at the first copy: should the program be killed when the replay
+    is still far behind, the recording is sealed, and the file gone, before the replay comes to where it is needed.
+    """
+    try:
+        fd = os.open(path / "content", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CannotResume(name, f"its copies of large files cannot be read: {error.strerror}") from error
+    stack.callback(os.close, fd)
+    return inheritable(stack, fd)
+
+
+def _open_program(log: BinaryIO, name: str, stack: ExitStack) -> tuple[int, int]:
+    """Return the process id of the program that writes the log, and a descriptor that is readable once it has ended."""
+    status = os.fstat(log.fileno())
+    pid = writer_of(status)
+    if pid is None:
+        raise CannotResume(name, "its program does not run any more, so leave out --follow")
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError as error:  # it has just ended
+        raise CannotResume(name, f"its program cannot be watched: {error.strerror}") from error
+    stack.callback(os.close, fd)
+    if writer_of(status) != pid:  # another process may have its number by now
+        raise CannotResume(name, "its program has just ended, so leave out --follow")
+    return pid, inheritable(stack, fd)
+
+
+def _perform(
+    recording: Recording,
+    run: _StandingBy,
+    settings: Settings,
+    logs: dict[str, BinaryIO],
+    orders: Mapping[str, object],
+    stack: ExitStack,
+) -> Ended:
+    """Follow until the program has ended; return how that ended which was begun here. `orders` are for the core."""
+    ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    stack.callback(ours.close)
+    core_fd = moved_high(core_end)
+    started = stack.enter_context(ExitStack())
+    started.callback(os.close, core_fd)
+    start = _prepare(recording, logs, {**core_orders(recording, run.live, run, settings, core_fd), **orders}, stack)
+
+    def meanwhile(pid: int) -> None:
+        started.close()
+        run.converse(ours, pid, 0.0)  # the program that is followed may wait for as long as it wants
+
+    ended = run_process(
+        start.command,
+        start.env,
+        fds=start.streams,
+        ignored=start.ignored,
+        meanwhile=meanwhile,
+        handled=lambda: handled_signals(run.live),
+    )
+    if (reason := reason_of_core(start)) is not None:
+        raise CannotResume(run.plan.name, reason)
+    if not run.is_live and (run.live / "log").exists():
+        run.is_live = ended_at_once(run.live, run, ended)
+    if not run.is_live:
+        explain(recording, run, start, ended, may_end=True)
+    return ended
+
+
+def _prepare(
+    recording: Recording,
+    logs: dict[str, BinaryIO],
+    orders: Mapping[str, object],
+    stack: ExitStack,
+) -> Start:
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    stack.callback(os.close, null)
+    parts = UnpackedLogs(logs)
+    return prepare(recording, stack, orders, stdout=null, stderr=null, follows=True, parts=parts, goes_live=True)
