@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Any
 
 from replaydbg.events import values
@@ -130,7 +129,7 @@ def to_json(value: Value) -> Any:
         return {"kind": kind.__name__, **convert(value)}
     if isinstance(value, TypeName):
         return str(value)
-    return {"kind": kind.__name__, **{field.name: to_json(getattr(value, field.name)) for field in fields(value)}}
+    return {"kind": kind.__name__, **{name: to_json(getattr(value, name)) for name in kind.__match_args__}}
 
 
 def _items(value: Iterable[Value]) -> dict[str, Any]:
