@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import shlex
 import shutil
 import sys
 import sysconfig
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -74,6 +78,8 @@ class BuildCore(build_ext):
         headers = Path(sysconfig.get_path("include")) / "Python.h"
         if not headers.is_file():
             raise SetupError(f"replaydbg needs Python's headers and {str(headers)!r} is not there: {HOW_TO_INSTALL}")
+        # setuptools compiles one file after the other. Its own `parallel` is for several extensions; here one is large.
+        self.compiler.compile = partial(_compile_at_once, self.compiler.compile)
         try:
             super().build_extensions()
         except CompileError as error:
@@ -81,6 +87,12 @@ class BuildCore(build_ext):
                 f"replaydbg's C core could not be compiled ({error}): "
                 f"the compiler's message is above; if a header is missing there, {HOW_TO_INSTALL}"
             ) from error
+
+
+def _compile_at_once(compile_files: Callable[..., list[str]], sources: list[str], **options: object) -> list[str]:
+    """Compile as many sources at once as there are processors; return the object files in the order of the sources."""
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return [made for each in pool.map(lambda source: compile_files([source], **options), sources) for made in each]
 
 
 class BuildWithStart(build_py):
