@@ -14,9 +14,10 @@ from replaydbg.distributed.segments import SURE
 from replaydbg.events.transfers import Endpoint
 from replaydbg.log.transfers import RECEIVES
 
-EDGE_KINDS = ("message", "start", "end", "signal", "semaphore", "file")
+EDGE_KINDS = ("message", "start", "end", "signal", "semaphore", "file", "stream")
 """Relations that order two processes: bytes are received; a process is started; its end is waited for; a handler runs
-for a signal that was sent; a semaphore that was released is acquired; a file that was written is opened.
+for a signal that was sent; a semaphore that was released is acquired; a file that was written is opened; the end of a
+stream is met, its bytes are peeked at, or a connection is accepted.
 """
 
 

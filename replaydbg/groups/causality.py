@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
 from replaydbg.distributed.causal_order import CausalOrder
+from replaydbg.distributed.cuts import Requirement
 from replaydbg.distributed.happens_before import HappensBefore, ProgramStart, edges_between, edges_without_bytes
 from replaydbg.groups.opened_group import OpenedGroup
 
@@ -32,11 +36,21 @@ def bare_edges(opened: OpenedGroup) -> list[HappensBefore]:
     return sorted(found, key=lambda edge: (edge.to_process, edge.to_event, edge.process, edge.event, edge.kind))
 
 
-def causal_order(opened: OpenedGroup) -> CausalOrder:
-    """Return the order of all events, from what is certain: matches all channels."""
+def causal_order(opened: OpenedGroup, more: Iterable[Requirement] = ()) -> CausalOrder:
+    """Return the order of all events, from what is certain and from `more`: matches all channels."""
     edges = edges_between(opened.matching, program_starts(opened))
     branches = {each.process: (each.parent, each.branch) for each in opened.matching.members if each.branch}
-    return CausalOrder((edge for edge in edges if edge.is_certain), branches)
+    certain = (edge for edge in edges if edge.is_certain)
+    return CausalOrder(chain(certain, _required(opened, more)), branches)
+
+
+def _required(opened: OpenedGroup, requirements: Iterable[Requirement]) -> Iterator[HappensBefore]:
+    """Yield what the events of a process need as edges: the close of a stream, and the end that it led to."""
+    last = {member.process: member.events for member in opened.matching.members}
+    for each in requirements:
+        for event, dependent in zip(each.events, each.dependents, strict=True):
+            if 0 < event <= last[each.source]:  # behind the last one, it never was
+                yield HappensBefore(each.source, event, each.target, dependent, True, "stream", event - 1)
 
 
 def is_order_known(opened: OpenedGroup) -> bool:

@@ -27,11 +27,17 @@ def require_ends(cuts: GroupCuts) -> str:
 
     Returns why they do not; empty: they do.
     """
+    found, problem = requirements_of_ends(cuts)
+    cuts.require(found)
+    return problem
+
+
+def requirements_of_ends(cuts: GroupCuts) -> tuple[list[Requirement], str]:
+    """Return what ends of streams and accepted connections need, and why that is not known; empty: it is."""
     try:
-        cuts.require(list(GroupEnds(cuts).requirements()))
+        return list(GroupEnds(cuts).requirements()), ""
     except ReplaydbgError as error:
-        return str(error)
-    return ""
+        return [], str(error)
 
 
 class GroupEnds:

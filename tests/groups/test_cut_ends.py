@@ -108,6 +108,20 @@ def numbers(group: Path, process: int, gate: str) -> list[int]:
     return [each.number for each in events if each.gate.endswith(gate) and each.number > fork]
 
 
+def test_the_order_of_events_has_ends_of_streams(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = record_program(tmp_path, SHUTDOWNS)
+    end_of_pair = numbers(group, 2, "socket.recv")[-1]
+    closed, accepted = (numbers(group, 1, f"socket.{each}")[-1] for each in ("close", "_accept"))
+    connect = numbers(group, 2, "socket.connect")[0]
+
+    orders = []
+    for one, other in ((f"1@{accepted}", f"2@{connect}"), (f"2@{end_of_pair}", f"1@{closed - 1}")):
+        status = main(["order", str(group), one, other])
+        orders.append((status, capsys.readouterr().out.split()[1:3]))
+
+    assert orders == [(0, ["came", "after"]), (0, ["came", "after"])]
+
+
 def test_a_shutdown_ends_a_stream(tmp_path: Path) -> None:
     group = record_program(tmp_path, SHUTDOWNS)
     cuts = cuts_of(group)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from replaydbg.cli.common.group_problems import print_problems_of, problems_of
+from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.output import add_json, named_group, print_json
 from replaydbg.distributed.causal_order import AFTER, BEFORE, CONCURRENT, SAME
+from replaydbg.distributed.peeks import peek_requirements
 from replaydbg.errors import UsageError
 from replaydbg.groups.causality import causal_order, is_order_known
+from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import requirements_of_ends
 from replaydbg.groups.opened_group import OpenedGroup
 
 _SENTENCES = {
@@ -32,9 +35,11 @@ def run(args: argparse.Namespace) -> int:
     """Show the order; 1 if a recording of the group is missing or damaged."""
     opened = OpenedGroup(named_group(args.recording))
     one, other = (_event(opened, each) for each in (args.one, args.other))
-    known = causal_order(opened)
+    ends, problem = requirements_of_ends(GroupCuts(opened))
+    print_missing_ends(problem)
+    known = causal_order(opened, [*peek_requirements(opened.matching), *ends])
     found = known.order(one, other)
-    is_known = found != CONCURRENT or (not known.unordered and is_order_known(opened))
+    is_known = found != CONCURRENT or not (problem or known.unordered or not is_order_known(opened))
     if args.json:
         clocks = [
             {str(process): event for process, event in sorted(known.clock(*each).items())} for each in (one, other)
