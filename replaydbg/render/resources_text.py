@@ -318,4 +318,14 @@ def _tls(found: Resources, cells: _Cells) -> Table:
     return Table("TLS over buffers in memory", ("peer", "side", "made by"), rows, notes=(note, *cells.notes()))
 
 
-_OTHERS = (_locks, _databases, _threads, _child_table, _timers, _signals, _semaphores, _mappings, _tls)
+def _tls_loads(found: Resources, cells: _Cells) -> Table:
+    rows = tuple(
+        (", ".join(cells.path(file) for file in each.files if file is not None), each.call, cells.origin(each.origin))
+        for each in found.tls_loads
+        if each.files
+    )
+    note = "Whether a context still exists is not recorded."
+    return Table("Files of TLS contexts", ("file", "call", "loaded by"), rows, notes=(note, *cells.notes()))
+
+
+_OTHERS = (_locks, _databases, _threads, _child_table, _timers, _signals, _semaphores, _mappings, _tls, _tls_loads)

@@ -6,6 +6,7 @@ Messages of the core are checked field by field: until it is live, the program i
 from __future__ import annotations
 
 import array
+import os
 import socket
 import struct
 from collections.abc import Iterable, Sequence
@@ -60,6 +61,16 @@ class CallInFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadDue:
+    """A call by which a TLS context that is still there has loaded something: it is made again."""
+
+    event: int
+    """The event of the call."""
+    is_known: bool
+    """Whether the core has all of its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class Due:
     """What the core reports when its replay is due to go live."""
 
@@ -73,6 +84,8 @@ class Due:
     """The descriptors that the program has open, by the replay's books; empty if the core does not know."""
     real: tuple[int, ...]
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
+    loads: tuple[LoadDue, ...] = ()
+    """What TLS contexts have loaded, in the order of the calls."""
 
 
 def read_due(connection: socket.socket) -> Due | None:
@@ -115,7 +128,12 @@ def parse_due(value: Value) -> Due:
         calls=tuple(_call(_Fields(each)) for each in fields.take("calls", list)),
         fds=fields.descriptors("fds"),
         real=fields.descriptors("real"),
+        loads=tuple(_load(_Fields(each)) for each in fields.take("loads", list, [])),
     )
+
+
+def _load(fields: _Fields) -> LoadDue:
+    return LoadDue(event=fields.integer("event", 1), is_known=fields.take("known", bool))
 
 
 def _call(fields: _Fields) -> CallInFlight:
@@ -213,6 +231,15 @@ class Answer:
     def set_umask(self, mask: int) -> None:
         """Set the mask for the modes of new files."""
         self._send_numbers(b"U", (mask,))
+
+    def load(self, event: int, files: Sequence[str], *, may_fail: bool) -> None:
+        """Let the core make the call of `event` again, by which a TLS context has loaded files.
+
+        `files` are their absolute paths in the order of its arguments; empty: as the program gave it. `may_fail`: the
+        program goes live also if it fails.
+        """
+        paths = b"".join(os.fsencode(each) + b"\0" for each in files)
+        self._send(b"L", _INT64.pack(event) + _INT64.pack(int(may_fail)) + paths)
 
     def settle(self, settled: Settled) -> None:
         """Decide a call in flight."""

@@ -42,7 +42,9 @@ from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import check_differences, check_refused, continued_header, first_plan, held
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
+from replaydbg.resume.rows import Fate
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
+from replaydbg.resume.tls_loads import plan_loads, send_loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,11 +218,15 @@ class GoingLive:
         findings = ask_hooks(findings, self._hooks)
         thread = due.thread if due.thread >= 0 else None
         self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
-        self.plan = replace(self.plan, differences=(*self.plan.differences, *self._grown(findings)))
+        loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
+        differences = (*self._grown(findings), *(each for row in loads for each in row.differences))
+        rows, all_differences = (*self.plan.rows, *loads), (*self.plan.differences, *differences)
+        self.plan = replace(self.plan, rows=rows, differences=all_differences)
         self.is_planned = True
         if self.is_dry:
             return  # the core has only reported, and is gone
-        check_differences(self.plan, self._grown(findings), force=self.choices.force)
+        check_refused(self.plan, [row for row in loads if row.fate is Fate.REFUSED], force=self.choices.force)
+        check_differences(self.plan, differences, force=self.choices.force)
         self._check_known(due)
         name, policy, force = self.plan.name, self.choices.policy, self.choices.force
         settled, findings = settle(findings, name=name, policy=policy, force=force, ask=self._listener.ask)
@@ -228,6 +234,7 @@ class GoingLive:
         self._restorer.match_modes(pid)
         self._restorer.move(moved)
         self._restorer.send(answer, due.fds, due.real)
+        send_loads(answer, due.loads, self.plan.resources, force=force)
         for each in settled:
             answer.settle(each)
         if self._listener.goes_live is not None:

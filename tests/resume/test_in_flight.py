@@ -25,7 +25,7 @@ def call(name: str, *args: object, fd: int = -1, data: bytes = b"") -> CallInFli
 
 
 def resources(cwd: Path) -> Resources:
-    return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), ())
+    return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), (), ())
 
 
 def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> Verdict:

@@ -12,6 +12,12 @@ void call_settle(int lane, bool is_done, const uint8_t *value, uint64_t n); /* o
 
 PyObject *call_outcome(void); /* of the running lane's, which is settled; once */
 
+/* contexts.c */
+void contexts_follow(const Crossing *c); /* replay: a call that has worked */
+void contexts_report(Buf *b);            /* a list of the calls that are to be made again */
+void context_settle(uint64_t event, bool may_fail, const char *paths, size_t n); /* where the files of one are */
+const char *contexts_continue(void); /* makes them; returns why one could not be made, or NULL */
+
 /* clocks.c */
 void clocks_follow(const Crossing *c, PyObject *result); /* replay: a reading */
 void clocks_continue(void);

@@ -115,13 +115,15 @@ static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 5);
+    report_dict(&b, 6);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
     report_number(&b, lane);
     report_descriptors(&b, "fds", false);
     report_descriptors(&b, "real", true);
+    report_key(&b, "loads");
+    contexts_report(&b);
     report_key(&b, "calls");
     calls_report(&b);
     uint64_t length = b.used;
@@ -216,6 +218,8 @@ orders_follow(uint64_t event, int lane)
         memcpy(numbers, data, sizeof numbers);
         if (head.kind == 'S' && head.length >= 16)
             call_settle((int)numbers[0], numbers[1] == 1, data + 16, head.length - 16);
+        else if (head.kind == 'L' && head.length >= 16)
+            context_settle((uint64_t)numbers[0], numbers[1] == 1, (const char *)data + 16, head.length - 16);
         else
             follow(head.kind, numbers);
         free(data);
