@@ -220,6 +220,11 @@ class Answer:
         """Set a timer of the process as `setitimer` does, in nanoseconds."""
         self._send_numbers(b"T", (which, value_ns, interval_ns))
 
+    def lock_range(self, fd: int, start: int, length: int, name: str, *, is_exclusive: bool) -> None:
+        """Let the process lock bytes of the file `name` at the number `fd` again; a length of 0: up to the end."""
+        numbers = b"".join(map(_INT64.pack, (fd, start, length, int(is_exclusive))))
+        self._send(b"R", numbers + os.fsencode(name))
+
     def lose_child(self, pid: int) -> None:
         """Let the program find that this child was killed."""
         self._send_numbers(b"K", (pid,))

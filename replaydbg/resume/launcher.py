@@ -295,6 +295,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
             handled=lambda: handled_signals(live),
         )
         if (reason := reason_of_core(start)) is not None:
+            run.is_live = False
             raise CannotResume(run.plan.name, reason)
         if not run.is_live:
             run.is_live = ended_at_once(live, run, ended)

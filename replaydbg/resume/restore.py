@@ -56,6 +56,8 @@ class Restorer:
         self.placed: list[Placed] = []
         self._directory: int | None = None
         self._umask: int | None = None
+        self._locked_ranges: list[FileLock] = []
+        """Locks that belong to the process: the core takes them."""
 
     def reopen_all(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
         """Open what the rows reopen or lose; return those that cannot be opened, each with the reason."""
@@ -130,6 +132,13 @@ class Restorer:
             fds = [by_number[number] for number in lock.descriptors if number in by_number]
             if row.fate is Fate.REFUSED or not fds:
                 continue
+            if lock.kind == "lockf":
+                holder = _holder(fds[0], lock)
+                if holder is None:
+                    self._locked_ranges.append(lock)
+                else:
+                    failed.append((row, f"{holder} holds it: {row.text}"))
+                continue
             try:
                 _lock(fds[0], lock)
             except OSError:
@@ -197,6 +206,10 @@ class Restorer:
             if not isinstance(timer.remaining, Unknown):
                 value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come
                 answer.set_timer(_TIMERS[timer.kind], value, int(timer.interval * 1e9))
+        for lock in self._locked_ranges:
+            name = lock.path if isinstance(lock.path, str) else "a file"
+            number, is_exclusive = min(lock.descriptors), lock.is_exclusive
+            answer.lock_range(number, lock.start, lock.length, name, is_exclusive=is_exclusive)
         for child in self._resources.children:
             if not child.is_reaped:
                 answer.lose_child(child.pid)
@@ -220,6 +233,16 @@ def _new_pair(opened: OpenResource) -> tuple[int, int]:
     assert isinstance(opened, OpenedPipe)
     reader, writer = os.pipe()
     return (reader, writer) if opened.side == "read" else (writer, reader)
+
+
+def _holder(fd: int, lock: FileLock) -> str | None:
+    """Return who holds a range of a file so that it cannot be locked, in words; None: nobody."""
+    kind = fcntl.F_WRLCK if lock.is_exclusive else fcntl.F_RDLCK
+    asked = _FLOCK.pack(kind, os.SEEK_SET, lock.start, lock.length, 0)
+    found, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+    if found == fcntl.F_UNLCK:
+        return None
+    return f"process {process}" if process > 0 else "another process"
 
 
 def _lock(fd: int, lock: FileLock) -> None:

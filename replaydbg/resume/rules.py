@@ -138,9 +138,6 @@ def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
 def _plan_lock(lock: FileLock) -> PlanRow:
     name = lock.path if isinstance(lock.path, str) else "a file"
     text = f"{lock.kind} of {name}{' (shared)' * (not lock.is_exclusive)}"
-    if lock.kind == "lockf":
-        reason = "a POSIX lock belongs to its process, and cannot be taken for another one"
-        return PlanRow("locks", Fate.REFUSED, text, reason)
     return PlanRow("locks", Fate.REOPENED, text)
 
 

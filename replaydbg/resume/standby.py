@@ -224,6 +224,7 @@ def _perform(
         handled=lambda: handled_signals(run.live),
     )
     if (reason := reason_of_core(start)) is not None:
+        run.is_live = False
         raise CannotResume(run.plan.name, reason)
     if not run.is_live and (run.live / "log").exists():
         run.is_live = ended_at_once(run.live, run, ended)

@@ -67,6 +67,25 @@ intern_arguments(Crossing *c)
     c->args_id = *slot;
 }
 
+bool
+cross_argued_before(Crossing *c, uint64_t hash)
+{
+    Buf now = args_buf;
+    uint64_t hash_now = c->args_hash;
+    args_buf = (Buf){0};
+    value_hides_wrappers = true;
+    encode_arguments(c, c->kwnames);
+    value_hides_wrappers = false;
+    intern_arguments(c);
+    bool is_it = c->args_hash == hash;
+    free(is_it ? now.data : args_buf.data);
+    if (!is_it) {
+        args_buf = now;
+        c->args_hash = hash_now;
+    }
+    return is_it;
+}
+
 const Buf *
 cross_arguments(const Crossing *c)
 {

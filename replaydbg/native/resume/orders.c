@@ -26,6 +26,13 @@ static int launcher = -1;
 static struct itimerval timers[TIMERS]; /* they begin when the handlers are there */
 static int *passed;                     /* descriptors, in the order in which they came */
 static size_t passed_count;
+typedef struct {
+    int fd;
+    struct flock lock;
+    char *name; /* of the file */
+} RecordLock;
+static RecordLock *record_locks; /* taken when all descriptors are there: they belong to this process */
+static size_t record_lock_count;
 
 void
 orders_begin(int fd)
@@ -157,6 +164,48 @@ enter(int64_t index)
 }
 
 static void
+want_lock(const int64_t *n, const char *name)
+{
+    record_locks = grown(record_locks, record_lock_count + 1, sizeof *record_locks);
+    record_locks[record_lock_count++] = (RecordLock){
+        .fd = (int)n[0],
+        .lock = {.l_type = n[3] ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = n[1], .l_len = n[2]},
+        .name = strdup(name)};
+}
+
+static void
+close_passed(void)
+{
+    for (size_t i = 0; i < passed_count; i++)
+        close(passed[i]);
+    free(passed);
+    passed = NULL;
+    passed_count = 0;
+}
+
+/* Closing any descriptor of a file releases the process's locks in it, so the passed ones are closed before. */
+static void
+take_locks(void)
+{
+    close_passed();
+    for (size_t i = 0; i < record_lock_count; i++) {
+        const RecordLock *each = &record_locks[i];
+        char text[512];
+        if (fcntl(each->fd, F_SETLK, &each->lock) == 0)
+            continue;
+        snprintf(text, sizeof text, errno == EAGAIN || errno == EACCES ? "another process holds its lock of %s"
+                                                                       : "its lock of %s cannot be taken again",
+                 each->name);
+        diverge("resume", NULL, NULL, text);
+    }
+    for (size_t i = 0; i < record_lock_count; i++)
+        free(record_locks[i].name);
+    free(record_locks);
+    record_locks = NULL;
+    record_lock_count = 0;
+}
+
+static void
 follow(uint8_t kind, const int64_t *n)
 {
     struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
@@ -187,11 +236,6 @@ orders_end(void)
             fd_forget(*all[i]);
         *all[i] = -1;
     }
-    for (size_t i = 0; i < passed_count; i++)
-        close(passed[i]);
-    free(passed);
-    passed = NULL;
-    passed_count = 0;
     for (int which = 0; which < TIMERS; which++)
         if (timers[which].it_value.tv_sec || timers[which].it_value.tv_usec)
             setitimer(which, &timers[which], NULL);
@@ -220,9 +264,12 @@ orders_follow(uint64_t event, int lane)
             call_settle((int)numbers[0], numbers[1] == 1, data + 16, head.length - 16);
         else if (head.kind == 'L' && head.length >= 16)
             context_settle((uint64_t)numbers[0], numbers[1] == 1, (const char *)data + 16, head.length - 16);
+        else if (head.kind == 'R' && head.length >= sizeof numbers)
+            want_lock(numbers, (const char *)data + sizeof numbers);
         else
             follow(head.kind, numbers);
         free(data);
     }
+    take_locks();
     errno = saved;
 }
