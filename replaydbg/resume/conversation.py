@@ -6,10 +6,11 @@ Messages of the core are checked field by field: until it is live, the program i
 from __future__ import annotations
 
 import array
+import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage
@@ -27,6 +28,9 @@ MOST_DESCRIPTORS = 200
 """How many descriptors one message passes; the kernel's limit is 253."""
 NOT_AT_A_CALL = -1
 """In place of a thread: the log was used up while none was at a call."""
+
+_HIGH = 200
+"""The core's socket gets a number above those that the program uses; the core moves it higher still."""
 
 _LENGTH = struct.Struct("<Q")
 _INT64 = struct.Struct("<q")
@@ -48,6 +52,8 @@ class CallInFlight:
     """The descriptor of its file, or its first argument; -1: none."""
     args: tuple[Value, ...]
     """The arguments; {"type": NAME} for those that are no data."""
+    keywords: Mapping[str, Value]
+    """Those with a keyword."""
     data: bytes
     """The beginning of what it was about to write, at most 16 MiB."""
     data_length: int
@@ -86,6 +92,13 @@ class Due:
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
     loads: tuple[LoadDue, ...] = ()
     """What TLS contexts have loaded, in the order of the calls."""
+
+
+def moved_high(end: socket.socket) -> int:
+    """Return a copy of a socket's descriptor with a number above those that the program uses; the socket is closed."""
+    high = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD, _HIGH)
+    end.close()
+    return high
 
 
 def read_due(connection: socket.socket) -> Due | None:
@@ -144,6 +157,7 @@ def _call(fields: _Fields) -> CallInFlight:
         is_open=fields.take("open", bool),
         fd=fields.integer("fd", -1),
         args=tuple(fields.take("args", list)),
+        keywords=fields.keywords("keywords"),
         data=fields.take("data", bytes),
         data_length=fields.integer("data_length", 0),
         file=fields.take("file", str, ""),
@@ -165,6 +179,10 @@ class _Fields:
         if type(found) is not kind:
             raise ForgedMessage(f"its field {name!r} is {type(found).__name__}")
         return found
+
+    def keywords(self, name: str) -> dict[str, Value]:
+        found = self.take(name, dict, {})
+        return {key: value for key, value in found.items() if isinstance(key, str)}
 
     def descriptors(self, name: str) -> tuple[int, ...]:
         found = self.take(name, list, [])

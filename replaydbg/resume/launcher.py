@@ -33,13 +33,20 @@ from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import OpenedFile, Unknown
-from replaydbg.resume.conversation import Answer, Due, read_due
+from replaydbg.resume.conversation import Answer, Due, moved_high, read_due
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.past import read_past
 from replaydbg.resume.plan import Plan
-from replaydbg.resume.preparation import check_differences, check_refused, continued_header, first_plan, held
+from replaydbg.resume.preparation import (
+    check_differences,
+    check_refused,
+    continued_header,
+    first_plan,
+    held,
+    written_to,
+)
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.rows import Fate
@@ -53,8 +60,6 @@ if TYPE_CHECKING:
 _LOGS = ("log", "world", "content")
 _OF_MAPS = 800
 """Descriptors of memory maps have numbers from there on in a replay."""
-_HIGH = 200
-"""The core's socket gets a number above those that the program uses; the core moves it higher still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +273,11 @@ class GoingLive:
 def _perform(recording: Recording, live: Path, run: GoingLive, settings: Settings) -> tuple[Ended, float]:
     """Replay the program and let it go live; return how it ended, and after how many seconds."""
     with ExitStack() as stack:
-        unpacked = recording.unpack(live)
+        with written_to(live):
+            unpacked = recording.unpack(live)
+            write_start(live, continued_header(recording, live, run.plan), {})
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-        header = continued_header(recording, live, run.plan)
-        write_start(live, header, {})
         ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         stack.callback(ours.close)
         core_fd = moved_high(core_end)
@@ -330,15 +335,6 @@ def core_orders(
         "live_dir": os.fsencode(live),
         "resume_dry": run.is_dry,
     }
-
-
-def moved_high(end: socket.socket) -> int:
-    """Return a copy of a socket's descriptor with a number above those that the program uses; the socket is closed."""
-    import fcntl  # imported for one call
-
-    high = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD, _HIGH)
-    end.close()
-    return high
 
 
 def _enter(run: GoingLive, started: ExitStack) -> None:

@@ -204,7 +204,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
 {
     cross_settle(); /* of one that the same gate has made before */
     if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
-        crossing_hooks.live_at_call(g, self, args, nargs);
+        crossing_hooks.live_at_call(g, self, args, nargs, kwnames);
     shared_crossing(true, g->flags);
     if (core.depth++ == 0)
         /* else it makes an exception */

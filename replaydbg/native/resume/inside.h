@@ -6,7 +6,7 @@
 
 /* calls.c */
 void calls_of_others(void); /* of lanes that gave way within one; without the GIL */
-void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 void calls_report(Buf *b);                                                  /* a list */
 void call_settle(int lane, bool is_done, const uint8_t *value, uint64_t n); /* of which this is the outcome */
 

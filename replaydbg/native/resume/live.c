@@ -115,10 +115,10 @@ complete(void)
 }
 
 void
-live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (core.mode == REPLAY && cross_is_used_up()) {
-        call_of_running(g, self, args, nargs);
+        call_of_running(g, self, args, nargs, kwnames);
         begin(lanes.running->id);
     }
     if (core.mode == RECORD)

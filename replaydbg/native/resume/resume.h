@@ -15,7 +15,7 @@
 /* live.c */
 int resume_prepare(PyObject *boot); /* reads whether this replay is one, before the log is opened */
 /* of crossing_hooks */
-void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 bool live_inside(void);
 void live_follow(const Crossing *c, PyObject *result);
 PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
