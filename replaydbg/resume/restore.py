@@ -25,7 +25,7 @@ from replaydbg.resume.conversation import Answer
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import set_mode
 from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
-from replaydbg.resume.rules import RULES, is_of_core, is_standard, standard_number
+from replaydbg.resume.rules import RULES, is_of_core, is_standard, mapped_number, standard_number
 
 Reopen = Callable[[OpenResource], "int | None"]
 """Returns a descriptor for a resource, or None to leave it to its rule."""
@@ -56,6 +56,8 @@ class Restorer:
         self.placed: list[Placed] = []
         self._directory: int | None = None
         self._umask: int | None = None
+        self._mapped: list[tuple[int, int, int]] = []
+        """Of each mapping: the event that made it, the index of what was placed, and its own descriptor."""
         self._locked_ranges: list[FileLock] = []
         """Locks that belong to the process: the core takes them."""
 
@@ -70,6 +72,7 @@ class Restorer:
             except CannotReopen as error:
                 failed.append((row, str(error)))
         failed += [(row, reason) for row, reason in self._take_locks(rows)]
+        failed += self._find_mapped(rows)
         return failed
 
     def try_refused(self, rows: Iterable[PlanRow]) -> list[PlanRow]:
@@ -145,6 +148,20 @@ class Restorer:
                 failed.append((row, f"another process holds it: {row.text}"))
         return failed
 
+    def _find_mapped(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
+        failed = []
+        planned = [row for row in rows if row.kind == "mappings"]
+        for mapping, row in zip(self._resources.mappings, planned, strict=True):
+            for index, each in enumerate(self.placed):
+                number = mapped_number(mapping, each.opened)
+                if number is None or isinstance(mapping.length, Unknown) or row.fate is Fate.REFUSED:
+                    continue
+                if os.fstat(each.fd).st_size < mapping.offset + mapping.length:
+                    failed.append((row, f"the file is shorter than what was mapped: {row.text}"))
+                else:
+                    self._mapped.append((mapping.origin.event, index, number))
+        return failed
+
     def enter(self, directory: str | None, umask: int | None) -> None:
         """Let the program have a working directory, and a mask for new files; None: it keeps that of its replay.
 
@@ -206,6 +223,8 @@ class Restorer:
             if not isinstance(timer.remaining, Unknown):
                 value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come
                 answer.set_timer(_TIMERS[timer.kind], value, int(timer.interval * 1e9))
+        for event, index, number in self._mapped:
+            answer.map_file(event, index, number)
         for lock in self._locked_ranges:
             name = lock.path if isinstance(lock.path, str) else "a file"
             number, is_exclusive = min(lock.descriptors), lock.is_exclusive

@@ -4,6 +4,7 @@
 #include "crossing/crossing.h"
 #include "files/files.h"
 #include "gates/gates.h"
+#include "memory/memory.h"
 #include "resume/inside.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -206,6 +207,15 @@ take_locks(void)
 }
 
 static void
+map_again(const int64_t *n)
+{
+    if (n[1] < 0 || (size_t)n[1] >= passed_count)
+        give_up();
+    if (!shared_continue((uint64_t)n[0], passed[n[1]], (int)n[2]))
+        diverge("resume", NULL, NULL, "a file cannot be mapped into its memory again");
+}
+
+static void
 follow(uint8_t kind, const int64_t *n)
 {
     struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
@@ -220,6 +230,8 @@ follow(uint8_t kind, const int64_t *n)
                                           {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
+    else if (kind == 'M')
+        map_again(n);
     else if (kind == 'D')
         enter(n[0]);
     else if (kind == 'U')
