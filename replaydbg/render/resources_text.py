@@ -108,12 +108,30 @@ def unclosed_tables(found: Unclosed, cwd: str) -> list[Table]:
             rows.append((count, place if not index else "", number, what, f"{descriptor.origin.event:,}"))
     title = f"Opened between event {found.earlier:,} and event {found.later:,}, and not closed: {found.count:,}"
     title += f", and {found.doubtful:,} that may be closed" if found.doubtful else ""
-    notes = (f"Of those that were open before, {found.closed:,} were closed.", *cells.notes())
+    notes = (f"Of those that were open before, {len(found.closed):,} were closed.", *cells.notes())
     columns = ("count", "line", "fd", "what", "event")
     tables = [Table(title, columns, tuple(rows), right=("count", "event"), notes=notes)]
+    if found.closed:
+        tables.append(_closed(found, _Cells(cwd)))
     if found.children:
         tables.append(_children(found.children, cells, "Children that were started, and not waited for"))
     return tables
+
+
+def _closed(found: Unclosed, cells: _Cells) -> Table:
+    rows = tuple(
+        (
+            cells.numbers([descriptor]),
+            f"{_kind(resource)}  {_what(resource, cells)}".rstrip(),
+            f"{descriptor.origin.event:,}" if descriptor.origin.event else "start",
+            cells.site(descriptor.origin.site),
+        )
+        for descriptor, resource in found.closed[:MOST_ROWS]
+    )
+    more = more_text(max(len(found.closed) - MOST_ROWS, 0), "`--json` has all")
+    title = f"Open after event {found.earlier:,}, and closed by event {found.later:,}"
+    columns = ("fd", "what", "event", "opened by")
+    return Table(title, columns, rows, right=("event",), more=more, notes=cells.notes())
 
 
 def _tables(found: Resources, cwd: str) -> Iterator[Table]:
@@ -318,4 +336,14 @@ def _tls(found: Resources, cells: _Cells) -> Table:
     return Table("TLS over buffers in memory", ("peer", "side", "made by"), rows, notes=(note, *cells.notes()))
 
 
-_OTHERS = (_locks, _databases, _threads, _child_table, _timers, _signals, _semaphores, _mappings, _tls)
+def _tls_loads(found: Resources, cells: _Cells) -> Table:
+    rows = tuple(
+        (", ".join(cells.path(file) for file in each.files if file is not None), each.call, cells.origin(each.origin))
+        for each in found.tls_loads
+        if each.files
+    )
+    note = "Whether a context still exists is not recorded."
+    return Table("Files of TLS contexts", ("file", "call", "loaded by"), rows, notes=(note, *cells.notes()))
+
+
+_OTHERS = (_locks, _databases, _threads, _child_table, _timers, _signals, _semaphores, _mappings, _tls, _tls_loads)

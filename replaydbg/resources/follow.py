@@ -21,9 +21,10 @@ from replaydbg.resources.process_events import FAILED_PROCESS_ACTIONS, PROCESS_A
 from replaydbg.resources.process_state import INHERITED, START, ProcessState
 from replaydbg.resources.socket_events import FAILED_SOCKET_ACTIONS, SOCKET_ACTIONS
 from replaydbg.resources.thread_states import ThreadStates
+from replaydbg.resources.tls_events import TLS_ACTIONS
 
 _Action = Callable[[ProcessState, Event], None]
-ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIONS, **MEMORY_ACTIONS}
+ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIONS, **MEMORY_ACTIONS, **TLS_ACTIONS}
 """What each call does that returned, by gate."""
 FAILED_ACTIONS: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACTIONS, **FAILED_PROCESS_ACTIONS}
 """What each call does that raised, by gate."""

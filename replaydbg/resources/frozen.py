@@ -57,6 +57,7 @@ def frozen(state: ProcessState, threads: tuple[RunningThread, ...], event: int, 
         children=tuple(state.children.values()),
         semaphores=tuple(state.semaphores.values()),
         tls=tuple(state.tls),
+        tls_loads=tuple(state.tls_loads),
     )
 
 

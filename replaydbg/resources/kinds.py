@@ -167,6 +167,17 @@ class TlsSession:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsLoad:
+    """What a TLS context has loaded from files: certificates, keys, parameters. The context may no longer exist."""
+
+    origin: Origin
+    call: str
+    """The method or attribute of the context, such as `load_cert_chain`."""
+    files: tuple[str | Unknown | None, ...]
+    """The absolute path of each argument that is a file, in their order; None: it was not given."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedSocket:
     """A socket."""
 
@@ -443,6 +454,8 @@ class Resources:
     semaphores: tuple[ProcessSemaphore, ...]
     tls: tuple[TlsSession, ...]
     """Those over buffers in memory."""
+    tls_loads: tuple[TlsLoad, ...]
+    """In the order of the calls."""
 
     def by_number(self) -> dict[int, OpenResource]:
         """What each descriptor refers to."""

@@ -17,6 +17,7 @@ from replaydbg.resources.kinds import (
     Origin,
     ProcessSemaphore,
     SignalAction,
+    TlsLoad,
     TlsSession,
     Unknown,
 )
@@ -67,6 +68,7 @@ class ProcessState:
         self.scans: list[Description] = []
         """Those of iterators of `scandir`."""
         self.tls: list[TlsSession] = []
+        self.tls_loads: list[TlsLoad] = []
         self.locks = LockedRanges()
         self.flocks: dict[Description, tuple[bool, Origin]] = {}
         """Whether each lock is exclusive, and what took it."""

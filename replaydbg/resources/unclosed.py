@@ -29,8 +29,8 @@ class Unclosed:
     """Those with the most descriptors first."""
     children: tuple[ChildProcess, ...]
     """Children that were started in between, and whose end was not waited for."""
-    closed: int
-    """How many of the descriptors of the earlier moment were closed."""
+    closed: tuple[tuple[Descriptor, OpenResource], ...]
+    """The descriptors of the earlier moment that were closed, each with what it referred to, by number."""
 
     @property
     def count(self) -> int:
@@ -54,12 +54,13 @@ def unclosed(earlier: Resources, later: Resources) -> Unclosed:
             if descriptor.origin.event > earlier.event:
                 lines[descriptor.origin.site].append((descriptor, resource))
             kept.add((descriptor.number, descriptor.origin.event))
-    before = [each for resource in earlier.opened for each in resource.handle.descriptors]
+    before = [(each, resource) for resource in earlier.opened for each in resource.handle.descriptors]
     rows = [
         UnclosedAtLine(site, tuple(sorted(opened, key=lambda each: (each[0].origin.event, each[0].number))))
         for site, opened in lines.items()
     ]
     rows.sort(key=lambda row: (-len(row.opened), row.opened[0][0].origin.event))
     children = [each for each in later.children if each.origin.event > earlier.event and not each.is_reaped]
-    closed = sum((each.number, each.origin.event) not in kept for each in before)
-    return Unclosed(earlier.event, later.event, tuple(rows), tuple(children), closed)
+    closed = [each for each in before if (each[0].number, each[0].origin.event) not in kept]
+    closed.sort(key=lambda each: each[0].number)
+    return Unclosed(earlier.event, later.event, tuple(rows), tuple(children), tuple(closed))

@@ -6,9 +6,11 @@ Messages of the core are checked field by field: until it is live, the program i
 from __future__ import annotations
 
 import array
+import fcntl
+import os
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage
@@ -26,6 +28,9 @@ MOST_DESCRIPTORS = 200
 """How many descriptors one message passes; the kernel's limit is 253."""
 NOT_AT_A_CALL = -1
 """In place of a thread: the log was used up while none was at a call."""
+
+_HIGH = 200
+"""The core's socket gets a number above those that the program uses; the core moves it higher still."""
 
 _LENGTH = struct.Struct("<Q")
 _INT64 = struct.Struct("<q")
@@ -47,6 +52,8 @@ class CallInFlight:
     """The descriptor of its file, or its first argument; -1: none."""
     args: tuple[Value, ...]
     """The arguments; {"type": NAME} for those that are no data."""
+    keywords: Mapping[str, Value]
+    """Those with a keyword."""
     data: bytes
     """The beginning of what it was about to write, at most 16 MiB."""
     data_length: int
@@ -57,6 +64,16 @@ class CallInFlight:
     """Its line."""
     function: str
     """Its function."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadDue:
+    """A call by which a TLS context that is still there has loaded something: it is made again."""
+
+    event: int
+    """The event of the call."""
+    is_known: bool
+    """Whether the core has all of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,15 @@ class Due:
     """The descriptors that the program has open, by the replay's books; empty if the core does not know."""
     real: tuple[int, ...]
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
+    loads: tuple[LoadDue, ...] = ()
+    """What TLS contexts have loaded, in the order of the calls."""
+
+
+def moved_high(end: socket.socket) -> int:
+    """Return a copy of a socket's descriptor with a number above those that the program uses; the socket is closed."""
+    high = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD, _HIGH)
+    end.close()
+    return high
 
 
 def read_due(connection: socket.socket) -> Due | None:
@@ -115,7 +141,12 @@ def parse_due(value: Value) -> Due:
         calls=tuple(_call(_Fields(each)) for each in fields.take("calls", list)),
         fds=fields.descriptors("fds"),
         real=fields.descriptors("real"),
+        loads=tuple(_load(_Fields(each)) for each in fields.take("loads", list, [])),
     )
+
+
+def _load(fields: _Fields) -> LoadDue:
+    return LoadDue(event=fields.integer("event", 1), is_known=fields.take("known", bool))
 
 
 def _call(fields: _Fields) -> CallInFlight:
@@ -126,6 +157,7 @@ def _call(fields: _Fields) -> CallInFlight:
         is_open=fields.take("open", bool),
         fd=fields.integer("fd", -1),
         args=tuple(fields.take("args", list)),
+        keywords=fields.keywords("keywords"),
         data=fields.take("data", bytes),
         data_length=fields.integer("data_length", 0),
         file=fields.take("file", str, ""),
@@ -147,6 +179,10 @@ class _Fields:
         if type(found) is not kind:
             raise ForgedMessage(f"its field {name!r} is {type(found).__name__}")
         return found
+
+    def keywords(self, name: str) -> dict[str, Value]:
+        found = self.take(name, dict, {})
+        return {key: value for key, value in found.items() if isinstance(key, str)}
 
     def descriptors(self, name: str) -> tuple[int, ...]:
         found = self.take(name, list, [])
@@ -202,6 +238,15 @@ class Answer:
         """Set a timer of the process as `setitimer` does, in nanoseconds."""
         self._send_numbers(b"T", (which, value_ns, interval_ns))
 
+    def lock_range(self, fd: int, start: int, length: int, name: str, *, is_exclusive: bool) -> None:
+        """Let the process lock bytes of the file `name` at the number `fd` again; a length of 0: up to the end."""
+        numbers = b"".join(map(_INT64.pack, (fd, start, length, int(is_exclusive))))
+        self._send(b"R", numbers + os.fsencode(name))
+
+    def map_file(self, event: int, index: int, fd: int) -> None:
+        """Let the map that `event` made lie over the passed descriptor `index`, with the number `fd` as its own."""
+        self._send_numbers(b"M", (event, index, fd))
+
     def lose_child(self, pid: int) -> None:
         """Let the program find that this child was killed."""
         self._send_numbers(b"K", (pid,))
@@ -213,6 +258,15 @@ class Answer:
     def set_umask(self, mask: int) -> None:
         """Set the mask for the modes of new files."""
         self._send_numbers(b"U", (mask,))
+
+    def load(self, event: int, files: Sequence[str], *, may_fail: bool) -> None:
+        """Let the core make the call of `event` again, by which a TLS context has loaded files.
+
+        `files` are their absolute paths in the order of its arguments; empty: as the program gave it. `may_fail`: the
+        program goes live also if it fails.
+        """
+        paths = b"".join(os.fsencode(each) + b"\0" for each in files)
+        self._send(b"L", _INT64.pack(event) + _INT64.pack(int(may_fail)) + paths)
 
     def settle(self, settled: Settled) -> None:
         """Decide a call in flight."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import (
+    OpenedDirectory,
     OpenedFile,
     OpenedPipe,
     OpenedSocket,
@@ -40,13 +41,21 @@ class Situation:
         """Return what a descriptor refers to; None: not known."""
         return self.resources.by_number().get(number)
 
-    def path(self, value: object) -> Path | None:
-        """Return a path of the program as an absolute one; None: not known."""
+    def path(self, value: object, base: object = None) -> Path | None:
+        """Return a path of the program as an absolute one; None: not known.
+
+        It is relative to the descriptor `base` of a directory; None: to the working directory.
+        """
         if not isinstance(value, str | bytes):
             return None
         path = Path(os.fsdecode(value))
         if path.is_absolute():
             return path
+        if base is not None:
+            opened = self.opened(base) if isinstance(base, int) else None
+            if isinstance(opened, OpenedDirectory | OpenedFile) and isinstance(opened.absolute, str):
+                return Path(opened.absolute) / path
+            return None
         return None if isinstance(self.resources.cwd, Unknown) else Path(self.resources.cwd) / path
 
     def is_new(self, found: os.stat_result) -> bool:
@@ -131,7 +140,7 @@ def _send(call: CallInFlight, situation: Situation) -> Finding:
 
 def _make(call: CallInFlight, situation: Situation) -> Finding:
     """Decide mkdir and its kin: what is there, and is newer than the last event, was made by the call."""
-    path = situation.path(_argument(call, 0))
+    path = situation.path(_argument(call, 0), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     found = _lstat(path)
@@ -142,7 +151,7 @@ def _make(call: CallInFlight, situation: Situation) -> Finding:
 
 def _remove(call: CallInFlight, situation: Situation) -> Finding:
     """Decide rmdir and unlink: what is gone, from a directory that has changed since, was removed by the call."""
-    path = situation.path(_argument(call, 0))
+    path = situation.path(_argument(call, 0), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     directory = _lstat(path.parent)
@@ -152,7 +161,7 @@ def _remove(call: CallInFlight, situation: Situation) -> Finding:
 
 
 def _rename(call: CallInFlight, situation: Situation) -> Finding:
-    source, target = (situation.path(_argument(call, index)) for index in (0, 1))
+    source, target = _two_paths(call, situation)
     if source is None or target is None:
         return _not_known(call, situation)
     found = _lstat(target)
@@ -162,7 +171,7 @@ def _rename(call: CallInFlight, situation: Situation) -> Finding:
 
 
 def _link(call: CallInFlight, situation: Situation) -> Finding:
-    source, target = (situation.path(_argument(call, index)) for index in (0, 1))
+    source, target = _two_paths(call, situation)
     if source is None or target is None:
         return _not_known(call, situation)
     found, linked = _lstat(source), _lstat(target)
@@ -172,7 +181,7 @@ def _link(call: CallInFlight, situation: Situation) -> Finding:
 
 
 def _symlink(call: CallInFlight, situation: Situation) -> Finding:
-    target = situation.path(_argument(call, 1))
+    target = situation.path(_argument(call, 1), call.keywords.get("dir_fd"))
     content = _argument(call, 0)
     if target is None or not isinstance(content, str | bytes):
         return _not_known(call, situation)
@@ -188,7 +197,7 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
 
     An empty file that is newer than the last event may have been made by this call, or be somebody else's lock file.
     """
-    path = situation.path(_argument(call, int(call.call == _OPENS_FILE)))
+    path = situation.path(_argument(call, int(call.call == _OPENS_FILE)), call.keywords.get("dir_fd"))
     if path is None or not _must_be_new(call):
         return _harmless(call, situation)
     found = _lstat(path)
@@ -214,6 +223,11 @@ def _copy(call: CallInFlight, situation: Situation) -> Finding:
     if isinstance(opened, OpenedFile) and isinstance(opened.handle.flags, int):
         return _not_known(call, situation) if opened.handle.flags & os.O_APPEND else _harmless(call, situation)
     return _not_known(call, situation)
+
+
+def _two_paths(call: CallInFlight, situation: Situation) -> tuple[Path | None, Path | None]:
+    source = situation.path(_argument(call, 0), call.keywords.get("src_dir_fd"))
+    return source, situation.path(_argument(call, 1), call.keywords.get("dst_dir_fd"))
 
 
 def _argument(call: CallInFlight, index: int) -> object:

@@ -33,16 +33,25 @@ from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import OpenedFile, Unknown
-from replaydbg.resume.conversation import Answer, Due, read_due
+from replaydbg.resume.conversation import Answer, Due, moved_high, read_due
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.past import read_past
 from replaydbg.resume.plan import Plan
-from replaydbg.resume.preparation import check_differences, check_refused, continued_header, first_plan, held
+from replaydbg.resume.preparation import (
+    check_differences,
+    check_refused,
+    continued_header,
+    first_plan,
+    held,
+    written_to,
+)
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
+from replaydbg.resume.rows import Fate
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
+from replaydbg.resume.tls_loads import plan_loads, send_loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +60,6 @@ if TYPE_CHECKING:
 _LOGS = ("log", "world", "content")
 _OF_MAPS = 800
 """Descriptors of memory maps have numbers from there on in a replay."""
-_HIGH = 200
-"""The core's socket gets a number above those that the program uses; the core moves it higher still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +223,15 @@ class GoingLive:
         findings = ask_hooks(findings, self._hooks)
         thread = due.thread if due.thread >= 0 else None
         self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
-        self.plan = replace(self.plan, differences=(*self.plan.differences, *self._grown(findings)))
+        loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
+        differences = (*self._grown(findings), *(each for row in loads for each in row.differences))
+        rows, all_differences = (*self.plan.rows, *loads), (*self.plan.differences, *differences)
+        self.plan = replace(self.plan, rows=rows, differences=all_differences)
         self.is_planned = True
         if self.is_dry:
             return  # the core has only reported, and is gone
-        check_differences(self.plan, self._grown(findings), force=self.choices.force)
+        check_refused(self.plan, [row for row in loads if row.fate is Fate.REFUSED], force=self.choices.force)
+        check_differences(self.plan, differences, force=self.choices.force)
         self._check_known(due)
         name, policy, force = self.plan.name, self.choices.policy, self.choices.force
         settled, findings = settle(findings, name=name, policy=policy, force=force, ask=self._listener.ask)
@@ -228,6 +239,7 @@ class GoingLive:
         self._restorer.match_modes(pid)
         self._restorer.move(moved)
         self._restorer.send(answer, due.fds, due.real)
+        send_loads(answer, due.loads, self.plan.resources, force=force)
         for each in settled:
             answer.settle(each)
         if self._listener.goes_live is not None:
@@ -261,11 +273,11 @@ class GoingLive:
 def _perform(recording: Recording, live: Path, run: GoingLive, settings: Settings) -> tuple[Ended, float]:
     """Replay the program and let it go live; return how it ended, and after how many seconds."""
     with ExitStack() as stack:
-        unpacked = recording.unpack(live)
+        with written_to(live):
+            unpacked = recording.unpack(live)
+            write_start(live, continued_header(recording, live, run.plan), {})
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-        header = continued_header(recording, live, run.plan)
-        write_start(live, header, {})
         ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         stack.callback(ours.close)
         core_fd = moved_high(core_end)
@@ -288,6 +300,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
             handled=lambda: handled_signals(live),
         )
         if (reason := reason_of_core(start)) is not None:
+            run.is_live = False
             raise CannotResume(run.plan.name, reason)
         if not run.is_live:
             run.is_live = ended_at_once(live, run, ended)
@@ -322,15 +335,6 @@ def core_orders(
         "live_dir": os.fsencode(live),
         "resume_dry": run.is_dry,
     }
-
-
-def moved_high(end: socket.socket) -> int:
-    """Return a copy of a socket's descriptor with a number above those that the program uses; the socket is closed."""
-    import fcntl  # imported for one call
-
-    high = fcntl.fcntl(end.fileno(), fcntl.F_DUPFD, _HIGH)
-    end.close()
-    return high
 
 
 def _enter(run: GoingLive, started: ExitStack) -> None:

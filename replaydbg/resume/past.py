@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+from collections.abc import Mapping
+
 from replaydbg.classes import dataclass
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
 from replaydbg.log.reader import Recording
-from replaydbg.resources.event_values import number_of
+from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resume.rows import Fate, PlanRow
 
 MOST_ACTS = 10_000
@@ -44,6 +47,8 @@ class Past:
     """The mask that the program set for the modes of new files; None: it set none."""
     attributes: tuple[PlanRow, ...]
     """What else the program has set for its process."""
+    loaded_ns: Mapping[int, int]
+    """When each call ended by which a TLS context loaded something, by event: nanoseconds since the epoch."""
     used: frozenset[int]
     """Descriptors that calls had as their first argument."""
     acts: tuple[OutsideAct, ...]
@@ -71,6 +76,8 @@ class PastReader:
         self._time_ns = self._events = self._act_count = 0
         self._has_ended = False
         self._attributes: dict[str, PlanRow] = {}
+        self._hidden_locks = 0
+        self._loaded_ns: dict[int, int] = {}
         self._used: set[int] = set()
         self._acts: list[OutsideAct] = []
 
@@ -94,9 +101,25 @@ class PastReader:
             self._used.add(number)
         if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
             self._umask = entry.arguments[0]
+        elif entry.gate.startswith(_LOADS):
+            self._loaded_ns[entry.number] = self._start_ns + entry.time_ns
         elif (row := _attribute(entry)) is not None:
             self._attributes[entry.gate] = row
         _follow_listing(entry, self._attributes)
+        self._follow_lock(entry)
+
+    def _follow_lock(self, event: Event) -> None:
+        """Note a lock by an object of a class with `fileno`: the event does not show the descriptor."""
+        if event.gate not in _FILE_LOCKS or event.raised or not event.arguments or number_of(event.arguments[0]) >= 0:
+            return
+        is_released = integer(argument(event, 1)) & fcntl.LOCK_UN
+        self._hidden_locks = max(0, self._hidden_locks - 1) if is_released else self._hidden_locks + 1
+        if self._hidden_locks:
+            reason = "the recording does not show which file it is of"
+            self._attributes.setdefault(event.gate, PlanRow("file locks", Fate.REFUSED, show_call(event), reason))
+        else:
+            for gate in _FILE_LOCKS:
+                self._attributes.pop(gate, None)
 
     def past(self) -> Past:
         """Return what was read so far."""
@@ -106,6 +129,7 @@ class PastReader:
             last_ns=self._start_ns + self._time_ns - SLACK_NS,
             umask=self._umask,
             attributes=tuple(self._attributes.values()),
+            loaded_ns=dict(self._loaded_ns),
             used=frozenset(self._used),
             acts=tuple(self._acts[-MOST_ACTS:][::-1]),
             act_count=self._act_count,
@@ -127,11 +151,6 @@ def _attribute(event: Event) -> PlanRow | None:
     """Return the row of something that the program has set for its process, and that nobody sets again."""
     if event.raised:
         return None
-    if event.gate in _CERTIFICATES:
-        reason = f"loaded at event {event.number} into the memory of OpenSSL, which a replay does not have"
-        return PlanRow("TLS", Fate.REFUSED, show_call(event), reason)
-    if event.gate in _FILE_LOCKS and event.arguments and number_of(event.arguments[0]) < 0:
-        return PlanRow("file locks", Fate.REFUSED, show_call(event), "the recording does not show which file it is of")
     if event.gate in _PRIVILEGES:
         return PlanRow("process", Fate.REFUSED, show_call(event), f"set at event {event.number}, and not set again")
     if event.gate in _ATTRIBUTES:
@@ -144,10 +163,7 @@ def _names(module: str, names: str) -> frozenset[str]:
 
 
 _LISTING = "posix.scandir"
-_CERTIFICATES = frozenset(
-    f"_ssl._SSLContext.{name}"
-    for name in ("load_cert_chain", "load_verify_locations", "set_default_verify_paths", "load_dh_params")
-)
+_LOADS = "_ssl._SSLContext."
 _FILE_LOCKS = _names("fcntl", "flock lockf")
 _PRIVILEGES = _names(
     "posix",

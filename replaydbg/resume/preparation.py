@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import replaydbg
-from replaydbg.errors import CannotResume, NoSuchMoment
+from replaydbg.errors import CannotRecord, CannotResume, NoSuchMoment
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
+from replaydbg.record.place import reason_of
 from replaydbg.resources.follow import resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.past import SLACK_NS, Past, read_past
@@ -51,6 +52,15 @@ def held(path: Path, name: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+@contextmanager
+def written_to(live: Path) -> Iterator[None]:
+    """Write to the live directory of the new recording in the block. Raises CannotRecord, such as for a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotRecord(str(live), reason_of(error)) from error
 
 
 def first_plan(recording: Recording, name: str, at: int) -> Plan:

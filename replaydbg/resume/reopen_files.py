@@ -24,6 +24,7 @@ MOST_COMPARED = 1 << 20
 
 _ONCE = os.O_TRUNC | os.O_EXCL | os.O_CREAT
 """Flags of the first opening that must have no effect at the second one."""
+_NO_NAME = "it has no name in the file system"
 _SHARED_MEMORY = "/dev/shm"
 
 
@@ -31,12 +32,16 @@ def plan_file(opened: OpenedFile) -> PlanRow:
     """Decide a file with a path, and compare it with the disk."""
     numbers = opened.handle.numbers
     shown = os.fsdecode(opened.path)
+    if isinstance(opened.handle.flags, int) and opened.handle.flags & os.O_TMPFILE == os.O_TMPFILE:
+        return PlanRow("files", Fate.REFUSED, f"an unnamed file in {shown}", _NO_NAME, numbers, opened=opened)
     if isinstance(opened.absolute, Unknown):
         return PlanRow("files", Fate.REFUSED, shown, opened.absolute.reason, numbers, opened=opened)
     if opened.is_deleted:
-        return PlanRow("files", Fate.REFUSED, shown, "it has no name in the file system", numbers, opened=opened)
+        return PlanRow("files", Fate.REFUSED, shown, _NO_NAME, numbers, opened=opened)
     if isinstance(opened.handle.flags, Unknown):
         return PlanRow("files", Fate.REFUSED, shown, opened.handle.flags.reason, numbers, opened=opened)
+    if _is_directory(opened):
+        return PlanRow("directories", Fate.REOPENED, opened.absolute, "", numbers, opened=opened)
     if opened.is_regular is False:
         differences = () if os.path.lexists(opened.absolute) else (f"{opened.absolute} is gone",)
         return PlanRow("devices", Fate.REOPENED, opened.absolute, "", numbers, differences, opened)
@@ -46,6 +51,14 @@ def plan_file(opened: OpenedFile) -> PlanRow:
         return PlanRow("files", Fate.REFUSED, opened.absolute, opened.offset.reason, numbers, opened=opened)
     text = f"{opened.absolute} at {'its end' if at_end else f'byte {opened.offset:,}'}"
     return PlanRow("files", Fate.REOPENED, text, "", numbers, tuple(_differences(opened, opened.absolute)), opened)
+
+
+def _is_directory(opened: OpenedFile) -> bool:
+    """Whether it is a directory that was opened without `O_DIRECTORY`: the log need not show that it is one."""
+    flags = opened.handle.flags
+    reads_only = isinstance(flags, int) and flags & os.O_ACCMODE == os.O_RDONLY
+    is_known = isinstance(opened.is_regular, bool) or not isinstance(opened.absolute, str)
+    return reads_only and not is_known and os.path.isdir(str(opened.absolute))  # noqa: PTH112
 
 
 def _differences(opened: OpenedFile, path: str) -> list[str]:
@@ -96,6 +109,8 @@ def grown(opened: OpenedFile) -> str | None:
 def reopen_file(opened: OpenedFile, *, creates: bool) -> int:
     """Open a file as it was opened, at its offset; `creates`: an empty one if it is gone. Raises CannotReopen."""
     assert isinstance(opened.absolute, str)
+    if _is_directory(opened):
+        return _open(opened.absolute, opened.handle, os.O_DIRECTORY)
     fd = _open(opened.absolute, opened.handle, os.O_CREAT if creates and opened.is_regular is not False else 0)
     if isinstance(opened.offset, int) and opened.is_regular is not False:
         os.lseek(fd, opened.offset, os.SEEK_SET)

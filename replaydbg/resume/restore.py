@@ -25,7 +25,7 @@ from replaydbg.resume.conversation import Answer
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import set_mode
 from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
-from replaydbg.resume.rules import RULES, is_of_core, is_standard, standard_number
+from replaydbg.resume.rules import RULES, is_of_core, is_standard, mapped_number, standard_number
 
 Reopen = Callable[[OpenResource], "int | None"]
 """Returns a descriptor for a resource, or None to leave it to its rule."""
@@ -56,6 +56,10 @@ class Restorer:
         self.placed: list[Placed] = []
         self._directory: int | None = None
         self._umask: int | None = None
+        self._mapped: list[tuple[int, int, int]] = []
+        """Of each mapping: the event that made it, the index of what was placed, and its own descriptor."""
+        self._locked_ranges: list[FileLock] = []
+        """Locks that belong to the process: the core takes them."""
 
     def reopen_all(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
         """Open what the rows reopen or lose; return those that cannot be opened, each with the reason."""
@@ -68,6 +72,7 @@ class Restorer:
             except CannotReopen as error:
                 failed.append((row, str(error)))
         failed += [(row, reason) for row, reason in self._take_locks(rows)]
+        failed += self._find_mapped(rows)
         return failed
 
     def try_refused(self, rows: Iterable[PlanRow]) -> list[PlanRow]:
@@ -130,10 +135,31 @@ class Restorer:
             fds = [by_number[number] for number in lock.descriptors if number in by_number]
             if row.fate is Fate.REFUSED or not fds:
                 continue
+            if lock.kind == "lockf":
+                holder = _holder(fds[0], lock)
+                if holder is None:
+                    self._locked_ranges.append(lock)
+                else:
+                    failed.append((row, f"{holder} holds it: {row.text}"))
+                continue
             try:
                 _lock(fds[0], lock)
             except OSError:
                 failed.append((row, f"another process holds it: {row.text}"))
+        return failed
+
+    def _find_mapped(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
+        failed = []
+        planned = [row for row in rows if row.kind == "mappings"]
+        for mapping, row in zip(self._resources.mappings, planned, strict=True):
+            for index, each in enumerate(self.placed):
+                number = mapped_number(mapping, each.opened)
+                if number is None or isinstance(mapping.length, Unknown) or row.fate is Fate.REFUSED:
+                    continue
+                if os.fstat(each.fd).st_size < mapping.offset + mapping.length:
+                    failed.append((row, f"the file is shorter than what was mapped: {row.text}"))
+                else:
+                    self._mapped.append((mapping.origin.event, index, number))
         return failed
 
     def enter(self, directory: str | None, umask: int | None) -> None:
@@ -197,6 +223,12 @@ class Restorer:
             if not isinstance(timer.remaining, Unknown):
                 value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come
                 answer.set_timer(_TIMERS[timer.kind], value, int(timer.interval * 1e9))
+        for event, index, number in self._mapped:
+            answer.map_file(event, index, number)
+        for lock in self._locked_ranges:
+            name = lock.path if isinstance(lock.path, str) else "a file"
+            number, is_exclusive = min(lock.descriptors), lock.is_exclusive
+            answer.lock_range(number, lock.start, lock.length, name, is_exclusive=is_exclusive)
         for child in self._resources.children:
             if not child.is_reaped:
                 answer.lose_child(child.pid)
@@ -220,6 +252,16 @@ def _new_pair(opened: OpenResource) -> tuple[int, int]:
     assert isinstance(opened, OpenedPipe)
     reader, writer = os.pipe()
     return (reader, writer) if opened.side == "read" else (writer, reader)
+
+
+def _holder(fd: int, lock: FileLock) -> str | None:
+    """Return who holds a range of a file so that it cannot be locked, in words; None: nobody."""
+    kind = fcntl.F_WRLCK if lock.is_exclusive else fcntl.F_RDLCK
+    asked = _FLOCK.pack(kind, os.SEEK_SET, lock.start, lock.length, 0)
+    found, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))
+    if found == fcntl.F_UNLCK:
+        return None
+    return f"process {process}" if process > 0 else "another process"
 
 
 def _lock(fd: int, lock: FileLock) -> None:

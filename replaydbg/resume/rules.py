@@ -9,9 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from replaydbg.classes import replace
 from replaydbg.resources.kinds import (
     ChildProcess,
     FileLock,
+    FileMapping,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -24,6 +26,7 @@ from replaydbg.resources.kinds import (
     OpenedTerminal,
     OpenedTimerFd,
     OpenResource,
+    Origin,
     ProcessTimer,
     Resources,
     Unknown,
@@ -74,7 +77,8 @@ RULES: dict[type[OpenResource], Rule] = {
 
 def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
-    rows = [_plan_opened(opened, used) for opened in resources.opened if not is_of_core(opened)]
+    mapped = frozenset(each.origin for each in resources.mappings)
+    rows = [_plan_opened(opened, used, mapped) for opened in resources.opened if not is_of_core(opened)]
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
@@ -83,9 +87,7 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
         text = f"{name}, in a transaction" if database.transaction == "write" else name
         fate, reason = (Fate.REOPENED, "") if database.path else (Fate.REFUSED, "its file has no name")
         rows.append(PlanRow("databases", fate, text, reason))
-    for mapping in resources.mappings:
-        name = mapping.path if isinstance(mapping.path, str) else "a file"
-        rows.append(PlanRow("mappings", Fate.REFUSED, name, "what is mapped into memory is not mapped again"))
+    rows += [_plan_mapping(mapping, resources) for mapping in resources.mappings]
     for semaphore in resources.semaphores:
         reason = "the processes that share it are gone"
         rows.append(PlanRow("semaphores", Fate.REFUSED, f"{semaphore.kind} {semaphore.name}", reason))
@@ -119,7 +121,22 @@ def standard_number(opened: OpenResource) -> int:
     return _first_number(opened)
 
 
-def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
+def mapped_number(mapping: FileMapping, opened: OpenResource) -> int | None:
+    """Return the descriptor that a mapping of an open file keeps for itself; None: it is not of this one."""
+    return next((each.number for each in opened.handle.descriptors if each.origin == mapping.origin), None)
+
+
+def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
+    name = mapping.path if isinstance(mapping.path, str) else "a file"
+    if isinstance(mapping.length, Unknown):
+        return PlanRow("mappings", Fate.REFUSED, name, mapping.length.reason)
+    text = f"{name}, {mapping.length:,} bytes from byte {mapping.offset:,}"
+    if all(mapped_number(mapping, opened) is None for opened in resources.opened):
+        return PlanRow("mappings", Fate.REFUSED, text, "the mapping has no descriptor of its own")
+    return PlanRow("mappings", Fate.REOPENED, text, "a shared one with what the program stored in it")
+
+
+def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[Origin]) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
         name = ("standard input", "standard output", "standard error")[standard_number(opened)]
@@ -128,6 +145,8 @@ def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
         # Shells and build tools leave such descriptors open for each program; most never look at them.
         reason = "no call of the program used it so far"
         return PlanRow("others", Fate.LOST, opened.kind, reason, numbers)
+    if isinstance(opened, OpenedFile) and any(each.origin in mapped for each in opened.handle.descriptors):
+        opened = replace(opened, last_write=None)  # stores into a mapping may have changed it since
     row = RULES[type(opened)].plan(opened)
     doubts = [each.doubt for each in opened.handle.descriptors if each.doubt is not None]
     if doubts and row.fate is Fate.REOPENED:
@@ -138,9 +157,6 @@ def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
 def _plan_lock(lock: FileLock) -> PlanRow:
     name = lock.path if isinstance(lock.path, str) else "a file"
     text = f"{lock.kind} of {name}{' (shared)' * (not lock.is_exclusive)}"
-    if lock.kind == "lockf":
-        reason = "a POSIX lock belongs to its process, and cannot be taken for another one"
-        return PlanRow("locks", Fate.REFUSED, text, reason)
     return PlanRow("locks", Fate.REOPENED, text)
 
 

@@ -28,7 +28,7 @@ from replaydbg.record.place import handled_signals, make_live_directory, reason_
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import Start, UnpackedLogs, followed_logs, inheritable, prepare
-from replaydbg.resume.conversation import Answer, Due
+from replaydbg.resume.conversation import Answer, Due, moved_high
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import (
@@ -38,7 +38,6 @@ from replaydbg.resume.launcher import (
     core_orders,
     ended_at_once,
     explain,
-    moved_high,
     reason_of_core,
     removed_unless_live,
 )
@@ -224,6 +223,7 @@ def _perform(
         handled=lambda: handled_signals(run.live),
     )
     if (reason := reason_of_core(start)) is not None:
+        run.is_live = False
         raise CannotResume(run.plan.name, reason)
     if not run.is_live and (run.live / "log").exists():
         run.is_live = ended_at_once(run.live, run, ended)

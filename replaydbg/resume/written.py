@@ -38,7 +38,7 @@ def find_written(opened: OpenedFile, calls: Sequence[CallInFlight]) -> Written:
     path, start, at_end = place
     last = opened.last_write
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError as error:
         return Written(tuple(changed(each, f"{path} cannot be read: {error.strerror}") for each in calls), 0)
     try:
@@ -89,7 +89,7 @@ def ends_with_last_write(opened: OpenedFile) -> bool:
     if not isinstance(opened.absolute, str) or opened.last_write is None:
         return True
     try:
-        fd = os.open(opened.absolute, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        fd = os.open(opened.absolute, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
         return True
     try:

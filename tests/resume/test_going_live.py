@@ -1,21 +1,14 @@
 """A program that is killed after any event goes on as it would have: one program for each behaviour."""
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from replaydbg.events.records import Event
-from replaydbg.log.reader import open_recording
-from tests.harness import tool
-from tests.harness.process import Finished, run
-from tests.harness.surroundings import without_steering
+from tests.resume.going_on import KILLED, assert_goes_on, record_in, run_in
 
 pytestmark = pytest.mark.slow
 
-_TIMEOUT = 60.0
-_KILLED = (-9, 137)
 _POINTS = 3
 """At how many events a program is killed, evenly over its own part of the run."""
 
@@ -112,50 +105,19 @@ print("not reached")
 }
 
 
-def _run(folder: Path, words: list[str], killed_at: int = 0) -> Finished:
-    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
-    if killed_at:
-        env["REPLAYDBG_TEST_KILLED_AT"] = str(killed_at)
-    return run(words, cwd=folder, env=env, timeout=_TIMEOUT)
-
-
-def _record(folder: Path, name: str, killed_at: int = 0) -> Finished:
-    return _run(folder, tool.record(sys.executable, folder / f"{name}.rdbg", ["program.py"]), killed_at)
-
-
-def _own_events(recording: Path) -> list[int]:
-    """Return the numbers of the events from the first one on that the program itself made."""
-    with open_recording(recording) as opened:
-        events = [each for each in opened.events() if isinstance(each, Event)]
-    first = next(each.number for each in events if "program.py" in str(each.site))
-    return list(range(first, events[-1].number))
-
-
 @pytest.mark.parametrize("behaviour", list(_PROGRAMS))
 def test_it_goes_on_from_any_event(tmp_path: Path, behaviour: str) -> None:
     (tmp_path / "program.py").write_text(_PROGRAMS[behaviour])
-    whole = _record(tmp_path, "whole")
-    events = _own_events(tmp_path / "whole.rdbg")
 
-    for event in events[:: max(1, len(events) // _POINTS)][:_POINTS]:
-        killed = _record(tmp_path, f"{event}", killed_at=event)
-        assert killed.status in _KILLED, (event, killed)
-        old, new = f"{event}.rdbg", f"{event}-on.rdbg"
-        words = [sys.executable, "-m", "replaydbg", "resume", "-q", "--in-flight=repeat", "-o", new, old]
-        resumed = _run(tmp_path, words)
-        replayed = _run(tmp_path, tool.replay(sys.executable, tmp_path / new))
-
-        assert killed.stdout + resumed.stdout == whole.stdout, (event, resumed.stderr)
-        assert resumed.status % 256 == whole.status % 256, (event, resumed.stderr)
-        assert (replayed.stdout, replayed.status) == (whole.stdout, resumed.status), (event, replayed.stderr)
+    assert_goes_on(tmp_path, _POINTS)
 
 
 def test_the_size_limit_holds_for_what_is_added(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("import os\nfor _ in range(60000):\n    os.getpid()\nprint('done')\n")
-    assert _record(tmp_path, "old", killed_at=500).status in _KILLED
+    assert record_in(tmp_path, "old", killed_at=500).status in KILLED
     words = ["env", "REPLAYDBG_MAX_SIZE=200000", sys.executable, "-m", "replaydbg", "resume", "-o", "new.rdbg"]
 
-    resumed = _run(tmp_path, [*words, "old.rdbg"])
+    resumed = run_in(tmp_path, [*words, "old.rdbg"])
 
     assert resumed.stdout == b"done\n"
     assert b"reached its size limit" in resumed.stderr

@@ -20,12 +20,12 @@ from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, settle
 BEFORE, LATER = 0, 1 << 62
 
 
-def call(name: str, *args: object, fd: int = -1, data: bytes = b"") -> CallInFlight:
-    return CallInFlight(0, "", name, False, fd, args, data, len(data), "", 0, "")
+def call(name: str, *args: object, fd: int = -1, data: bytes = b"", **keywords: object) -> CallInFlight:
+    return CallInFlight(0, "", name, False, fd, args, keywords or {}, data, len(data), "", 0, "")
 
 
 def resources(cwd: Path) -> Resources:
-    return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), ())
+    return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), (), ())
 
 
 def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> Verdict:

@@ -19,7 +19,7 @@ UNKNOWN = Unknown("it is not recorded")
 
 
 def write_of(thread: int, data: bytes) -> CallInFlight:
-    return CallInFlight(thread, "", "_io.FileIO.write", False, 3, (), data, len(data), "", 0, "")
+    return CallInFlight(thread, "", "_io.FileIO.write", False, 3, (), {}, data, len(data), "", 0, "")
 
 
 def opened(path: Path, *, flags: int, offset: "int | Unknown", size: "int | Unknown", last: bytes = b"") -> OpenedFile:

@@ -18,6 +18,7 @@ from replaydbg.cli.common.heap_options import (
     print_tables,
     stored,
 )
+from replaydbg.cli.common.heap_resources import add_resources, resources_beside
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import open_named, print_json, the_store
@@ -37,6 +38,7 @@ from replaydbg.render.first_differences_text import tables
 from replaydbg.render.heap_tables import diff_tables
 from replaydbg.render.json_data.first_differences_json import facts
 from replaydbg.render.json_data.heap_json import diff_facts
+from replaydbg.render.tables import Table
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 
@@ -72,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"time limit of that search (default: {WITHIN:g})",
     )
+    add_resources(parser, "with two moments: show descriptors that were opened or closed in between, too")
     add_shape(parser)
     add_quiet(parser)
 
@@ -86,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.others[0]!r} is not a moment (such as 120:35, 71% or @end).")
     if moments and args.at is not None:
         raise UsageError("--at needs two recordings. To compare two moments of one recording: diff REC MOMENT MOMENT.")
+    if args.resources and not moments:
+        raise UsageError("--resources compares two moments of one recording: diff --resources REC MOMENT MOMENT.")
     if args.first:
         if moments or args.at is not None:
             raise UsageError("--first compares two recordings from beginning to end: diff --first RECORDING RECORDING.")
@@ -113,7 +118,8 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
     if len(moments) == 2 and all(map(is_stored, moments)):
         with open_named(args.recording) as recording:
             before, after = (stored(recording, moment[2:]) for moment in moments)
-        return _print_difference(args, _difference(args, before, after))
+        beside = resources_beside(args, before.snapshot.taken.event, after.snapshot.taken.event)
+        return _print_difference(args, _difference(args, before, after), beside=beside)
     seconds = WITHIN if args.writes_within is None else seconds_of(args.writes_within)
     with opened(args.recording, quiet=args.quiet) as view:
         session = view.session
@@ -121,14 +127,19 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
         found = _difference(args, before, after)
+        beside = resources_beside(args, before.snapshot.taken.event, after.snapshot.taken.event)
         later = max(map(session.count_of, both))
         paths = [] if args.no_writes else written_paths(found)
         if args.json:
             written = dict(writers(session, paths, later, after.modules, seconds))
             return _print_difference(
-                args, found, {path: text for path, text in written.items() if text}, len(paths) - len(written)
+                args,
+                found,
+                {path: text for path, text in written.items() if text},
+                len(paths) - len(written),
+                beside=beside,
             )
-        code = _print_difference(args, found)
+        code = _print_difference(args, found, beside=beside)
         sys.stdout.flush()
         _print_writers(args, view, paths, later, after.modules, seconds)
         return code
@@ -182,10 +193,16 @@ def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Di
 
 
 def _print_difference(
-    args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None, unsearched: int = 0
+    args: argparse.Namespace,
+    found: Diff,
+    written: dict[str, str] | None = None,
+    unsearched: int = 0,
+    *,
+    beside: tuple[dict[str, object], list[Table]] = ({}, []),
 ) -> int:
+    more_facts, more_tables = beside
     if args.json:
-        print_json({**diff_facts(found), "written": written or {}, "unsearched": unsearched})
+        print_json({**diff_facts(found), "written": written or {}, "unsearched": unsearched, **more_facts})
     else:
-        print_tables(args, diff_tables(found))
+        print_tables(args, [*diff_tables(found), *more_tables])
     return 0 if found.is_empty else 1

@@ -15,6 +15,7 @@ from replaydbg.cli.common.heap_options import (
     print_tables,
     stored,
 )
+from replaydbg.cli.common.heap_resources import add_resources, resources_beside
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_recording, open_named, print_json
 from replaydbg.commands.heap_commands import about_object
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"show what grows over N moments of the run (default: {GROWTH})",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the snapshot to a file, for a later `diff`")
+    add_resources(parser, "show what descriptors refer to, and other resources of the moment, too")
     add_shape(parser)
     add_quiet(parser)
 
@@ -59,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--growth needs N of at least {FEWEST}, and cannot be used with MOMENT or --of.")
     if args.output is not None and (args.growth is not None or args.of is not None):
         raise UsageError("-o writes a whole snapshot: it cannot be used with --growth or --of.")
+    if args.resources and (args.growth is not None or args.of is not None or lone_snapshot(args.recording) is not None):
+        raise UsageError("--resources needs a moment of a recording: it cannot be used with --growth, --of or a file.")
     most = most_of(args)
     if is_stored(args.at) or lone_snapshot(args.recording) is not None:
         return _of_file(args, most)
@@ -105,8 +109,9 @@ def _of_file(args: argparse.Namespace, most: int | None) -> int:
 def _show(args: argparse.Namespace, held: Holding, most: int | None) -> int:
     if args.output is not None:
         write_private(Path(args.output), pack(held.snapshot))
+    facts, tables = resources_beside(args, held.snapshot.taken.event)
     if args.json:
-        print_json(heap_facts(held, most))
-    elif args.output is None:
-        print_tables(args, heap_tables(held, most=most))
+        print_json({**heap_facts(held, most), **facts})
+    elif args.output is None or tables:
+        print_tables(args, [*(heap_tables(held, most=most) if args.output is None else ()), *tables])
     return 0

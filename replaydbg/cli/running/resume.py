@@ -16,6 +16,7 @@ from replaydbg.errors import CannotResume, UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
 from replaydbg.log.origin import is_own
+from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.json_data.runs_json import record_facts
 from replaydbg.render.record_summary import summary_lines
@@ -82,9 +83,8 @@ def run(args: argparse.Namespace) -> int:
     path = store.resolve(args.recording)
     name = store.name_of(path)
     choices = Choices(_event(args.at), args.in_flight, args.force)
-    if not is_own(path) and not args.force:
-        reason = "it was not recorded by you with this installation, and its program would run with all your rights"
-        raise CannotResume(name, f"{reason} (--force goes on)")
+    if not args.plan and not args.force:
+        _check_own(path, name)
     if args.plan:
         plan = plan_resume(path, name=name, choices=choices)
         if args.json:
@@ -124,6 +124,17 @@ def run(args: argparse.Namespace) -> int:
     elif result.problem:
         print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     return end_like(result.status)
+
+
+def _check_own(path: Path, name: str) -> None:
+    """Raise CannotResume for a recording that somebody else may have made. For `--plan` the fence is up."""
+    if is_own(path):
+        return
+    with open_recording(path) as recording:
+        is_damaged = bool(recording.damage)
+    doubt = "it is damaged, so that nothing shows whether you recorded it with this installation"
+    reason = doubt if is_damaged else "it was not recorded by you with this installation"
+    raise CannotResume(name, f"{reason}, and its program would run with all your rights (--force goes on)")
 
 
 def _check_follow(args: argparse.Namespace) -> None:

@@ -146,6 +146,9 @@ uint32_t *idmap_slot(IdMap *map, uint64_t key);
 /* descriptors.c */
 int file_fd(PyObject *fileio);   /* -2: not a FileIO; -1: closed */
 int socket_fd(PyObject *socket); /* -2: not a socket; -1: closed */
+/* of a buffered or text file of the interpreter's own types, which have another file inside, at this place */
+void wrapper_known(PyTypeObject *type, Py_ssize_t inner);
+int wrapper_fd(PyObject *o); /* -2: none of these, or on something else than a FileIO; -1: closed */
 
 /* memory.c */
 void *memory_apart_small(size_t n); /* the same in small; never given back */

@@ -7,6 +7,12 @@
 
 static int ours[MOST_OURS], ours_count;
 PyTypeObject *fileio_type, *socket_type;
+enum { MOST_WRAPPERS = 4 };
+static struct {
+    PyTypeObject *type;
+    Py_ssize_t inner;
+} wrappers[MOST_WRAPPERS];
+static int wrapper_count;
 
 bool
 fd_is_ours(int fd)
@@ -57,6 +63,29 @@ file_fd(PyObject *o)
     int fd; /* the first field of the object on every version */
     memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
     return fd;
+}
+
+void
+wrapper_known(PyTypeObject *type, Py_ssize_t inner)
+{
+    if (inner > 0 && wrapper_count < MOST_WRAPPERS) {
+        wrappers[wrapper_count].type = type;
+        wrappers[wrapper_count++].inner = inner;
+    }
+}
+
+/* Subclasses are left out: what their `fileno()` returns is the program's matter. */
+int
+wrapper_fd(PyObject *o)
+{
+    for (int i = 0; i < wrapper_count; i++)
+        if (Py_IS_TYPE(o, wrappers[i].type)) {
+            PyObject *inner;
+            memcpy(&inner, (char *)o + wrappers[i].inner, sizeof inner);
+            int fd = inner ? file_fd(inner) : -2;
+            return fd == -2 && inner ? wrapper_fd(inner) : fd;
+        }
+    return -2;
 }
 
 /* The first field of the C object. */

@@ -67,6 +67,25 @@ intern_arguments(Crossing *c)
     c->args_id = *slot;
 }
 
+bool
+cross_argued_before(Crossing *c, uint64_t hash)
+{
+    Buf now = args_buf;
+    uint64_t hash_now = c->args_hash;
+    args_buf = (Buf){0};
+    value_hides_wrappers = true;
+    encode_arguments(c, c->kwnames);
+    value_hides_wrappers = false;
+    intern_arguments(c);
+    bool is_it = c->args_hash == hash;
+    free(is_it ? now.data : args_buf.data);
+    if (!is_it) {
+        args_buf = now;
+        c->args_hash = hash_now;
+    }
+    return is_it;
+}
+
 const Buf *
 cross_arguments(const Crossing *c)
 {
@@ -185,7 +204,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
 {
     cross_settle(); /* of one that the same gate has made before */
     if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
-        crossing_hooks.live_at_call(g, self, args, nargs);
+        crossing_hooks.live_at_call(g, self, args, nargs, kwnames);
     shared_crossing(true, g->flags);
     if (core.depth++ == 0)
         /* else it makes an exception */

@@ -282,7 +282,7 @@ typedef struct {
     void (*stand_at_point)(void);
     void (*replay_is_whole)(void); /* all of the log was used */
     /* Of a replay that becomes a recording. At the beginning of a call, with the arguments as it gets them: */
-    void (*live_at_call)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+    void (*live_at_call)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
     bool (*live_inside)(void); /* within a call, or where a lane waits: whether it has become one by now */
     void (*live_follow)(const Crossing *c, PyObject *result);      /* it is still a replay: what a call returned */
     void (*live_piece)(const void *data, size_t n, bool is_first); /* it is still one: what the open call sends */

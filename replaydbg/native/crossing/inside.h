@@ -8,6 +8,8 @@ extern CrossState cross_state; /* of the running lane */
 
 /* cross.c */
 void cross_take_arguments(Crossing *c, const Buf *encoded);
+/* replay: encodes them as recordings before the descriptors of buffered files were shown; whether they hash to this */
+bool cross_argued_before(Crossing *c, uint64_t hash);
 void cross_define_late(Crossing *c);
 PyObject *cross_made_again(void); /* the outcome of one that is to be made again */
 

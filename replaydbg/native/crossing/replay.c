@@ -513,7 +513,8 @@ check_event(Crossing *c, uint64_t head)
     unsigned shape = site_recorded_shape(site);
     if (shape & GATE_ARGS) {
         uint64_t id = cross_read_number();
-        if (id == 0 || id > args_defined || recorded_args[id] != c->args_hash)
+        if (id == 0 || id > args_defined ||
+            (recorded_args[id] != c->args_hash && !cross_argued_before(c, recorded_args[id])))
             diverge("arguments", c->gate, c, "");
     }
     if (shape & GATE_DIGEST) {

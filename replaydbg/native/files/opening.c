@@ -208,6 +208,18 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     return rc;
 }
 
+static void
+wrappers_loaded(PyObject *module)
+{
+    static const char *const names[][2] = {
+        {"BufferedReader", "raw"}, {"BufferedWriter", "raw"}, {"BufferedRandom", "raw"}, {"TextIOWrapper", "buffer"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        PyObject *type = PyDict_GetItemString(PyModule_GetDict(module), names[i][0]);
+        if (type && PyType_Check(type))
+            wrapper_known((PyTypeObject *)type, member_offset((PyTypeObject *)type, names[i][1]));
+    }
+}
+
 int
 fileio_module_loaded(PyObject *module, const char *name)
 {
@@ -222,5 +234,6 @@ fileio_module_loaded(PyObject *module, const char *name)
     original_init = fileio_type->tp_init;
     fileio_type->tp_init = fileio_init;
     patch_wrapper(fileio_type, "__init__", (void *)fileio_init);
+    wrappers_loaded(module);
     return 0;
 }

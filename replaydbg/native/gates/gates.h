@@ -20,6 +20,8 @@ void readline_called_back(int kind, Crossing *c, PyObject *recorded); /* replay 
 /* tls.c */
 /* replay: a callback of the program runs inside this crossing */
 void tls_called_back(int kind, Crossing *c, PyObject *recorded);
+/* of a replay that is to go live: appends what a function has given as the password of a key, once; false: none has */
+bool tls_take_password(Buf *to);
 
 /* datetime.c */
 int datetime_module_loaded(PyObject *module, const char *name);

@@ -177,6 +177,29 @@ callback_arguments(Kind kind, PyObject *recorded, PyObject *owner, PyObject *con
     return args;
 }
 
+static Buf password; /* that a function of the program has given, in a replay that is to go live */
+
+bool
+tls_take_password(Buf *to)
+{
+    bool is_there = password.used > 0;
+    buf_bytes(to, password.data, password.used);
+    password.used = 0;
+    return is_there;
+}
+
+static void
+keep_password(PyObject *given)
+{
+    password.used = 0;
+    if (PyByteArray_CheckExact(given)) {
+        buf_byte(&password, TAG_BYTES);
+        buf_str(&password, PyByteArray_AS_STRING(given), (size_t)PyByteArray_GET_SIZE(given));
+    }
+    else
+        value_encode(&password, given, ENCODE_RESULT, &event_types, NULL, 0);
+}
+
 void
 tls_called_back(int which, Crossing *c, PyObject *recorded)
 {
@@ -197,6 +220,8 @@ tls_called_back(int which, Crossing *c, PyObject *recorded)
         diverge("call", c ? c->gate : NULL, NULL, "a callback of TLS is missing");
     PyObject *result = call_back(kind, function, args), *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (with_password && core.goes_live && result)
+        keep_password(result);
     Py_XDECREF(result);
     Py_DECREF(args);
     Py_DECREF(function);

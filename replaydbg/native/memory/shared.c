@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
     MapObject *map; /* borrowed: it tells us when it goes */
     uint64_t number;
+    uint64_t event; /* replay: that made it */
     uint64_t file; /* several maps may lie over one; 0: none */
     dev_t dev;
     ino_t ino;
@@ -149,7 +150,8 @@ shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t kn
     }
     Map *m = &maps[count++];
     *m = (Map){
-        .map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = made_to_be_shared(fd)};
+        .map = (MapObject *)object, .number = made, .event = core.crossings, .kind = kind, .file = file,
+        .is_memory = made_to_be_shared(fd)};
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0) {
         m->dev = st.st_dev;
@@ -398,6 +400,51 @@ bool
 memory_changes_later(void)
 {
     return event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1);
+}
+
+/* ---- a replay becomes a recording ---- */
+
+/* What is there already is not written: its time stamp stays. */
+static bool
+write_stores(const MapObject *map, int file)
+{
+    uint8_t there[BLOCK];
+    for (Py_ssize_t at = 0; at < map->size; at += BLOCK) {
+        size_t part = map->size - at < BLOCK ? (size_t)(map->size - at) : BLOCK;
+        if (!memory_is_there(map->data + at) ||
+            (pread(file, there, part, map->offset + at) == (ssize_t)part && memcmp(there, map->data + at, part) == 0))
+            continue;
+        if (pwrite(file, map->data + at, part, map->offset + at) != (ssize_t)part)
+            return false;
+    }
+    return true;
+}
+
+/* A private map keeps the memory that it has. */
+bool
+shared_continue(uint64_t event, int file, int own)
+{
+    for (size_t i = 0; i < count; i++) {
+        Map *m = &maps[i];
+        struct stat st;
+        if (m->event != event || m->map->data == NULL || m->map->fd < 0)
+            continue;
+        int protection = m->kind == MAP_IS_WRITTEN ? PROT_READ | PROT_WRITE : PROT_READ;
+        if (m->kind == MAP_IS_WRITTEN && !write_stores(m->map, file))
+            return false;
+        if (m->kind != MAP_IS_PRIVATE && mmap(m->map->data, (size_t)m->map->size, protection, MAP_SHARED | MAP_FIXED,
+                                              file, m->map->offset) == MAP_FAILED)
+            return false;
+        m->map->fd = own; /* that of the replay was closed with all that it has open */
+        m->is_memory = made_to_be_shared(file);
+        if (fstat(file, &st) == 0) {
+            m->dev = st.st_dev;
+            m->ino = st.st_ino;
+        }
+        watch(m, (size_t)m->map->size);
+        return true;
+    }
+    return true; /* it is gone */
 }
 
 /* ---- clones of a replay ---- */

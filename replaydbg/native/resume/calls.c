@@ -64,11 +64,23 @@ typedef struct {
     const Lane *lane;
     Gate *gate;
     PyObject *self, *const *args;
-    Py_ssize_t nargs;
+    Py_ssize_t nargs; /* without a keyword */
+    PyObject *kwnames;
     const void *data;
     size_t length;
     bool is_open;
 } InFlight;
+
+static void
+report_keywords(Buf *b, const InFlight *f)
+{
+    Py_ssize_t n = f->kwnames && f->args ? PyTuple_GET_SIZE(f->kwnames) : 0;
+    report_dict(b, (uint64_t)n);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        report_name(b, PyTuple_GET_ITEM(f->kwnames, i));
+        report_argument(b, f->args[f->nargs + i]);
+    }
+}
 
 static void
 add(const InFlight *f)
@@ -78,7 +90,7 @@ add(const InFlight *f)
     Py_ssize_t shown = f->args == NULL ? 0 : f->nargs < MOST_SHOWN ? f->nargs : MOST_SHOWN;
     snprintf(name, sizeof name, "%s.%s", f->gate->module, f->gate->name);
     calls_count++;
-    report_dict(b, 11);
+    report_dict(b, 12);
     report_place(b, f->lane);
     report_key(b, "thread");
     report_number(b, f->lane->id);
@@ -94,6 +106,8 @@ add(const InFlight *f)
     report_list(b, (uint64_t)shown);
     for (Py_ssize_t i = 0; i < shown; i++)
         report_argument(b, f->args[i]);
+    report_key(b, "keywords");
+    report_keywords(b, f);
     report_key(b, "data");
     buf_byte(b, TAG_BYTES);
     buf_str(b, f->data ? f->data : "", f->length < MOST_DATA ? f->length : MOST_DATA);
@@ -108,19 +122,19 @@ calls_of_others(void)
         const Lane *lane = lanes.at[i];
         const Crossing *c = lane && !lane->ended ? lane->within : NULL;
         if (c)
-            add(&(InFlight){lane, c->gate, c->self, c->args, c->nargs, c->leaving, c->leaving ? c->leaving_length : 0,
+            add(&(InFlight){lane, c->gate, c->self, c->args, c->nargs, c->kwnames, c->leaving, c->leaving ? c->leaving_length : 0,
                             true});
     }
 }
 
 void
-call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     Py_buffer view = {0};
     bool leaves = (g->flags & GATE_DIGEST) && args && g->buffer < nargs && !PyUnicode_Check(args[g->buffer]) &&
                   PyObject_GetBuffer(args[g->buffer], &view, PyBUF_SIMPLE) == 0;
     PyErr_Clear();
-    add(&(InFlight){lanes.running, g, self, args, nargs, leaves ? view.buf : NULL, leaves ? (size_t)view.len : 0,
+    add(&(InFlight){lanes.running, g, self, args, nargs, kwnames, leaves ? view.buf : NULL, leaves ? (size_t)view.len : 0,
                     false});
     if (leaves)
         PyBuffer_Release(&view);

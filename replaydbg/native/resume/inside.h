@@ -6,11 +6,17 @@
 
 /* calls.c */
 void calls_of_others(void); /* of lanes that gave way within one; without the GIL */
-void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 void calls_report(Buf *b);                                                  /* a list */
 void call_settle(int lane, bool is_done, const uint8_t *value, uint64_t n); /* of which this is the outcome */
 
 PyObject *call_outcome(void); /* of the running lane's, which is settled; once */
+
+/* contexts.c */
+void contexts_follow(const Crossing *c); /* replay: a call that has worked */
+void contexts_report(Buf *b);            /* a list of the calls that are to be made again */
+void context_settle(uint64_t event, bool may_fail, const char *paths, size_t n); /* where the files of one are */
+const char *contexts_continue(void); /* makes them; returns why one could not be made, or NULL */
 
 /* clocks.c */
 void clocks_follow(const Crossing *c, PyObject *result); /* replay: a reading */

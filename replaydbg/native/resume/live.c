@@ -78,6 +78,7 @@ live_follow(const Crossing *c, PyObject *result)
     clocks_follow(c, result);
     fd_mirror(c, result);
     process_follow(c);
+    contexts_follow(c);
 }
 
 PyObject *
@@ -103,6 +104,7 @@ complete(void)
     orders_follow(core.live_since, lane_at_call);
     streams_continue();
     const char *problem = sqlite_continue();
+    problem = problem ? problem : contexts_continue();
     if (problem)
         diverge("resume", NULL, NULL, problem);
     signals_continue();
@@ -113,10 +115,10 @@ complete(void)
 }
 
 void
-live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (core.mode == REPLAY && cross_is_used_up()) {
-        call_of_running(g, self, args, nargs);
+        call_of_running(g, self, args, nargs, kwnames);
         begin(lanes.running->id);
     }
     if (core.mode == RECORD)

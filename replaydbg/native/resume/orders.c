@@ -4,6 +4,7 @@
 #include "crossing/crossing.h"
 #include "files/files.h"
 #include "gates/gates.h"
+#include "memory/memory.h"
 #include "resume/inside.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,13 @@ static int launcher = -1;
 static struct itimerval timers[TIMERS]; /* they begin when the handlers are there */
 static int *passed;                     /* descriptors, in the order in which they came */
 static size_t passed_count;
+typedef struct {
+    int fd;
+    struct flock lock;
+    char *name; /* of the file */
+} RecordLock;
+static RecordLock *record_locks; /* taken when all descriptors are there: they belong to this process */
+static size_t record_lock_count;
 
 void
 orders_begin(int fd)
@@ -115,13 +123,15 @@ static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 5);
+    report_dict(&b, 6);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
     report_number(&b, lane);
     report_descriptors(&b, "fds", false);
     report_descriptors(&b, "real", true);
+    report_key(&b, "loads");
+    contexts_report(&b);
     report_key(&b, "calls");
     calls_report(&b);
     uint64_t length = b.used;
@@ -155,6 +165,57 @@ enter(int64_t index)
 }
 
 static void
+want_lock(const int64_t *n, const char *name)
+{
+    record_locks = grown(record_locks, record_lock_count + 1, sizeof *record_locks);
+    record_locks[record_lock_count++] = (RecordLock){
+        .fd = (int)n[0],
+        .lock = {.l_type = n[3] ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = n[1], .l_len = n[2]},
+        .name = strdup(name)};
+}
+
+static void
+close_passed(void)
+{
+    for (size_t i = 0; i < passed_count; i++)
+        close(passed[i]);
+    free(passed);
+    passed = NULL;
+    passed_count = 0;
+}
+
+/* Closing any descriptor of a file releases the process's locks in it, so the passed ones are closed before. */
+static void
+take_locks(void)
+{
+    close_passed();
+    for (size_t i = 0; i < record_lock_count; i++) {
+        const RecordLock *each = &record_locks[i];
+        char text[512];
+        if (fcntl(each->fd, F_SETLK, &each->lock) == 0)
+            continue;
+        snprintf(text, sizeof text, errno == EAGAIN || errno == EACCES ? "another process holds its lock of %s"
+                                                                       : "its lock of %s cannot be taken again",
+                 each->name);
+        diverge("resume", NULL, NULL, text);
+    }
+    for (size_t i = 0; i < record_lock_count; i++)
+        free(record_locks[i].name);
+    free(record_locks);
+    record_locks = NULL;
+    record_lock_count = 0;
+}
+
+static void
+map_again(const int64_t *n)
+{
+    if (n[1] < 0 || (size_t)n[1] >= passed_count)
+        give_up();
+    if (!shared_continue((uint64_t)n[0], passed[n[1]], (int)n[2]))
+        diverge("resume", NULL, NULL, "a file cannot be mapped into its memory again");
+}
+
+static void
 follow(uint8_t kind, const int64_t *n)
 {
     struct epoll_event event = {.events = (uint32_t)n[2], .data.fd = (int)n[1]};
@@ -169,6 +230,8 @@ follow(uint8_t kind, const int64_t *n)
                                           {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
+    else if (kind == 'M')
+        map_again(n);
     else if (kind == 'D')
         enter(n[0]);
     else if (kind == 'U')
@@ -185,11 +248,6 @@ orders_end(void)
             fd_forget(*all[i]);
         *all[i] = -1;
     }
-    for (size_t i = 0; i < passed_count; i++)
-        close(passed[i]);
-    free(passed);
-    passed = NULL;
-    passed_count = 0;
     for (int which = 0; which < TIMERS; which++)
         if (timers[which].it_value.tv_sec || timers[which].it_value.tv_usec)
             setitimer(which, &timers[which], NULL);
@@ -216,9 +274,14 @@ orders_follow(uint64_t event, int lane)
         memcpy(numbers, data, sizeof numbers);
         if (head.kind == 'S' && head.length >= 16)
             call_settle((int)numbers[0], numbers[1] == 1, data + 16, head.length - 16);
+        else if (head.kind == 'L' && head.length >= 16)
+            context_settle((uint64_t)numbers[0], numbers[1] == 1, (const char *)data + 16, head.length - 16);
+        else if (head.kind == 'R' && head.length >= sizeof numbers)
+            want_lock(numbers, (const char *)data + sizeof numbers);
         else
             follow(head.kind, numbers);
         free(data);
     }
+    take_locks();
     errno = saved;
 }

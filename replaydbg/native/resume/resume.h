@@ -3,6 +3,7 @@
  *   live.c     when, and what of the core changes with it
  *   orders.c   what the launcher is asked, and what it answers: which files lie behind descriptors from now on
  *   process.c  settings of the process, made again
+ *   contexts.c what TLS contexts have loaded, loaded again
  *   clocks.c   clocks that do not go backwards
  *   calls.c    calls that may have been made without being logged, and what is known of them
  */
@@ -14,11 +15,14 @@
 /* live.c */
 int resume_prepare(PyObject *boot); /* reads whether this replay is one, before the log is opened */
 /* of crossing_hooks */
-void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);
+void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 bool live_inside(void);
 void live_follow(const Crossing *c, PyObject *result);
 PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
 void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
+
+/* contexts.c */
+int contexts_module_loaded(PyObject *module, const char *name);
 
 /* calls.c */
 bool live_is_settled(void);

@@ -8,6 +8,7 @@
 #define DEEPEST 64
 #define LONGEST_ARGUMENT 512 /* longer strings in arguments are cut: their digest tells them apart */
 
+bool value_hides_wrappers;
 TypeTable event_types = {.log = &event_log}, world_types = {.log = &world_log};
 
 static PyTypeObject *
@@ -457,6 +458,8 @@ encode_other(Encoder *e, PyObject *v)
     int fd = file_fd(v);
     if (fd == -2)
         fd = socket_fd(v);
+    if (fd == -2 && !value_hides_wrappers)
+        fd = wrapper_fd(v);
     if (fd != -2) {
         buf_byte(e->b, TAG_FILE);
         buf_varint(e->b, (uint64_t)(fd + 1));

@@ -21,6 +21,7 @@ extern TypeTable event_types, world_types;
  * Returns 0, or -1 when a result is not data (b is left as it was; no exception set). `args` serves references to
  * arguments. */
 enum { ENCODE_RESULT = 0, ENCODE_ARGUMENT = 1 };
+extern bool value_hides_wrappers; /* of buffered and text files only the type, as recordings before have them */
 int value_encode(Buf *b, PyObject *value, int how, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
 /* takes the exception set */
 int value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);

@@ -9,6 +9,7 @@ from replaydbg.events.records import Site
 from replaydbg.events.show import to_json
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.resources.kinds import (
+    Descriptor,
     Handle,
     OpenedDirectory,
     OpenedEpoll,
@@ -57,19 +58,21 @@ def unclosed_facts(found: Unclosed) -> JsonObject:
         "later": found.later,
         "unclosed": found.count,
         "doubtful": found.doubtful,
-        "closed": found.closed,
+        "closed": len(found.closed),
+        "closed_descriptors": [_with_descriptor(*each) for each in found.closed],
         "lines": [
             {
                 "site": _data(line.site),
-                "descriptors": [
-                    {"descriptor": _data(descriptor), "resource": opened_facts(resource)}
-                    for descriptor, resource in line.opened
-                ],
+                "descriptors": [_with_descriptor(*each) for each in line.opened],
             }
             for line in found.lines
         ],
         "children": [_data(each) for each in found.children],
     }
+
+
+def _with_descriptor(descriptor: Descriptor, resource: OpenResource) -> JsonObject:
+    return {"descriptor": _data(descriptor), "resource": opened_facts(resource)}
 
 
 def opened_facts(resource: OpenResource) -> JsonObject:

@@ -1,0 +1,68 @@
+"""Files that a program has mapped into its memory are mapped again when it is resumed, with what it stored there."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
+from tests.resume.going_on import KILLED, assert_goes_on, record_in, resume_in
+
+pytestmark = pytest.mark.slow
+
+_PROGRAM = """
+import mmap, os, struct
+
+with open("counter", "wb") as file:
+    file.write(bytes(3 * mmap.PAGESIZE))
+with open("counter", "r+b") as file:
+    shared = mmap.mmap(file.fileno(), mmap.PAGESIZE, offset=mmap.PAGESIZE)
+    private = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    read = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+for number in range(1, 9):
+    struct.pack_into("q", shared, 8, number)
+    struct.pack_into("q", private, 8, 100 + number)
+    os.stat(".")
+os.utime("counter")
+with open("counter", "rb") as file:
+    file.seek(mmap.PAGESIZE + 8)
+    print(struct.unpack("q", file.read(8)), struct.unpack_from("q", private, 8), private.size())
+print(struct.unpack_from("q", read, mmap.PAGESIZE + 8), struct.unpack_from("q", shared, 8))
+shared.close(), private.close(), read.close()
+"""
+
+
+def test_mapped_files_have_what_was_stored(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_PROGRAM)
+
+    assert_goes_on(tmp_path, 10)
+
+
+def test_stores_after_the_last_event_are_those_of_the_program(tmp_path: Path) -> None:
+    """A replay makes all stores up to the next call, also those that came after the last event."""
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    record_in(tmp_path, "whole")
+    with open_recording(tmp_path / "whole.rdbg") as recording:
+        (touched,) = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    assert record_in(tmp_path, "killed", killed_at=touched - 1).status in KILLED
+    data = bytearray((tmp_path / "counter").read_bytes())
+    assert struct.unpack_from("q", data, 4096 + 8) == (8,)
+
+    resumed = resume_in(tmp_path, "killed")
+
+    assert resumed.stdout.startswith(b"(8,) (108,)"), resumed
+
+
+def test_a_file_that_is_shorter_than_its_map_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    record_in(tmp_path, "whole")
+    with open_recording(tmp_path / "whole.rdbg") as recording:
+        (touched,) = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    assert record_in(tmp_path, "killed", killed_at=touched - 1).status in KILLED
+    (tmp_path / "counter").write_bytes(b"short")
+
+    refused = resume_in(tmp_path, "killed")
+
+    assert refused.status == 2
+    assert b"counter" in refused.stderr

@@ -1,0 +1,81 @@
+"""What `resume` says about recordings that it does not trust or cannot write, and about files without a name."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
+from tests.resume.going_on import KILLED, record_in, resume_in, run_in
+
+pytestmark = pytest.mark.slow
+
+_PROGRAM = """
+import os, tempfile
+unnamed = tempfile.TemporaryFile(dir="below")
+directory = os.open("below", os.O_RDONLY)
+os.stat(".")
+os.mkdir("made", dir_fd=directory)
+print(os.listdir("below"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A directory with a recording of the program, which was killed before it made a directory."""
+    (tmp_path / "below").mkdir()
+    (tmp_path / "program.py").write_text(_PROGRAM)
+    record_in(tmp_path, "whole")
+    (tmp_path / "below" / "made").rmdir()
+    with open_recording(tmp_path / "whole.rdbg") as recording:
+        (made,) = [each.number for each in recording.events(gate="posix.mkdir") if isinstance(each, Event)]
+    assert record_in(tmp_path, "killed", killed_at=made - 1).status in KILLED
+    return tmp_path
+
+
+def test_a_call_relative_to_a_directory_is_looked_up_there(folder: Path) -> None:
+    (folder / "made").mkdir()
+    assert b"it was not made before" in resume_in(folder, "killed", "--plan").stdout
+    (folder / "below" / "made").mkdir()
+
+    planned = resume_in(folder, "killed", "--plan")
+
+    assert f"{folder / 'below' / 'made'} is there, not made again" in planned.stdout.decode()
+
+
+def test_a_file_without_a_name_is_not_called_by_its_directory(folder: Path) -> None:
+    planned = resume_in(folder, "killed", "--plan")
+
+    assert "an unnamed file in below" in planned.stdout.decode()
+
+
+def test_a_foreign_recording_can_be_planned(folder: Path) -> None:
+    of_another = ["env", f"XDG_DATA_HOME={folder / 'data'}", sys.executable, "-m", "replaydbg", "resume", "killed.rdbg"]
+
+    planned, refused = run_in(folder, [*of_another, "--plan"]), run_in(folder, of_another)
+
+    assert planned.status == 0, planned
+    assert refused.status == 2
+    assert b"not recorded by you with this installation" in refused.stderr
+
+
+def test_a_damaged_recording_is_called_damaged(folder: Path) -> None:
+    data = (folder / "killed.rdbg").read_bytes()
+    (folder / "killed.rdbg").write_bytes(data[: len(data) * 3 // 4])
+
+    refused = resume_in(folder, "killed")
+
+    assert refused.status == 2
+    assert b"it is damaged, so that nothing shows whether you recorded it" in refused.stderr
+
+
+def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
+    words = [sys.executable, "-m", "replaydbg", "resume", "--force", "-o", "new.rdbg", "killed.rdbg"]
+
+    refused = run_in(folder, ["sh", "-c", f"ulimit -f 8; exec {shlex.join(words)}"])
+
+    assert refused.status == 2, refused
+    assert b"Traceback" not in refused.stderr
+    assert not list(folder.glob("new*"))
