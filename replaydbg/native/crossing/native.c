@@ -10,7 +10,7 @@ native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const voi
 {
     Crossing *c = &n->cross;
     if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
-        crossing_hooks.live_at_call(g, NULL, NULL, 0);
+        crossing_hooks.live_at_call(g, NULL, NULL, 0, NULL);
     own_work_begin();
     memset(c, 0, sizeof *c);
     c->gate = g;
