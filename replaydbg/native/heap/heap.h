@@ -17,6 +17,9 @@
 #define REPLAYDBG_HEAP_H
 #include "base/core.h"
 
+/* text.c */
+size_t text_of_name(uint8_t *to, size_t room, PyObject *name); /* UTF-8, which is cut off; its length */
+
 /* marks.c */
 void cut_asked(PyObject *args);  /* the program takes a cut of its group */
 void mark_asked(PyObject *args); /* the program names the place where it stands */

@@ -256,7 +256,8 @@ heap_asked(PyObject *args)
     /* With an exception: where it was raised is of interest, its frames are in its traceback. */
     PyObject *value = given && PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : NULL;
     bool is_raised = value && PyExceptionInstance_Check(value);
-    take_for_certain(is_raised ? "exception" : "named", (const char *)name, is_raised ? value : NULL);
+    const char *reason = is_raised ? "exception" : value == Py_True ? "consistent" : "named";
+    take_for_certain(reason, (const char *)name, is_raised ? value : NULL);
 }
 
 uint64_t
