@@ -18,7 +18,7 @@ def save():
 
 with open("ledger", "ab", buffering=0) as ledger:
     while number < count:
-        replaydbg.checkpoint(load, save, every_events=110)
+        replaydbg.checkpoint(load, save, every_events=110 if count < 1000 else 1000)
         ledger.write(b"%d\n" % number)
         number += 1
 print("entered", count)
