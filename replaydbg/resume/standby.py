@@ -89,12 +89,19 @@ def stand_by(
     settings = load_settings() if settings is None else settings
     name = name or str(path)
     wanted = _Wanted(name, choices, output, settings, listener, hooks)
-    is_first = True
+    is_first, is_announced = True, False
+
+    def announce(program: int) -> None:
+        nonlocal is_announced
+        if begins is not None and not is_announced:
+            begins(program)
+        is_announced = True
+
     while True:
         try:
-            return _stand_by_one_log(path, wanted, begins, is_first=is_first)
+            return _stand_by_one_log(path, wanted, announce, is_first=is_first)
         except _HasContinued:
-            begins, is_first = None, False
+            is_first = False
             if not _is_followable(path):  # it has ended meanwhile, and was sealed
                 return _resume_sealed(path, wanted)
 
@@ -153,7 +160,7 @@ def _resume_sealed(path: Path, wanted: _Wanted) -> RecordResult | NotNeeded:
 
 
 def _stand_by_one_log(
-    path: Path, wanted: _Wanted, begins: Callable[[int], None] | None, *, is_first: bool
+    path: Path, wanted: _Wanted, announce: Callable[[int], None], *, is_first: bool
 ) -> RecordResult | NotNeeded:
     """Stand by until the program has ended. Raises _HasContinued if it goes on with another log.
 
@@ -179,8 +186,7 @@ def _stand_by_one_log(
         run = _StandingBy(recording, live, logs["log"], name, choices, listener, hooks, stack)
         with removed_unless_live(live, run):
             write_start(live, continued_header(recording, live, run.plan), {})
-            if begins is not None:
-                begins(program)
+            announce(program)
             orders: dict[str, object] = {"program_fd": program_fd, "followed_content_fd": content}
             ended = _perform(recording, run, settings, logs, orders, stack)
         if not run.is_live:

@@ -25,7 +25,7 @@ ANY_ORDER = frozenset({"threads", "server"})
 _FOLDER = Path(__file__).parent / "programs"
 _TIMEOUT = 120.0
 _USAGE = 2
-_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 20}
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 100}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
 _LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""

@@ -333,6 +333,7 @@ perform(PyObject *saved)
         free(next);
         return why;
     }
+    heap_await_copies();
     log_sync();
     execute(next);
     PyObject *why = reason(strerror(errno));

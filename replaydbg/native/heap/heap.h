@@ -32,6 +32,7 @@ void heap_uncaught(PyObject *value);  /* an exception ends the program */
 void heap_unraisable(PyObject *args); /* the argument of sys.unraisablehook */
 /* before the program begins; asked: see replaydbg/record/snapshots.py */
 void heap_record_begin(PyObject *asked);
+void heap_await_copies(void); /* they write into the live directory, by its name */
 void heap_record_forked(void);
 
 /* types.c */

@@ -207,6 +207,13 @@ take_for_certain(const char *reason, const char *name, PyObject *exception)
     errno = saved;
 }
 
+void
+heap_await_copies(void)
+{
+    for (int i = 0; state && at_work() && i < 1000 * LONGEST; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static void
 take_if_cheap(uint64_t now)
 {
