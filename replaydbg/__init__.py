@@ -1,22 +1,33 @@
 """replaydbg: record a run of a Python program once, then replay it exactly, as often as you like."""
 
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
+    from collections.abc import Callable
     from typing import Any
 
 __version__ = "0.1.0"
 
 
-def snapshot(name: str = "") -> None:
+def snapshot(name: str = "", *, quiesce: bool = False) -> None:
     """Store a snapshot of the program's objects in its recording, called `name`; do nothing outside a recording.
 
-    A copy of the process takes it while the program goes on.
+    A copy of the process takes it while the program goes on. With `quiesce`, the callbacks of `quiesce()` run first,
+    and the snapshot's reason is `consistent` if none of them has failed.
     """
     # The audit event reaches the recorder; nothing else of replaydbg is in its process.
-    sys.audit("replaydbg.snapshot", name)
+    if not quiesce or not _is_recorded():
+        sys.audit("replaydbg.snapshot", name)
+        return
+    undo, problem = _pause()
+    try:
+        sys.audit("replaydbg.snapshot", name, not problem)
+    finally:
+        _go_on(undo)
+    if problem:
+        sys.audit("replaydbg.problem", [], f"the snapshot {name!r} is not consistent: {problem}")
 
 
 def cut(name: str = "") -> None:
@@ -27,6 +38,104 @@ def cut(name: str = "") -> None:
     bytes of UTF-8.
     """
     sys.audit("replaydbg.cut", name)
+
+
+def key() -> str:
+    """Return an idempotency key for the next outgoing call: a new one for each call, and in each run of the program.
+
+    A recorded program gets the same keys in each replay, and when it is resumed: a request that is repeated has the key
+    of its first attempt. It consists of the run's id, the thread's number and the event's. Outside a recording it is
+    random.
+    """
+    answer: list[str] = []
+    sys.audit("replaydbg.key", answer)
+    return answer[0] if answer else os.urandom(16).hex()
+
+
+def quiesce(callback: "Callable[[], Any]") -> "Callable[[], Any]":
+    """Let `callback` run before each checkpoint, and before snapshots taken with `quiesce=True`; return it.
+
+    It brings the program to a consistent state: it writes what is buffered, or stops accepting requests. If it returns
+    a function, that is called afterwards and undoes it. Callbacks run in the calling thread, in the order in which they
+    were registered, as a part of the recorded program; what undoes them runs in the opposite order.
+    """
+    _callbacks.append(callback)
+    return callback
+
+
+def checkpoint(
+    load: "Callable[[bytes], object]", save: "Callable[[], bytes]", *, every_events: int = 0, every_bytes: int = 0
+) -> None:
+    """Let the program go on from its own saved state, with a new log, once its log is long; else do nothing.
+
+    If the log has `every_events` events or `every_bytes` bytes (with neither: by the settings `checkpoint_events` and
+    `checkpoint_size`), `save()` returns the state, which is written to the disk; then the process executes the program
+    anew, and the first call there passes the bytes to `load`. So a replay and a resumption begin at the last
+    checkpoint. This function does not return then: threads end, files are closed without what is buffered, and no
+    `atexit` function runs. Does nothing outside a recording. Raises ValueError for a negative number, TypeError if
+    `save()` does not return bytes, and what `save` and `load` raise.
+    """
+    for name, value in (("every_events", every_events), ("every_bytes", every_bytes)):
+        if type(value) is not int or value < 0:
+            raise ValueError(f"{name} must be a whole number from 0 on (got {value!r})")
+    answer: list[Any] = []
+    sys.audit("replaydbg.checkpoint", answer, every_events, every_bytes)
+    if not answer or answer[0] is False:
+        return
+    if type(answer[0]) is bytes:
+        load(answer[0])
+        return
+    undo, problem = _pause()
+    try:
+        if problem:
+            sys.audit("replaydbg.problem", [], f"no checkpoint was taken: {problem}")
+            return
+        saved = save()
+        if type(saved) is not bytes:
+            raise TypeError(f"save() must return bytes (got {type(saved).__name__})")
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        sys.audit("replaydbg.continue", [], saved)  # it returns only if the program cannot go on as a new one
+    finally:
+        _go_on(undo)
+
+
+_callbacks: "list[Callable[[], Any]]" = []
+"""The arguments of `quiesce`."""
+
+
+def _is_recorded() -> bool:
+    answer: list[bool] = []
+    sys.audit("replaydbg.recorded", answer)
+    return bool(answer)
+
+
+def _pause() -> "tuple[list[Callable[[], Any]], str]":
+    """Call the callbacks of `quiesce`; return what undoes them, and why the program is not consistent, or ""."""
+    undo: list[Callable[[], Any]] = []
+    for callback in _callbacks:
+        try:
+            done = callback()
+        except Exception as error:  # noqa: BLE001 - whatever the program's callback raises is reported
+            return undo, _failure(callback, error)
+        if callable(done):
+            undo.append(done)
+    return undo, ""
+
+
+def _go_on(undo: "list[Callable[[], Any]]") -> None:
+    """Call what undoes callbacks of `quiesce`, the last one first, also if one of them fails."""
+    for callback in reversed(undo):
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - as in _pause
+            sys.audit("replaydbg.problem", [], f"a callback was not undone: {_failure(callback, error)}")
+
+
+def _failure(callback: "Callable[[], Any]", error: Exception) -> str:
+    name = getattr(callback, "__qualname__", type(callback).__name__)
+    return f"{name} raised {type(error).__name__}: {error}"
 
 
 invariants: "list[tuple[str, Any]]" = []

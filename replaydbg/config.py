@@ -42,6 +42,10 @@ class Settings(NamedTuple):
     """What to do when every thread waits for another one: `wait`, as the program would, or `stop`."""
     durable: bool
     """Whether a recording survives power loss: output waits until the disk has the log."""
+    checkpoint_events: int
+    """The number of events in its log after which a program that calls `replaydbg.checkpoint` saves itself; 0: none."""
+    checkpoint_size: int
+    """The same by the size of the log in bytes."""
     children: str
     """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
@@ -298,6 +302,12 @@ def _seed(value: Any) -> int:
     return int(value)
 
 
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not str(value).strip().isdecimal() or int(value) >= 1 << 62:
+        raise ValueError("a whole number from 0 on is needed")
+    return int(value)
+
+
 def _word(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise TypeError("a name is needed")
@@ -342,6 +352,8 @@ _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "chaos": None,
     "on_deadlock": "wait",
     "durable": False,
+    "checkpoint_events": 100_000,
+    "checkpoint_size": 64 << 20,
     "children": "python",
     "session_memory": 0,
     "theme": "dark",
@@ -365,4 +377,6 @@ _READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
     "quiet": _truth,
     "real_ids": _truth,
     "durable": _truth,
+    "checkpoint_events": _count,
+    "checkpoint_size": parse_size,
 }

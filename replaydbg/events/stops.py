@@ -15,6 +15,7 @@ class StopReason(Enum):
     UNSUPPORTED = 4
     IMAGE_REPLACED = 5
     FILE_LIMIT = 6
+    CONTINUED = 7
 
     @property
     def cause(self) -> str | None:
@@ -34,4 +35,5 @@ _CAUSES = {
     StopReason.UNSUPPORTED: "the program did something that cannot be recorded",
     StopReason.IMAGE_REPLACED: "the program replaced its process image (exec)",
     StopReason.FILE_LIMIT: "the recording reached the limit of file sizes (ulimit -f)",
+    StopReason.CONTINUED: "the program went on from a checkpoint, with a new log",
 }

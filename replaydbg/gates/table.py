@@ -5,6 +5,7 @@ from __future__ import annotations
 # Not hashlib: that loads OpenSSL, which takes 3 ms before every recorded program.
 from _blake2 import blake2b
 
+from replaydbg.gates.asked import ASKED
 from replaydbg.gates.c_library import C_LIBRARY
 from replaydbg.gates.entry_points import plugin_rows
 from replaydbg.gates.input_rows import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
@@ -15,7 +16,9 @@ from replaydbg.gates.row import Row
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
 OWN: list[Row] = with_liberties(
-    with_outputs(marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY]))
+    with_outputs(
+        marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY, *ASKED])
+    )
 )
 """Our own rows. Their order is part of each recording's header, not of the format."""
 

@@ -30,6 +30,10 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         # Recordings made before this option existed have no such field.
         "real_ids": bool(header.get("real_ids", False)),
         "chaos": header.get("chaos"),
+        "run": str(header.get("run", "")),
+        "has_state": "continued" in header,
+        "checkpoint_events": _limit(header, "events"),
+        "checkpoint_bytes": _limit(header, "bytes"),
         "collector": tuple(header.get("collector", ())),
         "ticks_by_checks": header.get("ticks") == CHECKS,
         "site": options.site,
@@ -39,3 +43,10 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "warnings": held_warnings(header["env"], options),
         "terminal_input": list(header["stdio"][:2]) == ["tty", "tty"],
     }
+
+
+def _limit(header: Mapping[str, Any], name: str) -> int:
+    """Return a number of the header's `checkpoints`, which anybody may have written; 0: there is none."""
+    found = header.get("checkpoints")
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, int) and 0 <= value < 1 << 62 else 0

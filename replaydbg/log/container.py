@@ -330,7 +330,20 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
-    names = ("boot", "world", "content", "transfers", "notes", "marks", "end.json", "log", MARK, BRANCH, "header.json")
+    names = (
+        "boot",
+        "state",
+        "world",
+        "content",
+        "transfers",
+        "notes",
+        "marks",
+        "end.json",
+        "log",
+        MARK,
+        BRANCH,
+        "header.json",
+    )
     for name in names:
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):

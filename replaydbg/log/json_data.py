@@ -74,6 +74,18 @@ class GateData(TypedDict):
     kind: str
 
 
+class ContinuedData(TypedDict):
+    """The checkpoint from which a program has gone on, with a log of its own."""
+
+    number: int
+    """How many it has gone on from."""
+    when: str
+    events: int
+    """The number of events in all logs before this one."""
+    cpu_ms: int
+    """CPU time of the process by then."""
+
+
 class HeaderData(TypedDict):
     """What is known when a recorded program starts: `header.json`."""
 
@@ -97,6 +109,9 @@ class HeaderData(TypedDict):
     gates_digest: str
     real_ids: bool
     durable: bool
+    run: NotRequired[str]
+    checkpoints: NotRequired[dict[str, int]]
+    continued: NotRequired[ContinuedData]
     chaos: int | None
     collector: list[int]
     ticks: NotRequired[str]

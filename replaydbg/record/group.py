@@ -206,6 +206,8 @@ class RecordedGroup:
 
     def _has_left(self) -> bool:
         """Turn the group into the live directory of an ordinary recording, if it has nothing else to show."""
+        from replaydbg.record.sealing import remove_following  # imported while the program runs
+
         directory = self.live.parent
         page, hidden = directory / PAGE, directory / HIDDEN_PAGE
         alone = directory.with_name(directory.name.removesuffix(GROUP) + LIVE)
@@ -217,6 +219,7 @@ class RecordedGroup:
                 if _has_others(directory, HIDDEN_PAGE):
                     hidden.rename(page)
                     return False
+                remove_following(self.live)
                 self.live.rename(alone)
                 with suppress(OSError):  # who waits for the lock shall see that the group is gone
                     hidden.unlink()

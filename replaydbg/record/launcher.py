@@ -71,7 +71,15 @@ def record(
         seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
         table = gate_table(sys.path)
         fds = (None, stdout, stderr)
-        wishes = Wishes(settings.max_size, settings.real_ids, settings.chaos, settings.on_deadlock, settings.durable)
+        wishes = Wishes(
+            settings.max_size,
+            settings.real_ids,
+            settings.chaos,
+            settings.on_deadlock,
+            settings.durable,
+            settings.checkpoint_events,
+            settings.checkpoint_size,
+        )
         header = make_header(wanted, seed, table, live, wishes, fds)
         if group is not None:
             group.describe(header, (1 if stdout is None else stdout, 2 if stderr is None else stderr))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.errors import CannotRecord
@@ -119,7 +119,12 @@ def handled_signals(live: Path) -> int:
 
 
 def leave_group(live: Path, header: HeaderData) -> None:
-    """Remove from a live directory what only processes of a group need: no other process was recorded."""
+    """Remove from a live directory what only processes of a group need: no other process was recorded.
+
+    `header` is used if the directory's own, which is another one after a checkpoint, cannot be read.
+    """
+    with suppress(OSError, ValueError):
+        header = json.loads((live / "header.json").read_bytes())
     facts = {name: fact for name, fact in header.items() if name not in _OF_GROUPS}
     facts["name"] = live.name.removesuffix(LIVE)
     partial = live / "header.json.partial"

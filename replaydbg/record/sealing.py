@@ -18,7 +18,7 @@ from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
 from replaydbg.record.sources import keep_beside, packed_sources
-from replaydbg.store.directory import sealed_path
+from replaydbg.store.directory import following_path, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,14 @@ _REMOVED = "it was removed while the program ran"
 def is_removed(live: Path) -> bool:
     """Whether somebody, perhaps the program itself, has removed the recording while it was made."""
     return not (live / "header.json").exists()
+
+
+def remove_following(live: Path) -> None:
+    """Remove what a program that was killed on its way from a checkpoint has left beside its live directory."""
+    following = following_path(live)
+    with suppress(OSError, ReplaydbgError):  # it hides nothing
+        if following.is_dir() and not following.is_symlink():
+            remove_live(following)
 
 
 def check_begun(live: Path, ended: Ended) -> None:
@@ -71,6 +79,7 @@ def seal_recording(
     except CannotRecord:
         remove_live(live)
         raise
+    remove_following(live)
     target = sealed_path(live)
     problem = None
     end = describe_end(live, ended, seconds)

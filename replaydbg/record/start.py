@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from replaydbg.log.json_data import HeaderData
+    from replaydbg.log.json_data import GateData, HeaderData
 
 
 class Wanted(NamedTuple):
@@ -47,10 +47,17 @@ class Wishes(NamedTuple):
     chaos: int | None
     on_deadlock: str
     durable: bool
+    checkpoint_events: int = 0
+    checkpoint_size: int = 0
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
-        return {"max_size": self.max_size, "stop_on_deadlock": self.on_deadlock == "stop", "durable": self.durable}
+        return {
+            "max_size": self.max_size,
+            "stop_on_deadlock": self.on_deadlock == "stop",
+            "durable": self.durable,
+            "continuing": continuing_command(),
+        }
 
 
 class Start(NamedTuple):
@@ -100,10 +107,12 @@ def make_header(
         "platform": " ".join(os.uname()[index] for index in (0, 2, 4)),
         "signals": interpreter.ignored_signals(),
         "fds": interpreter.inherited_fds(),
-        "gates": [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table],
+        "gates": gate_data(table),
         "gates_digest": table_digest(table),
         "real_ids": wishes.real_ids,
         "durable": wishes.durable,
+        "run": os.urandom(16).hex(),
+        "checkpoints": {"events": wishes.checkpoint_events, "bytes": wishes.checkpoint_size},
         "chaos": wishes.chaos,
         "collector": list(first_counts(wishes.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
@@ -111,6 +120,18 @@ def make_header(
     if sys.version_info < (3, 12):
         header["ticks"] = CHECKS
     return header
+
+
+def gate_data(table: list[Row]) -> list[GateData]:
+    """Return the rows as a header has them."""
+    return [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table]
+
+
+def continuing_command() -> list[bytes]:
+    """Return the beginning of the command line by which a program goes on from a checkpoint, see `continuing.py`."""
+    script = os.path.join(os.path.dirname(__file__), "continuing.py")  # noqa: PTH118,PTH120
+    # Isolated, so that nothing of the program's runs before it.
+    return [os.fsencode(word) for word in (sys.executable, "-I", "-S", script)]
 
 
 def _cwd() -> str:

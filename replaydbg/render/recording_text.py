@@ -31,6 +31,8 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
         lines.append(("process", f"{header.process} of its group"))
     if header.durable:
         lines.append(("durable", "yes: it was recorded to survive power loss"))
+    if continued := header.raw.get("continued"):
+        lines.append(("checkpoint", _checkpoint(continued)))
     variables = sorted(header.env.items())
     if with_values:
         lines += [("variable", f"{name}={value}") for name, value in variables]
@@ -55,6 +57,13 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
             lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))
             lines.extend(("", line) for line in more)
     return lines
+
+
+def _checkpoint(continued: object) -> str:
+    """Return where the program of this log began: at a checkpoint. Anybody may have written the header."""
+    facts = continued if isinstance(continued, dict) else {}
+    number, events = (facts.get(name) if isinstance(facts.get(name), int) else 0 for name in ("number", "events"))
+    return f"the log begins at checkpoint {number:,}, of {facts.get('when')}; {events:,} events came before it"
 
 
 def _extensions(recording: Recording) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from replaydbg.events.show import printable
+from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.resume.findings import Finding, Verdict
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, Recovery
 from replaydbg.resume.rows import Fate, PlanRow
 from replaydbg.resume.settle import call_text
 
@@ -44,6 +45,7 @@ def plan_lines(plan: Plan) -> list[str]:
     if plan.past.act_count > len(acts):
         acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
     lines += _block("done after", acts)
+    lines += _block("recovery", [_recovery(plan.recovery)])
     return [*lines, *_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
 
 
@@ -77,6 +79,12 @@ def _finding_text(plan: Plan, finding: Finding) -> str:
 def _block(word: str, texts: Iterable[str]) -> list[str]:
     heads = [f"  {word}"]
     return [f"{(heads.pop() if heads else ''):<{_WIDTH + 2}}{printable(text)}" for text in texts]
+
+
+def _recovery(recovery: Recovery) -> str:
+    computed = f" and {show_seconds(recovery.cpu_ms / 1000)} of processor time" if recovery.cpu_ms else ""
+    repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
+    return f"about {show_seconds(recovery.seconds)} to repeat {repeated}; the log has {show_size(recovery.log_bytes)}"
 
 
 def _duration(nanoseconds: int) -> str:

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from replaydbg.errors import Corrupt
+from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.reader import Recording
 from replaydbg.log.stream import LogStream
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resume.past import PastReader
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, Recovery
 from replaydbg.resume.preparation import plan_of
 
 TYPE_CHECKING = False
@@ -54,7 +55,14 @@ class FollowedLog:
     def plan(self, name: str) -> Plan:
         """Return the plan of going live behind the last event that was read; `name` is that of the recording."""
         past = self._past.past()
-        return plan_of(name, past.events, past, self._history.at(None))
+        header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
+        recovery = Recovery(past.events, header.cpu_ms if header is not None else 0, self._position)
+        return plan_of(name, past.events, past, self._history.at(None), recovery)
+
+    def has_continued(self) -> bool:
+        """Whether the program has gone on from a checkpoint, with a log of its own."""
+        header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
+        return header is not None and header.stopped is StopReason.CONTINUED
 
     def next_piece(self) -> bytes:
         """Return the bytes that follow; empty if there are none yet."""

@@ -306,6 +306,8 @@ _PATTERNS: tuple[tuple[str, _Rule], ...] = tuple(
         "_ssl.*",
         # Writes at given offsets; the core makes the database's files anew.
         *("sqlite", "_sqlite3.*"),
+        # What a program asks the recorder for. If it had gone on from a checkpoint, this would not be its log.
+        "replaydbg.*",
         # Calls of C libraries that only read.
         *("libc.clock_*", "libc.time*", "libc.get*", "libc.*stat*", "libc.*read*", "libc.open*", "libc.*seek*"),
         *("libc.*sleep", "libc.arc4random*", "libc.poll*", "libc.select", "libc.epoll_*", "libc.recv*"),

@@ -28,7 +28,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import handled_signals, make_live_directory, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
-from replaydbg.record.start import Wishes
+from replaydbg.record.start import Wishes, continuing_command
 from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.replay.time_limits import idle_limit
@@ -326,6 +326,7 @@ def core_orders(
 ) -> dict[str, object]:
     """Return the fields with which a replay goes live, into the directory `live`; `core_fd` is the core's socket."""
     header = recording.header
+    # The limits of checkpoints are those of the header, as in each replay.
     wishes = Wishes(settings.max_size, header.real_ids, header.chaos, settings.on_deadlock, header.durable)
     return {
         **wishes.as_boot(),
@@ -333,6 +334,7 @@ def core_orders(
         "resume_at": run.choices.at,
         "resume_fd": core_fd,
         "live_dir": os.fsencode(live),
+        "continuing": continuing_command(),
         "resume_dry": run.is_dry,
     }
 

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import replaydbg
@@ -18,16 +18,18 @@ from replaydbg.record.place import reason_of
 from replaydbg.resources.follow import resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.past import SLACK_NS, Past, read_past
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, Recovery
 from replaydbg.resume.rows import PlanRow
 from replaydbg.resume.rules import plan_resources
-from replaydbg.store.directory import sealed_path
+from replaydbg.store.directory import following_path, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.json_data import HeaderData
 
 _MEMBER = re.compile(r"[0-9]+[.]rdbg(-live)?")
+_LOOKS, _EXEC = 4, 0.05
+"""How often it is looked for a process, and the seconds between two looks, which an exec does not take."""
 _OF_GROUPS = ("group", "process", "outputs", "branch")
 """Fields of the header that only processes of a group have."""
 
@@ -73,10 +75,21 @@ def first_plan(recording: Recording, name: str, at: int) -> Plan:
     past = read_past(recording, at - 1 if at else None)
     _check_moment(recording, name, past, at)
     event = at - 1 if at else past.events
-    return plan_of(name, event, past, resources_at(recording, event))
+    return plan_of(name, event, past, resources_at(recording, event), recovery_to(recording, event))
 
 
-def plan_of(name: str, event: int, past: Past, resources: Resources) -> Plan:
+def recovery_to(recording: Recording, event: int) -> Recovery:
+    """Return what a replay to `event` repeats. The CPU time is spread evenly over the events of the log."""
+    log, continued = recording.log_header, recording.header.raw.get("continued")
+    before = continued.get("cpu_ms") if isinstance(continued, dict) else 0
+    cpu_ms, events = 0, 0
+    if log is not None:
+        cpu_ms, events = max(log.cpu_ms - (before if isinstance(before, int) else 0), 0), log.crossings
+    share = min(event / events, 1.0) if events else 1.0
+    return Recovery(event, int(cpu_ms * share), recording.size("log"))
+
+
+def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: Recovery) -> Plan:
     """Return the plan of a program that goes live behind `event`, as far as it is known without a replay."""
     rows = (*plan_resources(resources, past.used), *past.attributes)
     return Plan(
@@ -86,6 +99,7 @@ def plan_of(name: str, event: int, past: Past, resources: Resources) -> Plan:
         past=past,
         rows=rows,
         differences=tuple(difference for row in rows for difference in row.differences),
+        recovery=recovery,
         stood_ns=max(time.time_ns() - past.last_ns - SLACK_NS, 0),
     )
 
@@ -110,11 +124,35 @@ def _check_running(recording: Recording, name: str) -> None:
     if not recording.is_live:
         return
     try:
-        process = writer_of((recording.path / "log").stat())
+        process = continuing_in(recording.path) or writer_of((recording.path / "log").stat())
     except OSError:
         return  # there is none, which is found later
     if process is not None:
         raise CannotResume(name, f"its program still runs (process {process})")
+
+
+def continuing_in(live: Path) -> int | None:
+    """Return the process id of a program that goes on from a checkpoint in the directory `live`, or has done so.
+
+    Until its new log is there, it has none mapped; its command line names the directory that it is prepared in.
+    """
+    following = following_path(live.absolute())
+    # In the middle of an exec, a process has no command line; the directory is there then.
+    for _ in range(_LOOKS):
+        process = _process_with(os.fsencode(following))
+        if process is not None or not following.is_dir():
+            return process
+        time.sleep(_EXEC)
+    return None
+
+
+def _process_with(argument: bytes) -> int | None:
+    """Return the id of a process whose command line contains `argument`; None: there is none."""
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if process.name.isdecimal() and argument in (process / "cmdline").read_bytes():
+                return int(process.name)
+    return None
 
 
 def writer_of(log: os.stat_result) -> int | None:

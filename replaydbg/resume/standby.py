@@ -14,10 +14,10 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import NamedTuple, dataclass
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
@@ -40,8 +40,10 @@ from replaydbg.resume.launcher import (
     explain,
     reason_of_core,
     removed_unless_live,
+    resume,
 )
-from replaydbg.resume.preparation import check_alone, continued_header, held, writer_of
+from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, held, writer_of
+from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
 
 _INTERVAL_MS = 50
 """Between two looks at the log, when it was read to its end: what comes in as long is read at the takeover."""
+_SEALING = 10.0
+"""Seconds in which the recording of a program that has ended is sealed, if its recorder was not killed, too."""
 _MOST_ENTRIES = 500
 """Read at once, before it is looked whether the program has ended: some 30 ms."""
 
@@ -83,20 +87,105 @@ def stand_by(
     listener = Listener() if listener is None else listener
     settings = load_settings() if settings is None else settings
     name = name or str(path)
+    wanted = _Wanted(name, choices, output, settings, listener, hooks)
+    is_first, is_announced = True, False
+
+    def announce(program: int) -> None:
+        nonlocal is_announced
+        if begins is not None and not is_announced:
+            begins(program)
+        is_announced = True
+
+    while True:
+        try:
+            return _stand_by_one_log(path, wanted, announce, is_first=is_first)
+        except _HasContinued:
+            is_first = False
+            if not _is_followable(path):  # it has ended meanwhile, and was sealed
+                return _resume_sealed(path, wanted)
+
+
+class _Wanted(NamedTuple):
+    """What the caller of `stand_by` wants, for each log that the program has."""
+
+    name: str
+    choices: Choices
+    output: Path | None
+    settings: Settings
+    listener: Listener
+    hooks: Hooks | None
+
+
+class _HasContinued(Exception):
+    """The program that is followed has gone on from a checkpoint, with a new log."""
+
+
+def _is_followable(path: Path) -> bool:
+    """Wait until the live directory `path` has a process that writes its log; False: there will be none."""
+    while path.exists():
+        # Between two looks the directory may become another one, whose predecessor is removed.
+        with suppress(FileNotFoundError):
+            if writer_of((path / "log").stat()) is not None:
+                return True
+            if continuing_in(path) is None and writer_of((path / "log").stat()) is None:
+                return False
+        time.sleep(_INTERVAL_MS / 1000)
+    return False
+
+
+def _sealed(path: Path) -> Path:
+    """Wait until what was recorded in the live directory `path` is sealed; return the live directory if it is not."""
+    until = time.monotonic() + _SEALING
+    while path.exists() and time.monotonic() < until:
+        time.sleep(_INTERVAL_MS / 1000)
+    return sealed_path(path) if sealed_path(path).exists() else path
+
+
+def _resume_sealed(path: Path, wanted: _Wanted) -> RecordResult | NotNeeded:
+    """Resume the recording that was followed in the live directory `path`, if its program was killed."""
+    with open_recording(_sealed(path)) as recording:
+        if recording.end is not None and recording.end.status >= 0:
+            return NotNeeded(recording.end.status)
+        found = recording.path
+    return resume(
+        found,
+        name=wanted.name,
+        choices=wanted.choices,
+        output=wanted.output,
+        settings=wanted.settings,
+        listener=wanted.listener,
+        hooks=wanted.hooks,
+    )
+
+
+def _stand_by_one_log(
+    path: Path, wanted: _Wanted, announce: Callable[[int], None], *, is_first: bool
+) -> RecordResult | NotNeeded:
+    """Stand by until the program has ended. Raises _HasContinued if it goes on with another log.
+
+    So it does if it is not the first log that is followed (`is_first`), and the program has ended meanwhile.
+    """
+    name, choices, output, settings, listener, hooks = wanted
+    if not is_first and not path.exists():
+        raise _HasContinued
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
         if not recording.is_live:
             raise CannotResume(name, "nothing is added to it any more, so leave out --follow")
         check_alone(recording, name)
         logs = followed_logs(path, stack)
         content = _open_content(path, name, stack)
-        program, program_fd = _open_program(logs["log"], name, stack)
+        found = _open_program(logs["log"], name, stack)
+        if found is None and (not is_first or continuing_in(path) is not None):
+            raise _HasContinued
+        if found is None:
+            raise CannotResume(name, "its program does not run any more, so leave out --follow")
+        program, program_fd = found
         hooks = installed_hooks(name) if hooks is None else hooks
         live = make_live_directory(output, settings.store)
         run = _StandingBy(recording, live, logs["log"], name, choices, listener, hooks, stack)
         with removed_unless_live(live, run):
             write_start(live, continued_header(recording, live, run.plan), {})
-            if begins is not None:
-                begins(program)
+            announce(program)
             orders: dict[str, object] = {"program_fd": program_fd, "followed_content_fd": content}
             ended = _perform(recording, run, settings, logs, orders, stack)
         if not run.is_live:
@@ -136,12 +225,14 @@ class _StandingBy(GoingLive):
         try:
             while not core.poll(0 if is_behind else _INTERVAL_MS):
                 is_behind = self._log.read(_MOST_ENTRIES)
+                self._check_log()
         except BaseException:
             os.kill(pid, signal.SIGKILL)  # it would follow until the program has ended, and only then find us gone
             raise
 
     def answer(self, due: Due, answer: Answer, pid: int) -> None:
         """Plan with the log of the program, which has ended, and open what it had open."""
+        self._check_log()
         check_alone(self._followed, self.plan.name)
         while self._log.read(_MOST_ENTRIES):
             pass
@@ -153,6 +244,11 @@ class _StandingBy(GoingLive):
         self.enter_by_core()
         super().answer(due, answer, pid)
         self.began = time.monotonic()
+
+    def _check_log(self) -> None:
+        """Raise _HasContinued if the program has another log by now."""
+        if self._log.has_continued():
+            raise _HasContinued
 
 
 def _replace_header(followed: Recording, live: Path, run: GoingLive) -> None:
@@ -178,19 +274,22 @@ def _open_content(path: Path, name: str, stack: ExitStack) -> int:
     return inheritable(stack, fd)
 
 
-def _open_program(log: BinaryIO, name: str, stack: ExitStack) -> tuple[int, int]:
-    """Return the process id of the program that writes the log, and a descriptor that is readable once it has ended."""
+def _open_program(log: BinaryIO, name: str, stack: ExitStack) -> tuple[int, int] | None:
+    """Return the process id of the program that writes the log, and a descriptor that is readable once it has ended.
+
+    None: no process writes it. Raises CannotResume.
+    """
     status = os.fstat(log.fileno())
     pid = writer_of(status)
     if pid is None:
-        raise CannotResume(name, "its program does not run any more, so leave out --follow")
+        return None
     try:
         fd = os.pidfd_open(pid)
     except OSError as error:  # it has just ended
         raise CannotResume(name, f"its program cannot be watched: {error.strerror}") from error
     stack.callback(os.close, fd)
-    if writer_of(status) != pid:  # another process may have its number by now
-        raise CannotResume(name, "its program has just ended, so leave out --follow")
+    if writer_of(status) != pid:  # it has ended, and another process may have its number by now
+        return None
     return pid, inheritable(stack, fd)
 
 

@@ -11,6 +11,8 @@ from replaydbg.errors import NoSuchRecording, UsageError
 
 SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
 """The suffixes of a sealed recording, of a live directory, and of the directory of a group of processes."""
+FOLLOWING = ".rdbg-next"
+"""The suffix of the directory that takes the place of a live directory after a checkpoint."""
 
 INDEX = ".index"
 """The suffix of an index, after the whole name of its recording."""
@@ -203,3 +205,11 @@ def group_path(sealed: Path) -> Path:
 def live_path(sealed: Path) -> Path:
     """Return the live directory that belongs to the sealed file `sealed`."""
     return sealed.with_name(sealed.name.removesuffix(SEALED) + LIVE)
+
+
+def following_path(live: Path) -> Path:
+    """Return where the recording of a program that goes on from a checkpoint is prepared, see `checkpoint.c`.
+
+    `live` is the live directory whose place it takes.
+    """
+    return live.with_name(live.name.removesuffix(LIVE) + FOLLOWING)

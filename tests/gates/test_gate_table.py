@@ -59,7 +59,9 @@ _READLINE = """
     get_completion_type insert_text redisplay
 """
 _ELSEWHERE = {f"readline.{name}": "a terminal, in test_terminal.py" for name in _READLINE.split()} | {
-    "builtins.input": "a terminal, in test_terminal.py"
+    "builtins.input": "a terminal, in test_terminal.py",
+    "replaydbg.state": "a program that goes on, in resume/test_checkpoints.py",
+    "replaydbg.continue": "a program of several processes, in resume/test_checkpoints.py",
 }
 
 

@@ -17,7 +17,7 @@ from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
 
-PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100}
+PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100, "checkpoints": 300}
 """How many entries each program makes."""
 ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""
@@ -25,7 +25,7 @@ ANY_ORDER = frozenset({"threads", "server"})
 _FOLDER = Path(__file__).parent / "programs"
 _TIMEOUT = 120.0
 _USAGE = 2
-_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5}
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 100}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
 _LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""

@@ -96,7 +96,8 @@ static int
 open_for_record(PyObject *boot)
 {
     char path[4200];
-    const char *dir = PyBytes_AS_STRING(item(boot, "live_dir"));
+    PyObject *next = item(boot, "next_dir"); /* it gets its name when it can take the place of another recording */
+    const char *dir = PyBytes_AS_STRING(PyBytes_Check(next) ? next : item(boot, "live_dir"));
     PyObject *most = item(boot, "max_size");
     core.live_dir = strdup(dir);
     snprintf(path, sizeof path, "%s/log", dir);
@@ -595,6 +596,8 @@ boot_program(const char *boot_file, int boot_fd)
     perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0) {
+        if (PyBytes_Check(item(boot, "next_dir")))
+            checkpoint_fails("its new log cannot be made");
         member_starts_plainly(boot);
         leave_process(EXIT_NOT_STARTED);
     }
@@ -640,6 +643,7 @@ boot_program(const char *boot_file, int boot_fd)
     if (recording)
         member_begins(boot);
     Start start = read_start(boot);
+    asked_prepare(boot);
     surroundings_hold_warnings(item(boot, "warnings"));
     bool real_ids = item(boot, "real_ids") == Py_True;
     Py_DECREF(boot);
@@ -657,6 +661,7 @@ boot_program(const char *boot_file, int boot_fd)
     if (trace_is_on)
         lanes_count_from_start();
     stepclock_begin();
+    checkpoint_receive();
     surroundings_warnings();
     if (start.site) {
         PyObject *module = PyImport_ImportModule("site");

@@ -15,6 +15,7 @@
 #include "crossing/crossing.h"
 #include "ending/ending.h"
 #include "engine/engine.h"
+#include "guard/asked.h"
 #include "guard/guard.h"
 #include "heap/heap.h"
 #include "identity/identity.h"
@@ -277,6 +278,9 @@ hook(const char *event, PyObject *args, void *data)
         outcome_told(argument(args, 0));
     if (core.mode == RECORD && hear_of_snapshot(event, args))
         return 0;
+    int rc;
+    if (event[0] == 'r' && asked_hears(event, args, &rc))
+        return rc;
     if (event[0] == 'c' && strcmp(event, "cpython.run_interactivehook") == 0)
         guard_interactive_begins();
     if (event[0] == 'c' && strcmp(event, "cpython._PySys_ClearAuditHooks") == 0)

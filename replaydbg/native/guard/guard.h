@@ -6,6 +6,8 @@
  *   refused.c   what happens at a call that is not
  *   landlock.c  the rules for files
  *   guard.c     the audit hook
+ *   asked.c     what the program asks the recorder for
+ *   checkpoint.c  a program that saves itself and goes on as a new one
  */
 #ifndef REPLAYDBG_GUARD_H
 #define REPLAYDBG_GUARD_H
@@ -16,6 +18,13 @@
 int guard_record(void);              /* audit hook that notes uncovered acts */
 void guard_interactive_begins(void); /* the recording ends here */
 int guard_replay(void);              /* audit hook that refuses, and the second filter */
+
+/* asked.c */
+void asked_prepare(PyObject *boot); /* both modes: before the program begins */
+
+/* checkpoint.c */
+_Noreturn void checkpoint_fails(const char *reason); /* nothing was lost: the recording before it can be resumed */
+void checkpoint_receive(void); /* both modes, where nothing of the program has run: what the one before it has saved */
 
 /* fence.c */
 /* Closes what the launcher did not open for this replay: before anything else is opened. */

@@ -17,6 +17,9 @@
 #define REPLAYDBG_HEAP_H
 #include "base/core.h"
 
+/* text.c */
+size_t text_of_name(uint8_t *to, size_t room, PyObject *name); /* UTF-8, which is cut off; its length */
+
 /* marks.c */
 void cut_asked(PyObject *args);  /* the program takes a cut of its group */
 void mark_asked(PyObject *args); /* the program names the place where it stands */
@@ -29,6 +32,7 @@ void heap_uncaught(PyObject *value);  /* an exception ends the program */
 void heap_unraisable(PyObject *args); /* the argument of sys.unraisablehook */
 /* before the program begins; asked: see replaydbg/record/snapshots.py */
 void heap_record_begin(PyObject *asked);
+void heap_await_copies(void); /* they write into the live directory, by its name */
 void heap_record_forked(void);
 
 /* types.c */

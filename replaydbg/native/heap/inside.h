@@ -194,7 +194,6 @@ uint32_t label_numbered(const char *before, uint64_t number, const char *after);
 uint32_t label_key(PyObject *key, Py_ssize_t at); /* of an item of a dictionary */
 uint32_t value_of(PyObject *o, How how);
 uint32_t value_of_frame(_PyInterpreterFrame *frame);
-size_t text_of_name(uint8_t *to, size_t room, PyObject *name);
 
 /* size.c */
 uint64_t size_of(PyObject *o, const TypeFacts *t);

@@ -207,6 +207,13 @@ take_for_certain(const char *reason, const char *name, PyObject *exception)
     errno = saved;
 }
 
+void
+heap_await_copies(void)
+{
+    for (int i = 0; state && at_work() && i < 1000 * LONGEST; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
 static void
 take_if_cheap(uint64_t now)
 {
@@ -256,7 +263,8 @@ heap_asked(PyObject *args)
     /* With an exception: where it was raised is of interest, its frames are in its traceback. */
     PyObject *value = given && PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : NULL;
     bool is_raised = value && PyExceptionInstance_Check(value);
-    take_for_certain(is_raised ? "exception" : "named", (const char *)name, is_raised ? value : NULL);
+    const char *reason = is_raised ? "exception" : value == Py_True ? "consistent" : "named";
+    take_for_certain(reason, (const char *)name, is_raised ? value : NULL);
 }
 
 uint64_t

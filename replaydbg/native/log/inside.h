@@ -46,7 +46,6 @@ void content_forked(void);   /* in a child that is recorded: what it copies goes
 
 /* group.c */
 bool group_may_grow(uint64_t n);        /* so many bytes more of any log of the group */
-unsigned group_number(void);            /* this process's row; 0: it is not recorded in a group */
 const char *group_directory(void);      /* only in a group, as all below */
 unsigned group_rows(void);              /* so far */
 ProcessRow *group_row(unsigned number); /* from 1 */
@@ -69,6 +68,7 @@ void transfer_define(const EndpointFacts *facts, uint32_t number);
 void transfers_begin(void);       /* after the logs, which end there if it fails */
 void transfers_forked(void);      /* in any child: what comes is its own */
 const char *transfers_path(void); /* NULL: there is none */
+void transfers_moved(void); /* see logs_moved() */
 uint64_t transfers_end(void);     /* bytes so far */
 
 /* endpoints.c */

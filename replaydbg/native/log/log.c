@@ -112,6 +112,23 @@ log_create(Log *log, const char *path, uint64_t max_size)
     return 0;
 }
 
+static void
+rename_log(Log *log, const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/%s", core.live_dir, name);
+    free(log->path);
+    log->path = strdup(path);
+}
+
+void
+logs_moved(void)
+{
+    rename_log(&event_log, "log");
+    rename_log(&world_log, "world");
+    transfers_moved();
+}
+
 int
 write_whole_file(const char *path, const uint8_t *data, size_t n)
 {

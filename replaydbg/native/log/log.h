@@ -52,6 +52,8 @@ void log_commit(Log *log, uint8_t *end); /* what lies before `end` is complete *
 void log_fail(int reason);               /* logging ends, the program goes on */
 void log_fail_by(int error);             /* the same, by an errno */
 void log_reason(int reason);             /* noted in the header, while logging goes on; 0 takes it back */
+/* the live directory has another name from now on: core.live_dir */
+void logs_moved(void);
 void log_memory(void);                   /* record: notes how much address space the program had at most */
 bool log_is_read(void);                  /* replay: all events have been used up */
 bool log_has_stopped(void);              /* replay: nothing is added any more to a log that was followed */
@@ -87,6 +89,7 @@ void log_sync_end(const LogSync *sync, int error);
 int group_open(const char *page, unsigned process);         /* record: this process is one of a group */
 void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
+unsigned group_number(void);   /* this process's row; 0: it is not recorded in a group */
 bool group_is_alone(void);      /* no other process was ever about to begin; only where it is on */
 void group_fork_begins(void);   /* in the parent, right before: its logs are made */
 void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */

@@ -54,6 +54,17 @@ transfers_begin(void)
     errno = saved;
 }
 
+void
+transfers_moved(void)
+{
+    char path[4200];
+    if (transfer_log.base == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/transfers", core.live_dir);
+    free(transfer_log.path);
+    transfer_log.path = strdup(path);
+}
+
 const char *
 transfers_path(void)
 {

@@ -30,6 +30,12 @@ def plan_facts(plan: Plan) -> JsonObject:
             {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
         ],
         "done_after_count": plan.past.act_count,
+        "recovery": {
+            "events": plan.recovery.events,
+            "cpu_seconds": plan.recovery.cpu_ms / 1000,
+            "log_bytes": plan.recovery.log_bytes,
+            "seconds": round(plan.recovery.seconds, 3),
+        },
         "stood_seconds": round(plan.stood_ns / 1e9, 3),
     }
 

@@ -1,0 +1,8 @@
+"""What a program asks the recorder for: `native/guard/asked.c` makes these crossings, no Python function is gated."""
+
+from __future__ import annotations
+
+from replaydbg.gates.row import Row, rows
+
+ASKED: list[Row] = rows("replaydbg", "key state log_size continue", 0, "native")
+"""`replaydbg.key()`; what the program before this one saved; the size of the log; going on as a new program."""
