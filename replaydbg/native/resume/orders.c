@@ -4,6 +4,8 @@
 #include "crossing/crossing.h"
 #include "files/files.h"
 #include "gates/gates.h"
+#include "lanes/lanes.h"
+#include "log/log.h"
 #include "resume/inside.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +117,7 @@ static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 5);
+    report_dict(&b, 6);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
@@ -124,6 +126,8 @@ ask(uint64_t event, int lane)
     report_descriptors(&b, "real", true);
     report_key(&b, "calls");
     calls_report(&b);
+    report_key(&b, "sent");
+    sent_report(&b);
     uint64_t length = b.used;
     send_all((const uint8_t *)&length, sizeof length);
     send_all(b.data, b.used);
@@ -154,6 +158,17 @@ enter(int64_t index)
         give_up();
 }
 
+/* The texts follow the numbers, each with its NUL; behind the data there are more of these. */
+static void
+stand_in(const int64_t *n, const char *data)
+{
+    const char *texts[4];
+    data += 4 * sizeof *n;
+    for (int i = 0; i < 4; i++, data += strlen(data) + 1)
+        texts[i] = data;
+    endpoint_stands_for((int)n[0], (unsigned)n[1], (uint64_t)n[2], (uint32_t)n[3], texts);
+}
+
 static void
 follow(uint8_t kind, const int64_t *n)
 {
@@ -169,6 +184,10 @@ follow(uint8_t kind, const int64_t *n)
                                           {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
+    else if (kind == 'M') {
+        pid_stands_for((pid_t)n[0], (pid_t)n[1]);
+        lanes_relink_pids();
+    }
     else if (kind == 'D')
         enter(n[0]);
     else if (kind == 'U')
@@ -216,6 +235,8 @@ orders_follow(uint64_t event, int lane)
         memcpy(numbers, data, sizeof numbers);
         if (head.kind == 'S' && head.length >= 16)
             call_settle((int)numbers[0], numbers[1] == 1, data + 16, head.length - 16);
+        else if (head.kind == 'N' && head.length >= sizeof numbers)
+            stand_in(numbers, (const char *)data);
         else
             follow(head.kind, numbers);
         free(data);
