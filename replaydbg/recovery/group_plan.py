@@ -147,4 +147,3 @@ def _outside(line: RecoveryLine, process: int, acts: tuple[OutsideAct, ...]) -> 
         for each in acts
         if each.event not in events and not (each.gate in _MAKES_PROCESSES and each.event in born)
     ]
-

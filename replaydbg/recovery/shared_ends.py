@@ -31,7 +31,7 @@ class FlyingPiece:
     """How many bytes of the send come before them."""
     length: int
     data: bytes | None
-    """The bytes as they were received later; None: nobody has received them, so only a replay of the sender has them."""
+    """The bytes as they were received later; None: nobody received them, so only a replay of the sender has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,7 @@ class SharedEnds:
                 if isinstance(entry, Event) and entry.number in events
             }
 
-    def _piece(
-        self, history: ChannelHistory, part: InFlight, contents: dict[int, dict[int, bytes]]
-    ) -> FlyingPiece:
+    def _piece(self, history: ChannelHistory, part: InFlight, contents: dict[int, dict[int, bytes]]) -> FlyingPiece:
         members = self._line.opened.matching.members
         index, row = history.found.sends.place(part.send)
         data = None

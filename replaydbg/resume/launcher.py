@@ -325,9 +325,7 @@ def prepare_live(
     files: dict[str, BinaryIO] = {each: stack.enter_context((live / each).open("rb")) for each in _LOGS}
     # What was printed before the program went live is not printed again. For a plan the fence is up: nothing goes live.
     parts, goes_live = UnpackedLogs(files), not run.is_dry
-    return prepare(
-        recording, stack, orders, stdout=null, stderr=null, parts=parts, goes_live=goes_live, parent=parent
-    )
+    return prepare(recording, stack, orders, stdout=null, stderr=null, parts=parts, goes_live=goes_live, parent=parent)
 
 
 def core_orders(
