@@ -1,0 +1,82 @@
+"""`replaydbg resume` of a group: all processes go on from the recovery line, or none does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.group import read_group
+from tests.harness.process import Finished, run
+from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
+from tests.resumes.group_rounds import group_round, kill_group
+
+pytestmark = pytest.mark.slow
+
+_TIMEOUT = 60.0
+
+
+def replaydbg(folder: Path, *words: str) -> Finished:
+    """Run a command that finds its recordings, and makes new ones, in `folder`."""
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=_TIMEOUT)
+
+
+def record_killed(folder: Path, text: str, *words: str) -> Path:
+    """Record a program until it has made the file `ready`, and kill its group; return the group's directory."""
+    (folder / "program.py").write_text(text)
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
+    wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)
+    kill_group(folder / "one.rdbgs")
+    process.communicate(timeout=_TIMEOUT)
+    wait_until(lambda: read_group(folder / "one.rdbgs").is_complete)
+    return folder / "one.rdbgs"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_money_adds_up_after_all_banks_were_killed(seed: int, tmp_path: Path) -> None:
+    assert group_round(seed, "bank", tmp_path, kills=2).kills <= 2
+
+
+# The child has read nothing when both are killed. The second time, there is nothing to be read from standard input.
+_IN_FLIGHT = """import os, sys
+reads, writes = os.pipe()
+told, tell = os.pipe()
+ready, begin = os.pipe()
+child = os.fork()
+if not child:
+    os.close(begin), os.close(writes), os.close(told)
+    assert os.read(ready, 1) == b""  # until the parent closes it
+    got = b""
+    while piece := os.read(reads, 1000):
+        got += piece
+    os.write(tell, str(len(got)).encode())
+    os._exit(7)
+os.close(ready), os.close(reads), os.close(tell)
+os.write(writes, b"12345" * 1000)
+os.write(writes, b"last")
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(begin), os.close(writes)
+print("the child got", os.read(told, 100).decode())
+pid, status = os.waitpid(child, 0)
+print("ended", pid == child, os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
+    record_killed(tmp_path, _IN_FLIGHT)
+
+    plan = json.loads(replaydbg(tmp_path, "resume", "one", "--plan", "--json").stdout)
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert [each["bytes"] for each in plan["in_flight"]] == [5004]
+    assert resumed.stdout == b"the child got 5004\nended True 7\n", resumed
+    assert resumed.status == 0
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
