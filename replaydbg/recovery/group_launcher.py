@@ -258,6 +258,8 @@ class _Resumption:
     def endpoint(self, end: End) -> Endpoint | None:
         """Return the name that the recordings have for an end; None: they have none."""
         found = self._line.ends.endpoint(end)
+        if found is None and end in self._line.streams:
+            found = self._line.streams[end]
         if found is not None:
             return found
         other = end._replace(side=1 - end.side)

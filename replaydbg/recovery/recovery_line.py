@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.distributed.cuts import Requirement
+from replaydbg.distributed.descriptors import INHERITED, End
 from replaydbg.errors import CannotResume, ReplaydbgError
+from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_ends import GroupEnds
 from replaydbg.groups.opened_group import OpenedGroup
@@ -57,6 +59,9 @@ class RecoveryLine:
     others: tuple[GroupProcess, ...]
     """Programs without a recording that were started before the cut."""
 
+    streams: dict[End, Endpoint]
+    """The standard output and error of the first process, as its recording names them."""
+
     @property
     def running(self) -> list[LineMember]:
         """The processes that go on."""
@@ -99,7 +104,21 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         for row in opened.group.processes
         if row.recording is None and row.parent in members and row.event <= members[row.parent].position
     )
-    return RecoveryLine(name, directory, opened, cuts, ends, cut, members, others)
+    return RecoveryLine(name, directory, opened, cuts, ends, cut, members, others, _streams(opened))
+
+
+def _streams(opened: OpenedGroup) -> dict[End, Endpoint]:
+    """Return the names of the first process's output streams, which need not have been used before the cut."""
+    first = opened.matching.members[0].process
+    with open_recording(member_path(opened.directory, first)) as recording:
+        header = recording.header
+    found = {}
+    for number, identity in enumerate(header.outputs, 1):
+        kind = {"pipe": "pipe", "socket": "unix"}.get(header.stdio[number], "output")
+        if identity:
+            peer = identity if kind == "pipe" else ""
+            found[End(first, 0, number, INHERITED)] = Endpoint(0, kind, identity, peer, 0, "")
+    return found
 
 
 def _failed(opened: OpenedGroup, ends: GroupEnds) -> frozenset[int]:
