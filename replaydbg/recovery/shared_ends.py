@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, End
@@ -89,11 +91,6 @@ class SharedEnds:
 
     def _follow_channels(self) -> None:
         members = self._line.opened.matching.members
-        by_endpoint = {
-            (process, number): end
-            for process, history in self._ends.histories.items()
-            for end, number in history.endpoint_of.items()
-        }
         received: defaultdict[int, set[int]] = defaultdict(set)
         found: list[tuple[ChannelHistory, InFlight, End]] = []
         for history in self._line.cuts.histories:
@@ -102,7 +99,11 @@ class SharedEnds:
                 continue
             for part in history.in_flight(self._line.cut.positions):
                 index, row = history.found.sends.place(part.send)
-                end = by_endpoint.get((members[index].process, members[index].transfers.endpoint[row]))
+                used = members[index].endpoints[members[index].transfers.endpoint[row] - 1]
+                end = self._senders.get((used.kind, used.own, used.peer))
+                if end is None and channel.receivers:
+                    reason = f"{channel.kind} {channel.name}: it is not known through which end bytes were sent"
+                    raise CannotResume(self._line.name, reason)
                 if end is None or not self._is_awaited(end):
                     continue
                 if part.certainty == UNSURE or channel.is_urgent:
@@ -115,6 +116,18 @@ class SharedEnds:
         contents = {process: self._received(process, events) for process, events in received.items()}
         for history, part, end in found:
             self._flying[end].append(self._piece(history, part, contents))
+
+    @cached_property
+    def _senders(self) -> dict[tuple[str, str, str], End]:
+        """The ends by their names: a process that was resumed before has several endpoints of one end."""
+        found: dict[tuple[str, str, str], End] = {}
+        for process, history in self._ends.histories.items():
+            endpoints = self._line.opened.member(process).endpoints
+            for end, number in history.endpoint_of.items():
+                name = endpoints[number - 1]
+                sender = end._replace(side=1) if end.kind == PIPE else end
+                found.setdefault((name.kind, name.own, name.peer), sender)
+        return found
 
     def _is_awaited(self, end: End) -> bool:
         """Whether a process that goes on can still receive what was sent through an end."""
@@ -190,11 +203,11 @@ class SharedEnds:
         return self._made((end,), "file") if is_known and (is_listener or len(self._holders[end]) > 1) else None
 
     def _connection(self, end: End) -> SharedChannel | None:
-        others = self._ends.others(end)
+        others = self._ends.others(end) or self._partners.get(end)
         accepted = sorted(each for each in others or () if each.kind == SOCKET)
         if len(accepted) == 1 and (self._holders.get(accepted[0]) or self._was_held(accepted[0])):
             return self._made((end, accepted[0]), "connection")
-        listener = self._waits(others) if accepted else self._listener_of(end)
+        listener = self._waits(others) if accepted or others else self._listener_of(end)
         return self._made((end,), "waiting", listener) if listener is not None else None
 
     def _was_held(self, end: End) -> bool:
@@ -213,8 +226,53 @@ class SharedEnds:
         return None
 
     def _listener_of(self, end: End) -> End | None:
-        identity = self._ends.endpoint(end)
-        return self._listening_at(identity.peer or identity.peer_path) if identity is not None else None
+        """Return the listening socket that a socket has connected to; None: none of the group, or it was accepted."""
+        identity, opened = self._ends.endpoint(end), self._opened.get(end)
+        if identity is not None:
+            return self._listening_at(identity.peer or identity.peer_path)
+        if not isinstance(opened, OpenedSocket) or opened.is_accepted or self._has_lone_acceptor():
+            return None
+        return self._listening_at(_address(opened.peer))
+
+    def _has_lone_acceptor(self) -> bool:
+        """Whether there is an accepted connection of which the other side is not known: it can be of any socket."""
+        return any(
+            isinstance(opened, OpenedSocket) and opened.is_accepted and not self._is_matched(end)
+            for end, opened in self._opened.items()
+        )
+
+    def _is_matched(self, end: End) -> bool:
+        return end in self._partners or self._ends.endpoint(end) is not None
+
+    @cached_property
+    def _partners(self) -> dict[End, set[End]]:
+        """The other sides of connections that nobody has used, by the addresses that the program asked for.
+
+        If only one socket and one accepted connection are left, they belong together.
+        """
+        sockets = {
+            end: opened
+            for end, opened in self._opened.items()
+            if end.kind == SOCKET
+            and isinstance(opened, OpenedSocket)
+            and opened.peer is not None
+            and opened.type == socket.SOCK_STREAM
+            and not self._ends.others(end)
+        }
+        accepted = {end: opened for end, opened in sockets.items() if opened.is_accepted}
+        found: dict[End, set[End]] = {}
+        for end, opened in sockets.items():
+            same = [
+                each
+                for each, other in accepted.items()
+                if not opened.is_accepted and isinstance(opened.bound, tuple) and other.peer == opened.bound
+            ]
+            if len(same) == 1:
+                found |= {end: {same[0]}, same[0]: {end}}
+        left = [end for end in sockets if end not in found]
+        if len(left) == 2 and len([end for end in left if end in accepted]) == 1:
+            found |= {left[0]: {left[1]}, left[1]: {left[0]}}
+        return found
 
     def _listening_at(self, address: str) -> End | None:
         for end, opened in self._opened.items():
@@ -235,3 +293,10 @@ class SharedEnds:
             {each: tuple(self._flying[each]) for each in ends if self._flying.get(each)},
             listener,
         )
+
+
+def _address(address: object) -> str:
+    """Return an address as it ends in the name of an end: only its port counts."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    return address if isinstance(address, str) else ""

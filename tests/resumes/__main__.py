@@ -49,7 +49,7 @@ def _played(seed: int, program: str, options: argparse.Namespace) -> Round | Non
     except WrongRound as wrong:
         kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(base, kept)
+        shutil.copytree(base, kept, ignore=shutil.ignore_patterns("wake"))  # a fifo
         print(f"seed {seed}, {program}: {wrong}; kept in {kept}\n", file=sys.stderr, flush=True)
         return None
     finally:

@@ -32,7 +32,7 @@ def group_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round
     done = 0
     while is_killed and done < kills:
         done += 1
-        command = [*_COMMAND, "resume", "-o", str(base / f"{done}"), str(base / f"{done - 1}.rdbgs")]
+        command = [*_COMMAND, "resume", "-o", str(base / f"{done}"), str(_recording(base, done - 1))]
         if done < kills:
             is_killed, status = _killed(command, work, base / f"{done}.rdbgs", chance)
         else:
@@ -41,8 +41,14 @@ def group_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round
         raise WrongRound(f"the group ended with {status} after {done} kills\n{_tail(base / 'output')}")
     if (work / "ledger").read_text() != f"{TOTAL}\n":
         raise WrongRound(f"the banks have {(work / 'ledger').read_text()!r} in all")
-    _check_group(base / f"{done}.rdbgs", work)
+    _check_replays(_recording(base, done), work)
     return Round(program, 0, done)
+
+
+def _recording(base: Path, number: int) -> Path:
+    """Return the group that was made, or the recording if it was killed before it had any other process."""
+    group = base / f"{number}.rdbgs"
+    return group if group.exists() else base / f"{number}.rdbg"
 
 
 def _killed(command: list[str], work: Path, directory: Path, chance: random.Random) -> tuple[bool, int]:
@@ -95,14 +101,14 @@ def kill_group(directory: Path) -> int:
     return len(pids)
 
 
-def _check_group(directory: Path, work: Path) -> None:
+def _check_replays(directory: Path, work: Path) -> None:
     """Check that each recording is sound, and that all replay equal."""
     until = time.monotonic() + _TIMEOUT
-    while b'"complete": true' not in (directory / "group.json").read_bytes():
+    while directory.is_dir() and b'"complete": true' not in (directory / "group.json").read_bytes():
         if time.monotonic() > until:
             raise WrongRound("the group is not sealed")
         time.sleep(0.01)
-    for path in sorted(directory.glob("*.rdbg")):
+    for path in sorted(directory.glob("*.rdbg")) if directory.is_dir() else [directory]:
         _finished([*_COMMAND, "verify", str(path)], work)
     finished = _finished([*_COMMAND, "replay", str(directory)], work)
     if f"total {TOTAL}".encode() not in finished.stdout:
