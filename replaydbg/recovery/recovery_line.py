@@ -87,7 +87,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
     try:
         ends = GroupEnds(cuts)
         failed = _failed(opened, ends)
-        cuts.require([*ends.requirements(failed), *_unnoticed(opened, failed)])
+        cuts.require([*ends.requirements(failed), *_unnoticed(opened, failed), *_unborn(opened)])
         cut = cuts.latest(wanted, quiet=True)
     except ReplaydbgError as error:
         raise CannotResume(name, str(error)) from error
@@ -142,6 +142,13 @@ def _unnoticed(opened: OpenedGroup, failed: frozenset[int]) -> Iterator[Requirem
         if row.number in failed and row.waited:
             after_all = opened.member(row.number).events + 2
             yield Requirement(row.number, row.parent, (after_all,), (row.waited,))
+
+
+def _unborn(opened: OpenedGroup) -> Iterator[Requirement]:
+    """Yield that no process was forked of which the recording does not even have the fork: it is forked again."""
+    for row in opened.group.processes:
+        if row.recording is not None and (member := opened.member(row.number)).events < member.branch:
+            yield Requirement(row.number, row.parent, (member.branch,), (row.event,))
 
 
 def _members(opened: OpenedGroup, ends: GroupEnds, cut: GroupCut) -> dict[int, LineMember]:

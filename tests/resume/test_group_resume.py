@@ -48,9 +48,11 @@ _IN_FLIGHT = """import os, sys
 reads, writes = os.pipe()
 told, tell = os.pipe()
 ready, begin = os.pipe()
+started, start = os.pipe()
 child = os.fork()
 if not child:
     os.close(begin), os.close(writes), os.close(told)
+    os.write(start, b"x")
     assert os.read(ready, 1) == b""  # until the parent closes it
     got = b""
     while piece := os.read(reads, 1000):
@@ -58,6 +60,7 @@ if not child:
     os.write(tell, str(len(got)).encode())
     os._exit(7)
 os.close(ready), os.close(reads), os.close(tell)
+os.read(started, 1)
 os.write(writes, b"12345" * 1000)
 os.write(writes, b"last")
 open("ready", "w").close()
@@ -80,3 +83,65 @@ def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
     assert resumed.status == 0
     replayed = replaydbg(tmp_path, "replay", "two")
     assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
+
+
+_WITH_FILE = """import os, sys
+reads, writes = os.pipe()
+if not os.fork():
+    with open("out", "a") as file:
+        file.write("one\\n")
+        file.flush()
+        open("ready", "w").close()
+        os.read(reads, 1)
+    os._exit(0)
+sys.stdin.readline()
+os.write(writes, b"x")
+os.wait()
+print("done")
+"""
+
+
+def test_none_goes_live_if_one_cannot(tmp_path: Path) -> None:
+    record_killed(tmp_path, _WITH_FILE)
+    (tmp_path / "out").write_text("On\n")
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2
+    assert b"out is shorter: 3 bytes, recorded 4" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists() and not (tmp_path / "two.rdbg").exists()
+    (tmp_path / "out").write_text("one\n")
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+    assert (resumed.status, resumed.stdout) == (0, b"done\n"), resumed
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--at", "5"], "--at is for one process"),
+        (["--follow", "--in-flight=skip"], "--follow is for one process"),
+        (["--at-cut", "nowhere"], "--at-cut takes latest, or moments such as 2@898 (got 'nowhere')."),
+        (["--at-cut", "9@1"], "The group has no recorded process 9."),
+    ],
+)
+def test_bad_input_gets_a_sentence(words: list[str], sentence: str, recorded: Path) -> None:
+    refused = replaydbg(recorded, "resume", "one", *words)
+
+    assert refused.status == 2
+    assert sentence in refused.stderr.decode()
+    assert b"Traceback" not in refused.stderr
+
+
+def test_one_process_alone_is_refused(recorded: Path) -> None:
+    refused = replaydbg(recorded, "resume", "one/2", "--in-flight=skip")
+
+    assert refused.status == 2
+    assert "resume the whole group" in refused.stderr.decode()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("group")
+    record_killed(folder, _WITH_FILE)
+    return folder

@@ -12,7 +12,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.log.group import page_rows
 from tests.resumes.rounds import _COMMAND, _FOLDER, _TIMEOUT, Round, WrongRound, _env, _finished, _tail
 
-ROUNDS = {"bank": 600, "bank_tcp": 200}
+ROUNDS = {"bank": 1500, "bank_tcp": 400}
 """How many rounds of payments each program makes."""
 TOTAL = 4000
 """What four banks have in all."""
