@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.group import read_group
+from replaydbg.log.group import page_rows, read_group
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
@@ -32,10 +32,15 @@ def record_killed(folder: Path, text: str, *words: str) -> Path:
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
     wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)
+    wait_until(lambda: all(_waits(each.pid) for each in page_rows(folder / "one.rdbgs")[0]))
     kill_group(folder / "one.rdbgs")
     process.communicate(timeout=_TIMEOUT)
     wait_until(lambda: read_group(folder / "one.rdbgs").is_complete)
     return folder / "one.rdbgs"
+
+
+def _waits(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"S"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -87,13 +92,16 @@ def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
 
 _WITH_FILE = """import os, sys
 reads, writes = os.pipe()
+told, tell = os.pipe()
 if not os.fork():
     with open("out", "a") as file:
         file.write("one\\n")
         file.flush()
-        open("ready", "w").close()
+        os.write(tell, b"x")
         os.read(reads, 1)
     os._exit(0)
+os.read(told, 1)
+open("ready", "w").close()
 sys.stdin.readline()
 os.write(writes, b"x")
 os.wait()

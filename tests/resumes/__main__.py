@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
@@ -49,7 +50,8 @@ def _played(seed: int, program: str, options: argparse.Namespace) -> Round | Non
     except WrongRound as wrong:
         kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(base, kept, ignore=shutil.ignore_patterns("wake"))  # a fifo
+        with suppress(shutil.Error):  # a process that seals is still at work
+            shutil.copytree(base, kept, ignore=shutil.ignore_patterns("wake"))  # a fifo
         print(f"seed {seed}, {program}: {wrong}; kept in {kept}\n", file=sys.stderr, flush=True)
         return None
     finally:
