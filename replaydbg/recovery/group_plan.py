@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
-from replaydbg.resources.kinds import ChildProcess, OpenResource
+from replaydbg.resources.kinds import ChildProcess, OpenedSocket, OpenResource
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import first_plan
@@ -69,7 +69,10 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
         end = next((table[number] for number in row.numbers if number in table), None)
         channel = channels.get(end) if end is not None else None
         opened = row.opened if row.opened is not None else _opened(plan, row)
-        if channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
+        if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
+            reason = "its other side is in the group, and it is not known which connection that is"
+            rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
+        elif channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
             rows.append(row)
         else:
             kind, text = _KINDS[channel.kind], _text(channel, process)

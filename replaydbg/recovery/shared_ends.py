@@ -274,8 +274,14 @@ class SharedEnds:
             found |= {left[0]: {left[1]}, left[1]: {left[0]}}
         return found
 
+    def is_inside(self, opened: OpenedSocket) -> bool:
+        """Whether a socket has connected to one of the group's listening sockets."""
+        return (
+            opened.peer is not None and not opened.is_accepted and self._listening_at(_address(opened.peer)) is not None
+        )
+
     def _listening_at(self, address: str) -> End | None:
-        for end, opened in self._opened.items():
+        for end, opened in self._opened.items() if address else ():
             if isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING:
                 bound = opened.bound
                 if isinstance(bound, tuple) and len(bound) >= 2 and address.endswith(f":{bound[1]}"):

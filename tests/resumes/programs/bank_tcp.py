@@ -19,6 +19,8 @@ async def run(number, listener, ports):
         if other != number:
             writers.append((await asyncio.open_connection("127.0.0.1", port))[1])
     accepted = [await readers.get() for _ in range(BANKS - 1)]
+    if number == 0:
+        open("begun", "w").close()
     for turn in range(ROUNDS):
         chosen = chance.choice(writers)
         amount = chance.randrange(1, 50)
@@ -47,7 +49,6 @@ for number in range(1, BANKS):
         os.write(tell, b"%d\n" % balance)
         os._exit(0)
     children.append(pid)
-open("begun", "w").close()
 total = asyncio.run(run(0, listeners[0], ports))
 os.close(tell)
 data = b""
