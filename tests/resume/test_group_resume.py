@@ -40,7 +40,8 @@ def record_killed(folder: Path, text: str, *words: str) -> Path:
 
 
 def _waits(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"S"
+    """Whether a process waits, or has ended."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -122,6 +123,38 @@ def test_none_goes_live_if_one_cannot(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("one\n")
     resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
     assert (resumed.status, resumed.stdout) == (0, b"done\n"), resumed
+
+
+# Its first child has ended, and was not waited for; the second one is killed.
+_ENDED = """import os, sys
+told, tell = os.pipe()
+first = os.fork()
+if not first:
+    os._exit(5)
+second = os.fork()
+if not second:
+    os.write(tell, b"x")
+    sys.stdin.readline()
+    os._exit(6)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+for child in (second, first):
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), os.getpid() != child)
+"""
+
+
+def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
+    directory = record_killed(tmp_path, _ENDED)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"6 True\n5 True\n"), resumed
+    before, after = (read_group(each).processes for each in (directory, tmp_path / "two.rdbgs"))
+    assert [each.status for each in before] == [-9, 5, -9]
+    assert [each.status for each in after] == [0, 5, 6]
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
 
 
 @pytest.mark.parametrize(
