@@ -3,6 +3,7 @@
 `NAME.rdbgs/` holds `1.rdbg`, `2.rdbg` ... (or live directories) and `group.json`, with a row for each process. While
 processes of the group run, the rows are in the file `page`, which they share; see docs/reference/format.md.
 """
+# Longer than other modules: everything that reads or writes the rows of a group knows their layout.
 
 from __future__ import annotations
 

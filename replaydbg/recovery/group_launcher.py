@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replaydbg.config import Settings, load_settings
-from replaydbg.distributed.descriptors import End
 from replaydbg.errors import CannotResume
-from replaydbg.events.transfers import Endpoint
 from replaydbg.launch.idle import INTERVAL, IdleWatch, can_watch
 from replaydbg.launch.interruption import postponed, raise_for
 from replaydbg.launch.process import Ended, ended_by_signals, run_process
@@ -30,16 +28,14 @@ from replaydbg.recovery.continued_group import ContinuedGroup
 from replaydbg.recovery.family import Family, Relative
 from replaydbg.recovery.group_plan import GroupPlan, plan_group
 from replaydbg.recovery.made_ends import MadeEnds
+from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import Start
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resources.kinds import OpenResource
 from replaydbg.resume.conversation import Answer, Due, Settled, read_due
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import (
     Choices,
-    GoingLive,
-    Listener,
     core_orders,
     explain,
     moved_high,
@@ -47,7 +43,6 @@ from replaydbg.resume.launcher import (
     reason_of_core,
 )
 from replaydbg.resume.preparation import held
-from replaydbg.resume.restore import Restorer
 from replaydbg.resume.rows import CannotReopen
 from replaydbg.store.directory import member_path
 
@@ -99,73 +94,13 @@ def resume_group(
         return _Resumption(plan, choices, listener, hooks, settings, stack).run(output)
 
 
-class _MemberRun(GoingLive):
-    """One process of the group from the start of its replay to the moment at which it goes live."""
-
-    def __init__(
-        self, group: _Resumption, member: LineMember, made: MadeEnds, kept_children: frozenset[int], stack: ExitStack
-    ) -> None:
-        plan = group.plan.plans[member.number]
-        super().__init__(plan, group.choices, Listener(), group.hooks, stack)
-        self.choices = Choices(member.position + 1, group.choices.policy, group.choices.force)
-        self.member = member
-        self.table = group.plan.shared.tables[member.number]
-        self._made, self._group = made, group
-        self._restorer = _MemberRestorer(self, stack, kept_children)
-
-    def reopen(self, opened: OpenResource) -> int | None:
-        """Return a copy of what the process has in common with others, or what a hook has; None: there is none."""
-        fd = self._made.copy(self.table.get(min(opened.handle.numbers)), opened)
-        return fd if fd is not None else self._hooks.reopen(opened)
-
-    def is_made(self, number: int) -> bool:
-        """Whether a descriptor is one of what processes have in common."""
-        return self.table.get(number) in self._made.fds
-
-    def decide(self, due: Due) -> list[Settled]:
-        """Let all calls be made: at its position the process waits, and what it did after that is done again."""
-        super().decide(_without_calls(due))
-        return [Settled(each.thread, is_done=False) for each in due.calls]
-
-    def name_ends(self, answer: Answer) -> None:
-        """Let the recording name channels and streams as it did before."""
-        for number, end in self.table.items():
-            endpoint = self._group.endpoint(end)
-            if endpoint is not None:
-                answer.stand_for_end(number, endpoint)
-
-
-def _without_calls(due: Due) -> Due:
-    return Due(due.event, due.thread, (), due.fds, due.real, due.sent)
-
-
-class _MemberRestorer(Restorer):
-    """Puts what is shared in its place before anything else is looked at."""
-
-    def __init__(self, run: _MemberRun, stack: ExitStack, kept_children: frozenset[int]) -> None:
-        super().__init__(run.plan.resources, stack, run.reopen, kept_children)
-        self._run = run
-
-    def _add(self, opened: OpenResource) -> None:
-        if self._run.is_made(min(opened.handle.numbers)):
-            fd = self._run.reopen(opened)
-            assert fd is not None, opened
-            self._place(fd, opened)
-        else:
-            super()._add(opened)
-
-    def real(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
-        """Return those of the replay's own pipes that the program keeps."""
-        return tuple(each for each in numbers if not self._run.is_made(each))
-
-
 @dataclass(slots=True)
 class _Part:
     """What the launcher has of one process."""
 
     member: LineMember
     recording: Recording
-    run: _MemberRun
+    run: MemberRun
     ours: socket.socket
     start: Start
     due: Due | None = None
@@ -230,7 +165,7 @@ class _Resumption:
         self._core_ends = core_ends
         for member in self._line.running:
             recording = stack.enter_context(open_recording(member_path(self._line.directory, member.number)))
-            run = _MemberRun(self, member, made, kept, self._stack)
+            run = MemberRun(self.plan, member, made, (self.choices, self.hooks), kept, self._stack)
             run.open_all()
             run.enter_by_core()
             orders = group.begin_member(member, recording, run.plan, self._settings)
@@ -254,19 +189,6 @@ class _Resumption:
             is_reaped = parent is not None and 0 < member.row.waited <= parent.position
             if not member.runs and parent is not None and parent.runs and not is_reaped:
                 yield number, Relative(member.row.parent, None, member.row.status or 0)
-
-    def endpoint(self, end: End) -> Endpoint | None:
-        """Return the name that the recordings have for an end; None: they have none."""
-        found = self._line.ends.endpoint(end)
-        if found is None and end in self._line.streams:
-            found = self._line.streams[end]
-        if found is not None:
-            return found
-        other = end._replace(side=1 - end.side)
-        known = self._line.ends.endpoint(other) if end.kind in ("pipe", "pair") else None
-        if known is None or end.kind == "pipe" or not known.peer:
-            return known
-        return known._replace(own=known.peer, peer=known.own, cookie=0)
 
     # ---- the replays ----
 
@@ -382,8 +304,8 @@ class _Resumption:
 
     def _deliver(self, part: _Part, answer: Answer, family: Family) -> None:
         due = part.due
-        assert due is not None and isinstance(part.run._restorer, _MemberRestorer)
-        real = part.run._restorer.real(due.real)
+        assert due is not None, part.member
+        real = part.run.kept(due.real)
         pid = family.pids[part.member.number]
         part.run.deliver(Due(due.event, due.thread, due.calls, due.fds, real), part.settled, answer, pid)
         part.run.name_ends(answer)

@@ -62,6 +62,19 @@ class RecoveryLine:
     streams: dict[End, Endpoint]
     """The standard output and error of the first process, as its recording names them."""
 
+    def endpoint(self, end: End) -> Endpoint | None:
+        """Return the name that the recordings have for an end; None: they have none."""
+        found = self.ends.endpoint(end)
+        if found is None and end in self.streams:
+            found = self.streams[end]
+        if found is not None:
+            return found
+        other = end._replace(side=1 - end.side)
+        known = self.ends.endpoint(other) if end.kind in ("pipe", "pair") else None
+        if known is None or end.kind == "pipe" or not known.peer:
+            return known
+        return known._replace(own=known.peer, peer=known.own, cookie=0)
+
     @property
     def running(self) -> list[LineMember]:
         """The processes that go on."""

@@ -4,6 +4,7 @@ The launcher opens what the program had open, and settles the calls in flight; t
 the program runs live before all of that has succeeded. E. N. Elnozahy et al., A Survey of Rollback-Recovery Protocols
 in Message-Passing Systems, ACM Computing Surveys 34 (2002), calls this rollback recovery based on a log.
 """
+# Longer than other modules: a resumption is told in one place, from the plan to the program's end.
 
 from __future__ import annotations
 
