@@ -12,6 +12,7 @@ from replaydbg.distributed.descriptors import FILE, INHERITED, PAIR, PIPE, Descr
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
 from replaydbg.errors import ReplaydbgError
+from replaydbg.events.records import Event
 from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.group_cuts import GroupCuts
@@ -101,6 +102,31 @@ class GroupEnds:
             if given is not None:
                 for end in set(given_descriptors(*given, range(3, MOST_INHERITED)).values()):
                     self._foreign[end].append(row.number)
+
+    def descriptors(self, process: int, position: int) -> dict[int, End]:
+        """Return what the descriptors of a process refer to at a position: a pass over its log up to there."""
+        table = DescriptorTable(self._initial[process], lambda event: self._opened.owner(process, event)[0])
+        if position:
+            with open_recording(member_path(self._opened.directory, process)) as recording:
+                for entry in recording.events(last=position, controls=False):
+                    if isinstance(entry, Event):
+                        table.apply(entry)
+        return dict(table.ends)
+
+    def is_shared(self, end: End, process: int) -> bool:
+        """Whether any process other than this one ever held an end."""
+        return bool(self._foreign.get(end)) or any(
+            other != process and history.table.held.get(end) for other, history in self.histories.items()
+        )
+
+    def endpoint(self, end: End) -> Endpoint | None:
+        """Return what the kernel called an end; None: it was not used."""
+        return self._identities.get(end)
+
+    def shut(self, end: End, cut: Cut) -> tuple[bool, bool]:
+        """Return whether receiving from, and sending to, a socket was shut down in a cut."""
+        before = [each for process, each in self._shutdowns({end}) if each.event <= cut.get(process, 0)]
+        return any(each.of_receiving for each in before), any(each.of_sending for each in before)
 
     # ---- which belong together ----
 

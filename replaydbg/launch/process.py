@@ -49,18 +49,20 @@ def run_process(
     ignored: Sequence[int] = (),
     meanwhile: Callable[[int], None] | None = None,
     handled: Callable[[], int] | None = None,
+    start: Callable[[], int] | None = None,
 ) -> Ended:
     """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it.
 
     `meanwhile` is called with its process id once the process runs; it must not raise. `handled` returns how many
-    signals the program has handled by itself so far; without it that number is unknown.
+    signals the program has handled by itself so far; without it that number is unknown. `start` starts the process in
+    another way, and returns its process id.
     """
     forward = _Forwarder(handled)
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     # Before the fork: a Ctrl-C must not end us and leave the program behind.
     before |= {number: signal.signal(number, forward.unless_typed) for number in _TYPED}
     try:
-        pid = forward.pid = start_process(argv, env, fds=fds, ignored=ignored)
+        pid = forward.pid = start_process(argv, env, fds=fds, ignored=ignored) if start is None else start()
         if meanwhile is not None:
             meanwhile(pid)
         return _wait(pid)
@@ -185,7 +187,7 @@ def start_process(
     """Start `argv` and return its process id; `fds` and `ignored` are as for `run_process`."""
     pid = os.fork()
     if pid == 0:
-        _become(argv, env, fds, ignored)
+        become(argv, env, fds, ignored)
     return pid
 
 
@@ -242,7 +244,8 @@ def _is_in_foreground() -> bool:
         os.close(terminal)
 
 
-def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ignored: Sequence[int]) -> None:
+def become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ignored: Sequence[int]) -> None:
+    """Turn this process, which was just forked, into `argv`; never returns. `fds`, `ignored`: as for `run_process`."""
     try:
         for target, fd in enumerate(fds):
             if fd == -1:

@@ -3,6 +3,7 @@
 `NAME.rdbgs/` holds `1.rdbg`, `2.rdbg` ... (or live directories) and `group.json`, with a row for each process. While
 processes of the group run, the rows are in the file `page`, which they share; see docs/reference/format.md.
 """
+# Longer than other modules: everything that reads or writes the rows of a group knows their layout.
 
 from __future__ import annotations
 
@@ -60,6 +61,10 @@ STATUS_FROM = ("", "parent", "itself")
 _MAGIC = b"RDBGGRP\0"
 _HEAD = struct.Struct("<8sIIQQ32x")
 _ROW = struct.Struct("<QIIIiiII4xQ16x")
+_AT_TICKETS = 32
+"""Where in the head the clock is."""
+_AT_PID = 20
+"""Where in a row the process id is."""
 _AT_STATUS = 24
 """Where in a row the status is; who knows it follows."""
 _FORMAT = 1
@@ -213,6 +218,40 @@ def may_grow(directory: str) -> bool:
     finally:
         os.close(fd)
     return not limit or int(size) < int(limit)
+
+
+def continue_page(directory: Path, rows: Sequence[GroupProcess], tickets: int) -> None:
+    """Write the rows of a group that goes on into its new page; the clock goes on after `tickets`. Raises OSError.
+
+    Numbers without a row are those of processes that do not exist in it.
+    """
+    by_number = {row.number: row for row in rows}
+    count = max(by_number)
+    with (directory / PAGE).open("r+b", buffering=0) as page:
+        magic, limit, _, size, max_size = _HEAD.unpack(page.read(_HEAD.size))
+        page.seek(_AT_TICKETS)
+        page.write(struct.pack("<Q", tickets))
+        for number in range(1, count + 1):
+            page.seek(_HEAD.size + (number - 1) * _ROW.size)
+            page.write(_packed_row(by_number.get(number)))
+        page.seek(0)  # the rows first: whoever sees the count finds them
+        page.write(struct.pack("<8sIIQQ", magic, limit, count, size, max_size))
+
+
+def _packed_row(row: GroupProcess | None) -> bytes:
+    if row is None:
+        return _ROW.pack(0, 0, 0, 0, 0, 0, 0, 1, 0)
+    why_not = WHY_NOT.index(row.why_not) if row.why_not in WHY_NOT else NO_ROOM
+    source = 0 if row.status is None else STATUS_FROM.index("parent")
+    numbers = (row.event, row.parent, HOW.index(row.how), why_not if row.recording is None else 0)
+    return _ROW.pack(*numbers, row.pid, row.status or 0, source, 0, row.waited)
+
+
+def write_pid(directory: Path, number: int, pid: int) -> None:
+    """Write the process id of a process into its row. Raises OSError."""
+    with (directory / PAGE).open("r+b", buffering=0) as page:
+        page.seek(_HEAD.size + (number - 1) * _ROW.size + _AT_PID)
+        page.write(struct.pack("<i", pid))
 
 
 def write_status(directory: Path, number: int, status: int) -> None:

@@ -81,13 +81,23 @@ class NoFifos(CannotRecord):
 class RecordedGroup:
     """The group that is being recorded: a directory, and in it the live directory of its first process."""
 
-    def __init__(self, output: Path | None, settings: Settings, *, joins: bool, blocks: Path | None = None) -> None:
+    def __init__(
+        self,
+        output: Path | None,
+        settings: Settings,
+        *,
+        joins: bool,
+        blocks: Path | None = None,
+        identity: str | None = None,
+    ) -> None:
         """Make it; `joins`: Python programs that are started join it; `blocks`: see `record`.
+
+        `identity` is that of the group that goes on in it; None: it is a new one.
 
         Raises CannotRecord, NotBuilt, or UsageError if they cannot be asked to.
         """
         self._library = library_for("--children=python", "use --children=fork") if joins else None
-        self._identity = os.urandom(16).hex()
+        self._identity = os.urandom(16).hex() if identity is None else identity
         self._blocks = blocks
         self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None
@@ -235,6 +245,13 @@ class RecordedGroup:
         if self._header is not None:
             leave_group(alone, self._header)
         return True
+
+    def abandon(self) -> None:
+        """Remove the group: its processes do not run."""
+        if self._sealer is not None:
+            self._sealer.dismiss()
+            self._sealer = None
+        self._remove()
 
     def finish(self, status: int | None) -> bool:
         """Wait until the recordings of children that have ended are sealed; `status` is the program's.

@@ -139,7 +139,15 @@ class GroupSealer:
                 continue
             if row.number == 1 and not self.is_over:
                 continue  # the launcher's
+            if row.has_ended and self._is_sealed(row.number):  # a group that goes on begins with it
+                self._argv[row.number] = _argv(row, self._directory / f"{row.number}.rdbg-live", self._argv)
+                self._done[row.number] = row
+                continue
             self._watched[row.number] = _Watched(row.pid)
+
+    def _is_sealed(self, number: int) -> bool:
+        sealed = self._directory / f"{number}.rdbg"
+        return sealed.exists() and not sealed.with_name(f"{number}.rdbg-live").exists()
 
     def seal(self, *, at_once: bool) -> None:
         """Seal the recordings of processes that have ended; `at_once`: no parent reports any more."""

@@ -35,18 +35,24 @@ def start_line(plan: Plan) -> str:
 
 def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people, one line for each resource that is no standard stream."""
-    lines = [f"live from event {plan.event:,}{_thread(plan)}"]
-    for fate in (Fate.REOPENED, Fate.LOST, Fate.REFUSED):
-        rows = [row for row in plan.rows if row.fate is fate and row.kind != "streams"]
-        lines += _block(fate.value, (_row_text(row) for row in rows))
-    lines += _block("differs", plan.differences)
-    lines += _block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
+    lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
+    lines += text_block("differs", plan.differences)
+    lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):
         acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
-    lines += _block("done after", acts)
-    lines += _block("recovery", [_recovery(plan.recovery)])
-    return [*lines, *_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
+    lines += text_block("done after", acts)
+    lines += text_block("recovery", [_recovery(plan.recovery)])
+    return [*lines, *text_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
+
+
+def resource_lines(plan: Plan) -> list[str]:
+    """Return what becomes of each resource that is no standard stream."""
+    lines: list[str] = []
+    for fate in (Fate.REOPENED, Fate.LOST, Fate.REFUSED):
+        rows = [row for row in plan.rows if row.fate is fate and row.kind != "streams"]
+        lines += text_block(fate.value, (_row_text(row) for row in rows))
+    return lines
 
 
 def question(finding: Finding) -> str:
@@ -76,7 +82,8 @@ def _finding_text(plan: Plan, finding: Finding) -> str:
     return f"thread {call.thread}{f' {name}' if name else ''}: {call_text(call)}: {decided}"
 
 
-def _block(word: str, texts: Iterable[str]) -> list[str]:
+def text_block(word: str, texts: Iterable[str]) -> list[str]:
+    """Return lines with a word in front of the first one; nothing without texts."""
     heads = [f"  {word}"]
     return [f"{(heads.pop() if heads else ''):<{_WIDTH + 2}}{printable(text)}" for text in texts]
 

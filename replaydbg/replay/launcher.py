@@ -167,13 +167,15 @@ def prepare(
     variables: Mapping[str, str] = MappingProxyType({}),
     parts: UnpackedLogs | None = None,
     goes_live: bool = False,
+    parent: int | None = None,
 ) -> Start:
     """Return the start parameters of a replay of `recording`; the files for it are closed with `stack`.
 
     `more` are further fields for the core besides those that every replay needs; `variables` are added to the recorded
     environment. With `follows` the recording is a live directory whose program runs: the replay follows behind it.
     `parts` is what the process maps, None to unpack it. With `goes_live` the program runs on behind the end of its log:
-    it has no limits and no fence, which nothing could take from it again.
+    it has no limits and no fence, which nothing could take from it again. `parent` is the process with which it ends
+    (default: ours); 0: whichever starts it.
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
@@ -206,7 +208,7 @@ def prepare(
         },
         **state.boot,
         **more,
-        "parent": os.getpid(),
+        "parent": os.getpid() if parent is None else parent,
         "fork_event": header.branch.event if header.branch is not None else 0,
     }
     if not follows and not goes_live:  # a program that still runs has no peak yet

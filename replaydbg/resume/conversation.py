@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage
+from replaydbg.events.transfers import KINDS, Endpoint
 from replaydbg.events.values import Value
 from replaydbg.log.codec import decode_value, encode_value
 from replaydbg.log.decode import Malformed
@@ -34,6 +35,7 @@ _HIGH = 200
 
 _LENGTH = struct.Struct("<Q")
 _INT64 = struct.Struct("<q")
+_UINT64 = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class Due:
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
     loads: tuple[LoadDue, ...] = ()
     """What TLS contexts have loaded, in the order of the calls."""
+    sent: tuple[tuple[int, bytes], ...] = ()
+    """What was sent by the calls that were asked for: each with its event."""
 
 
 def moved_high(end: socket.socket) -> int:
@@ -142,11 +146,21 @@ def parse_due(value: Value) -> Due:
         fds=fields.descriptors("fds"),
         real=fields.descriptors("real"),
         loads=tuple(_load(_Fields(each)) for each in fields.take("loads", list, [])),
+        sent=tuple(_sent(each) for each in fields.take("sent", list, [])),
     )
 
 
 def _load(fields: _Fields) -> LoadDue:
     return LoadDue(event=fields.integer("event", 1), is_known=fields.take("known", bool))
+
+
+def _sent(value: Value) -> tuple[int, bytes]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ForgedMessage("its field 'sent' has an entry that is no pair")
+    event, data = value
+    if type(event) is not int or not isinstance(data, bytes):
+        raise ForgedMessage("its field 'sent' has an entry of the wrong types")
+    return event, data
 
 
 def _call(fields: _Fields) -> CallInFlight:
@@ -250,6 +264,17 @@ class Answer:
     def lose_child(self, pid: int) -> None:
         """Let the program find that this child was killed."""
         self._send_numbers(b"K", (pid,))
+
+    def stand_for_process(self, recorded: int, pid: int) -> None:
+        """Let the program reach the process `pid` by the process id `recorded`."""
+        self._send_numbers(b"M", (recorded, pid))
+
+    def stand_for_end(self, fd: int, endpoint: Endpoint) -> None:
+        """Let the recording name what is at the number `fd` as the end of a channel that it continues."""
+        numbers = (fd, KINDS.index(endpoint.kind) + 1, endpoint.cookie, endpoint.peer_pid)
+        texts = (endpoint.own, endpoint.peer, endpoint.path, endpoint.peer_path)
+        data = b"".join(each.encode("utf-8", "surrogateescape") + b"\0" for each in texts)
+        self._send(b"N", b"".join(_UINT64.pack(each) for each in numbers) + data)
 
     def enter(self, index: int) -> None:
         """Make the passed descriptor `index`, a directory, the working directory."""

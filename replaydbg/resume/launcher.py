@@ -4,6 +4,7 @@ The launcher opens what the program had open, and settles the calls in flight; t
 the program runs live before all of that has succeeded. E. N. Elnozahy et al., A Survey of Rollback-Recovery Protocols
 in Message-Passing Systems, ACM Computing Surveys 34 (2002), calls this rollback recovery based on a log.
 """
+# Longer than other modules: a resumption is told in one place, from the plan to the program's end.
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import OpenedFile, Unknown
-from replaydbg.resume.conversation import Answer, Due, moved_high, read_due
+from replaydbg.resume.conversation import Answer, Due, Settled, moved_high, read_due
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.in_flight import Situation, examine
@@ -218,6 +219,15 @@ class GoingLive:
 
     def answer(self, due: Due, answer: Answer, pid: int) -> None:
         """Decide what is open, and let the program of the process `pid` go live. Raises CannotResume."""
+        settled = self.decide(due)
+        if not self.is_dry:  # then the core has only reported, and is gone
+            self.deliver(due, settled, answer, pid)
+            if self._listener.goes_live is not None:
+                self._listener.goes_live(self.plan)
+            self.let_go(answer)
+
+    def decide(self, due: Due) -> list[Settled]:
+        """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
         situation = Situation(self.plan.resources, self.plan.past.last_ns)
         findings, moved = examine(due.calls, situation)
         findings = ask_hooks(findings, self._hooks)
@@ -229,21 +239,26 @@ class GoingLive:
         self.plan = replace(self.plan, rows=rows, differences=all_differences)
         self.is_planned = True
         if self.is_dry:
-            return  # the core has only reported, and is gone
+            return []  # the core has only reported, and is gone
         check_refused(self.plan, [row for row in loads if row.fate is Fate.REFUSED], force=self.choices.force)
         check_differences(self.plan, differences, force=self.choices.force)
         self._check_known(due)
         name, policy, force = self.plan.name, self.choices.policy, self.choices.force
         settled, findings = settle(findings, name=name, policy=policy, force=force, ask=self._listener.ask)
         self.plan = replace(self.plan, in_flight=tuple(findings))
-        self._restorer.match_modes(pid)
         self._restorer.move(moved)
+        return settled
+
+    def deliver(self, due: Due, settled: Sequence[Settled], answer: Answer, pid: int) -> None:
+        """Put everything in its place in the process `pid`."""
+        self._restorer.match_modes(pid)
         self._restorer.send(answer, due.fds, due.real)
-        send_loads(answer, due.loads, self.plan.resources, force=force)
+        send_loads(answer, due.loads, self.plan.resources, force=self.choices.force)
         for each in settled:
             answer.settle(each)
-        if self._listener.goes_live is not None:
-            self._listener.goes_live(self.plan)
+
+    def let_go(self, answer: Answer) -> None:
+        """Let the program run."""
         answer.go_live()
         self._restorer.close()
         self.is_live = True
@@ -283,7 +298,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
         core_fd = moved_high(core_end)
         started = stack.enter_context(ExitStack())
         started.callback(os.close, core_fd)
-        start = _prepare(recording, live, run, settings, core_fd, stack)
+        start = prepare_live(recording, live, run, core_orders(recording, live, run, settings, core_fd), stack)
         _enter(run, started)
         began = time.monotonic()
 
@@ -309,16 +324,22 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
         return ended, time.monotonic() - began
 
 
-def _prepare(
-    recording: Recording, live: Path, run: GoingLive, settings: Settings, core_fd: int, stack: ExitStack
+def prepare_live(
+    recording: Recording,
+    live: Path,
+    run: GoingLive,
+    orders: dict[str, object],
+    stack: ExitStack,
+    *,
+    parent: int | None = None,
 ) -> Start:
+    """Return the start parameters of a replay that goes live from the logs in `live`; the rest is as for `prepare`."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     files: dict[str, BinaryIO] = {each: stack.enter_context((live / each).open("rb")) for each in _LOGS}
-    more = core_orders(recording, live, run, settings, core_fd)
     # What was printed before the program went live is not printed again. For a plan the fence is up: nothing goes live.
     parts, goes_live = UnpackedLogs(files), not run.is_dry
-    return prepare(recording, stack, more, stdout=null, stderr=null, parts=parts, goes_live=goes_live)
+    return prepare(recording, stack, orders, stdout=null, stderr=null, parts=parts, goes_live=goes_live, parent=parent)
 
 
 def core_orders(

@@ -31,6 +31,8 @@ class OutsideAct:
     """The call with its arguments."""
     place: str
     """The line of the call."""
+    process: int = 0
+    """The number of the process in its group; 0: the recording is of one process."""
 
 
 @dataclass(frozen=True, slots=True)

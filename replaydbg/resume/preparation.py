@@ -65,12 +65,14 @@ def written_to(live: Path) -> Iterator[None]:
         raise CannotRecord(str(live), reason_of(error)) from error
 
 
-def first_plan(recording: Recording, name: str, at: int) -> Plan:
+def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = False) -> Plan:
     """Return the plan as far as it is known without a replay. Nothing is opened or changed.
 
-    `at`: the event before which the program goes live; 0: behind the last one. Raises CannotResume, and NoSuchMoment.
+    `at`: the event before which the program goes live; 0: behind the last one. `is_member`: all processes of its group
+    go live. Raises CannotResume, and NoSuchMoment.
     """
-    check_alone(recording, name)
+    if not is_member:
+        check_alone(recording, name)
     _check_running(recording, name)
     past = read_past(recording, at - 1 if at else None)
     _check_moment(recording, name, past, at)
@@ -116,7 +118,7 @@ def check_alone(recording: Recording, name: str) -> None:
         members = {each.split(".")[0] for each in names if _MEMBER.fullmatch(each)}
         is_of_several = is_of_several or len(members) > 1
     if is_of_several:
-        raise CannotResume(name, "it is one of several processes, and groups cannot be resumed yet")
+        raise CannotResume(name, "it is one of several processes that were recorded together: resume the whole group")
 
 
 def _check_running(recording: Recording, name: str) -> None:

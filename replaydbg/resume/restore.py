@@ -45,8 +45,11 @@ class Placed:
 class Restorer:
     """The descriptors of a program that goes live, as they are opened; all are closed with `stack`."""
 
-    def __init__(self, resources: Resources, stack: ExitStack, reopen: Reopen) -> None:
-        """`reopen` is tried before the rule of each resource."""
+    def __init__(
+        self, resources: Resources, stack: ExitStack, reopen: Reopen, kept_children: frozenset[int] = frozenset()
+    ) -> None:
+        """`reopen` is tried before the rule of each resource; `kept_children` are those that are not lost."""
+        self._kept_children = kept_children
         self._resources = resources
         self._stack = stack.enter_context(ExitStack())
         self._reopen = reopen
@@ -230,7 +233,7 @@ class Restorer:
             number, is_exclusive = min(lock.descriptors), lock.is_exclusive
             answer.lock_range(number, lock.start, lock.length, name, is_exclusive=is_exclusive)
         for child in self._resources.children:
-            if not child.is_reaped:
+            if not child.is_reaped and child.pid not in self._kept_children:
                 answer.lose_child(child.pid)
 
 

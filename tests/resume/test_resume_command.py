@@ -239,7 +239,7 @@ def test_one_of_several_processes_is_refused(tmp_path: Path) -> None:
 
     finished = replaydbg(tmp_path, "resume", "g.rdbgs/1.rdbg")
 
-    assert finished.status == 2 and b"groups cannot be resumed yet" in finished.stderr
+    assert finished.status == 2 and b"resume the whole group" in finished.stderr
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

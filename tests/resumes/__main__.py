@@ -8,10 +8,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
+from tests.resumes.group_rounds import ROUNDS as GROUPS
+from tests.resumes.group_rounds import group_round
 from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round, standby_round
 
 _HEADING = ("program", "rounds", "right", "killed", "events when killed")
@@ -24,7 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
     programs = options.programs or list(PROGRAMS)
-    orders = [(seed + number, programs[number % len(programs)]) for number in range(options.rounds)]
+    if options.groups:
+        programs = [each for each in options.programs if each in GROUPS] or list(GROUPS)
+    count = options.groups or options.rounds
+    orders = [(seed + number, programs[number % len(programs)]) for number in range(count)]
     with ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda order: _played(order[0], order[1], options), orders))
     print(f"Python {platform.python_version()}")
@@ -36,13 +42,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _played(seed: int, program: str, options: argparse.Namespace) -> Round | None:
     base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
     try:
+        if program in GROUPS:
+            return group_round(seed, program, base, kills=options.kills)
         if options.standby:
             return standby_round(seed, program, base)
         return one_round(seed, program, base, kills=options.kills)
     except WrongRound as wrong:
         kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)
-        shutil.copytree(base, kept)
+        with suppress(shutil.Error):  # a process that seals is still at work
+            shutil.copytree(base, kept, ignore=shutil.ignore_patterns("wake"))  # a fifo
         print(f"seed {seed}, {program}: {wrong}; kept in {kept}\n", file=sys.stderr, flush=True)
         return None
     finally:
@@ -60,10 +69,17 @@ def _row(program: str, played: Sequence[tuple[str, Round | None]]) -> list[str]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.resumes", description=__doc__)
-    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], help="default: all")
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, *GROUPS, []], help="default: all")
     parser.add_argument("--rounds", metavar="N", type=int, default=300, help="default: %(default)s")
     parser.add_argument(
         "--kills", metavar="N", type=int, default=2, help="in each round, at most (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--groups",
+        metavar="N",
+        type=int,
+        default=0,
+        help="N rounds of groups of processes, which are killed as a whole",
     )
     parser.add_argument("--standby", action="store_true", help="a standby takes over, which is begun before the kill")
     parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")

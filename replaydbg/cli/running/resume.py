@@ -11,10 +11,12 @@ from replaydbg.classes import replace
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.streams import open_closed_streams
+from replaydbg.cli.running.resume_group import is_of_several, run_group
 from replaydbg.config import load_settings
 from replaydbg.errors import CannotResume, UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
+from replaydbg.log.group import read_group
 from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.resume_json import plan_facts
@@ -38,14 +40,23 @@ _ANSWERS = {"r": REPEAT, "repeat": REPEAT, "s": SKIP, "skip": SKIP}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "recording", help="a recording, or a group of processes: a path, a name such as run-12, or latest"
+    )
     parser.add_argument(
         "--at", metavar="EVENT", help="go live before this event (default: after the last one, where it was killed)"
     )
     parser.add_argument(
+        "--at-cut",
+        metavar="MOMENT",
+        nargs="+",
+        help="of a group: go on from the latest recovery line, or the latest one at or before moments such as 2@898 "
+        "(default: latest)",
+    )
+    parser.add_argument(
         "--plan",
         action="store_true",
-        help="print what would be reopened, lost and repeated; the program is replayed and does not go live",
+        help="print what would be reopened, lost and repeated; nothing goes live",
     )
     parser.add_argument(
         "--follow",
@@ -80,6 +91,11 @@ def run(args: argparse.Namespace) -> int:
     _check_follow(args)
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
+    directory = store.find_group(args.recording)
+    if directory is not None and is_of_several(group := read_group(directory)):
+        return run_group(args, directory, group, store, settings)
+    if args.at_cut is not None:
+        raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
     path = store.resolve(args.recording)
     name = store.name_of(path)
     choices = Choices(_event(args.at), args.in_flight, args.force)

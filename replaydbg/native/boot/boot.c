@@ -566,12 +566,13 @@ end_without_fence(void)
     diverge("fence", NULL, NULL, strerror(errno));
 }
 
-/* A replay ends with whoever started it, even if that process is killed: nobody else waits for it. */
+/* A replay ends with whoever started it, even if that process is killed: nobody else waits for it. `parent` is 0 for one
+ * that another replay has started: its launcher does not know who that will be. */
 static void
 end_with_parent(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (parent && getppid() != parent)
         leave_process(0); /* it has ended already */
 }
 

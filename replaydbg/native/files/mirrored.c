@@ -111,6 +111,12 @@ fd_mirror_piece(const void *data, size_t n, bool is_first)
     buf_bytes(&sending, data, n);
 }
 
+const Buf *
+fd_sending(void)
+{
+    return &sending;
+}
+
 static size_t
 count_in(PyObject *result, size_t all)
 {

@@ -48,6 +48,7 @@ extern const HandlerEntry network_handlers[];
 extern const HandlerEntry process_handlers[];
 
 /* waits.c */
+void waits_hear(void); /* posix is loaded: in a group of processes, its functions report how children ended */
 extern const HandlerEntry wait_handlers[];
 
 /* readline.c */

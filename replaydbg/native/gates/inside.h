@@ -4,9 +4,6 @@
 #include "base/core.h"
 #include "gates/gates.h"
 
-/* waits.c */
-void waits_hear(void); /* posix is loaded: in a group of processes, its functions report how children ended */
-
 /* programs.c: in a group `row` is the row of the program that is started, see log.h; 0: there is none */
 /* gate_regular() */
 PyObject *program_start(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,

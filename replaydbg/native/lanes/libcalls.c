@@ -5,6 +5,7 @@
  * what can only be waited for by calling it. */
 #include "base/core.h"
 #include "lanes/inside.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -164,7 +165,8 @@ or_lost(pid_t found, pid_t wanted, int *status, struct rusage *usage)
 static pid_t
 our_waitpid(pid_t pid, int *status, int options)
 {
-    return or_lost(await_child(pid, options) < 0 ? -1 : waitpid(pid, status, options), pid, status, NULL);
+    pid_t today = pid_today(pid), found = await_child(today, options) < 0 ? -1 : waitpid(today, status, options);
+    return pid_recorded(or_lost(found, pid, status, NULL));
 }
 
 static pid_t
@@ -176,7 +178,8 @@ our_wait(int *status)
 static pid_t
 our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
-    return or_lost(await_child(pid, options) < 0 ? -1 : wait4(pid, status, options, usage), pid, status, usage);
+    pid_t today = pid_today(pid), found = await_child(today, options) < 0 ? -1 : wait4(today, status, options, usage);
+    return pid_recorded(or_lost(found, pid, status, usage));
 }
 
 static pid_t
@@ -188,9 +191,32 @@ our_wait3(int *status, int options, struct rusage *usage)
 static int
 our_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
-    WaitId w = {type, id, info, options};
-    return (options & WNOHANG) || !lanes_share() ? waitid(type, id, info, options)
-                                                 : (int)hub_help(wait_in_helper, &w, "a child process");
+    WaitId w = {type, type == P_PID ? (id_t)pid_today((pid_t)id) : id, info, options};
+    int rc = (options & WNOHANG) || !lanes_share() ? waitid(w.type, w.id, info, options)
+                                                   : (int)hub_help(wait_in_helper, &w, "a child process");
+    if (rc == 0 && info)
+        info->si_pid = pid_recorded(info->si_pid);
+    return rc;
+}
+
+static pid_t
+our_getpid(void)
+{
+    return pid_recorded(getpid());
+}
+
+static pid_t
+our_getppid(void)
+{
+    return pid_recorded(getppid());
+}
+
+void
+lanes_relink_pids(void)
+{
+    static const Relink asking[] = {OURS(getpid), OURS(getppid), {NULL, NULL}};
+    static Relinking interpreter = {.functions = asking, .only_interpreter = true};
+    relink(&interpreter);
 }
 
 /* ---- signals that are taken like messages ---- */

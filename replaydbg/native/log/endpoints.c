@@ -66,6 +66,14 @@ static Semaphore *semaphores;
 static uint32_t semaphore_count;
 static IdMap semaphore_ids; /* by address; from 1 */
 
+/* Ends of a process that goes on in another one: the kernel has new names for them. */
+typedef struct {
+    uint64_t device, inode;
+    Identity as;
+} StandIn;
+static StandIn *stand_ins;
+static size_t stand_in_count;
+
 static struct {
     int lane;
     char text[ADDRESS_TEXT];
@@ -236,6 +244,39 @@ identify_pipe(int fd, Identity *id)
     id->path[n > 0 ? n : 0] = 0;
 }
 
+static const Identity *
+stands_for(const struct stat *st)
+{
+    for (size_t i = 0; i < stand_in_count; i++)
+        if (stand_ins[i].device == st->st_dev && stand_ins[i].inode == st->st_ino)
+            return &stand_ins[i].as;
+    return NULL;
+}
+
+static void
+copy_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+}
+
+void
+endpoint_stands_for(int fd, unsigned kind, uint64_t cookie, uint32_t peer_pid, const char *const texts[ENDPOINT_TEXTS])
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || stands_for(&st))
+        return;
+    stand_ins = grown(stand_ins, stand_in_count + 1, sizeof *stand_ins);
+    StandIn *made = &stand_ins[stand_in_count++];
+    *made = (StandIn){.device = st.st_dev, .inode = st.st_ino};
+    made->as = (Identity){.kind = kind, .is_settled = true, .device = st.st_dev, .inode = st.st_ino};
+    made->as.cookie = cookie;
+    made->as.peer_pid = peer_pid;
+    copy_text(made->as.own, sizeof made->as.own, texts[OWN]);
+    copy_text(made->as.peer, sizeof made->as.peer, texts[PEER]);
+    copy_text(made->as.path, sizeof made->as.path, texts[PATH]);
+    copy_text(made->as.peer_path, sizeof made->as.peer_path, texts[PEER_PATH]);
+}
+
 static bool
 identify(int fd, Identity *id)
 {
@@ -249,7 +290,12 @@ identify(int fd, Identity *id)
         return false;
     id->device = st.st_dev;
     id->inode = st.st_ino;
-    if (S_ISFIFO(st.st_mode))
+    const Identity *as = stands_for(&st);
+    if (as) {
+        *id = *as;
+        id->kind = as->kind == ENDPOINT_OUTPUT ? 0 : as->kind;
+    }
+    else if (S_ISFIFO(st.st_mode))
         identify_pipe(fd, id);
     else if (S_ISSOCK(st.st_mode))
         identify_socket(fd, id);
@@ -405,7 +451,11 @@ output_of(int fd)
         if (outputs[i].device == st.st_dev && outputs[i].inode == st.st_ino)
             return outputs[i].number;
     outputs = grown(outputs, output_count + 1, sizeof *outputs);
-    snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    const Identity *as = stands_for(&st);
+    if (as)
+        copy_text(own, sizeof own, as->own);
+    else
+        snprintf(own, sizeof own, "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
     outputs[output_count++] = (Output){st.st_dev, st.st_ino, endpoint_new(ENDPOINT_OUTPUT, own, "")};
     return endpoint_count;
 }
@@ -489,6 +539,12 @@ endpoint_forget(int fd)
 {
     if (fd >= 0 && fd < known_count)
         known[fd].state = UNKNOWN;
+}
+
+void
+endpoints_continue(uint32_t count)
+{
+    endpoint_count = count;
 }
 
 void

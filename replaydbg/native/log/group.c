@@ -170,6 +170,18 @@ group_open(const char *page, unsigned process)
     return 0;
 }
 
+int
+group_continue(const char *page, unsigned process, uint32_t endpoints, uint32_t addresses)
+{
+    if ((group.page = map_page(page)) == NULL)
+        return -1;
+    group.directory = strdup(page);
+    *strrchr(group.directory, '/') = 0;
+    group.process = process;
+    group.before[0] = group.before[1] = HEADER_SIZE; /* its files have what its parent had written, too */
+    return transfers_continue(endpoints, addresses);
+}
+
 unsigned
 group_new_row(unsigned how)
 {

@@ -5,6 +5,7 @@
  *   content.c    large files
  *   group.c      children that the program forks, each with a log of its own
  *   started.c    programs that it starts, and how processes end
+ *   pids.c       process ids of a group that goes on in other processes
  *   transfers.c  what a process of a group sends and receives; endpoints.c: through which ends; digest.c: of the bytes
  *   members.c    what processes of a group do to each other without bytes: waits and signals
  */
@@ -87,6 +88,8 @@ void log_sync_end(const LogSync *sync, int error);
 
 /* group.c: without a group (the usual case) these do nothing */
 int group_open(const char *page, unsigned process);         /* record: this process is one of a group */
+/* a replay becomes a recording, of a process of a group; its file of transfers has so many definitions; -1: errno is set */
+int group_continue(const char *page, unsigned process, uint32_t endpoints, uint32_t addresses);
 void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
 unsigned group_number(void);   /* this process's row; 0: it is not recorded in a group */
@@ -96,6 +99,11 @@ void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */
 bool group_will_record(void);   /* between the two */
 bool group_child_begins(void);  /* in any child: its logs, if it has some, take the place of its parent's */
 bool group_is_child(void);      /* this process was just forked, and is recorded */
+
+/* pids.c: the program knows a process by the id that it had when it was recorded; itself where there is none such */
+void pid_stands_for(pid_t recorded, pid_t today);
+pid_t pid_today(pid_t recorded);
+pid_t pid_recorded(pid_t today);
 
 /* started.c: the same */
 void group_lets_join(const char *library); /* record: from now on programs that are Python join, by that library */
@@ -146,6 +154,10 @@ uint32_t endpoint_of_semaphore(const void *handle);
 void endpoint_sends(void);
 void endpoint_sent_to(const void *address, size_t size); /* since the running lane called the one before */
 const char *endpoint_was_sent_to(void);                  /* empty: unknown */
+
+/* A replay becomes a recording: what is at that descriptor stands for another end, which keeps its name. `texts` are its
+ * own address, its peer's, its path and its peer's. */
+void endpoint_stands_for(int fd, unsigned kind, uint64_t cookie, uint32_t peer_pid, const char *const texts[4]);
 
 /* members.c: without a group these do nothing */
 unsigned member_with(int pid);                    /* the number of a process; 0: it is none of the group */

@@ -47,6 +47,7 @@ member_with(int pid)
 {
     if (group_number() == 0 || pid <= 0)
         return 0;
+    pid = pid_today(pid);
     for (unsigned i = group_rows(); i > 0; i--) {
         const ProcessRow *row = group_row(i);
         if (__atomic_load_n(&row->pid, __ATOMIC_SEQ_CST) == pid && !row->failed)

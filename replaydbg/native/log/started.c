@@ -137,6 +137,7 @@ group_waited(int pid, int status)
 {
     if (group_number() == 0)
         return;
+    pid = pid_today(pid);
     for (unsigned i = group_rows(); i > 1; i--) {
         ProcessRow *row = group_row(i);
         bool is_child = row->parent == group_number();

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define SIZE_AT_FIRST (64u << 10) /* not counted in the size of the group: one that is nearly full can still print */
 #define MOST_ADDRESSES ((1u << 24) - 1)
@@ -63,6 +64,26 @@ transfers_moved(void)
     snprintf(path, sizeof path, "%s/transfers", core.live_dir);
     free(transfer_log.path);
     transfer_log.path = strdup(path);
+}
+
+/* The file has what was sent and received before, and is written on. */
+int
+transfers_continue(uint32_t endpoints, uint32_t known_addresses)
+{
+    char path[4200];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/transfers", core.live_dir);
+    if (stat(path, &st) < 0)
+        return -1;
+    transfer_log.path = strdup(path);
+    if (log_map(&transfer_log, 0, (size_t)st.st_size + SIZE_AT_FIRST, 0) < 0) {
+        transfer_log = (Log){0};
+        return -1;
+    }
+    transfer_log.wp = transfer_log.base + header_of(&transfer_log)->committed;
+    address_count = known_addresses;
+    endpoints_continue(endpoints);
+    return 0;
 }
 
 const char *

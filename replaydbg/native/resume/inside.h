@@ -27,6 +27,15 @@ PyObject *clocks_shifted(const Crossing *c, PyObject *result); /* record, afterw
 void process_follow(const Crossing *c); /* replay: a call that has worked */
 void process_continue(void);
 
+/* sent.c */
+void sent_prepare(PyObject *events);  /* whose data is wanted: a list of numbers, ascending */
+void sent_follow(const Crossing *c);  /* replay: a call that has worked, and is counted */
+void sent_report(Buf *b);             /* a list of (event, bytes) */
+
+/* group.c */
+void group_prepare(PyObject *boot);
+const char *group_goes_live(void); /* a problem, or NULL */
+
 /* orders.c */
 void orders_begin(int fd);                              /* the launcher's socket */
 _Noreturn void orders_report(uint64_t event, int lane); /* what would be asked; the process ends */

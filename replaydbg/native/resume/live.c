@@ -41,6 +41,7 @@ resume_prepare(PyObject *boot)
     PyObject *most = item(boot, "max_size");
     event_log.max_size = PyLong_Check(most) ? PyLong_AsUnsignedLongLong(most) : 0;
     orders_begin((int)PyLong_AsLong(fd));
+    group_prepare(boot);
     return PyErr_Occurred() ? -1 : 0;
 }
 
@@ -77,6 +78,7 @@ live_follow(const Crossing *c, PyObject *result)
 {
     clocks_follow(c, result);
     fd_mirror(c, result);
+    sent_follow(c);
     process_follow(c);
     contexts_follow(c);
 }
@@ -101,9 +103,12 @@ complete(void)
     own_work_begin();
     cross_continue();
     clocks_continue();
+    const char *problem = group_goes_live();
+    if (problem)
+        diverge("resume", NULL, NULL, problem);
     orders_follow(core.live_since, lane_at_call);
     streams_continue();
-    const char *problem = sqlite_continue();
+    problem = sqlite_continue();
     problem = problem ? problem : contexts_continue();
     if (problem)
         diverge("resume", NULL, NULL, problem);

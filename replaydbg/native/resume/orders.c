@@ -4,6 +4,8 @@
 #include "crossing/crossing.h"
 #include "files/files.h"
 #include "gates/gates.h"
+#include "lanes/lanes.h"
+#include "log/log.h"
 #include "memory/memory.h"
 #include "resume/inside.h"
 #include <errno.h>
@@ -134,6 +136,8 @@ ask(uint64_t event, int lane)
     contexts_report(&b);
     report_key(&b, "calls");
     calls_report(&b);
+    report_key(&b, "sent");
+    sent_report(&b);
     uint64_t length = b.used;
     send_all((const uint8_t *)&length, sizeof length);
     send_all(b.data, b.used);
@@ -162,6 +166,17 @@ enter(int64_t index)
 {
     if (index < 0 || (size_t)index >= passed_count || fchdir(passed[index]) < 0)
         give_up();
+}
+
+/* The texts follow the numbers, each with its NUL; behind the data there are more of these. */
+static void
+stand_in(const int64_t *n, const char *data)
+{
+    const char *texts[4];
+    data += 4 * sizeof *n;
+    for (int i = 0; i < 4; i++, data += strlen(data) + 1)
+        texts[i] = data;
+    endpoint_stands_for((int)n[0], (unsigned)n[1], (uint64_t)n[2], (uint32_t)n[3], texts);
 }
 
 static void
@@ -232,6 +247,10 @@ follow(uint8_t kind, const int64_t *n)
         children_lost((pid_t)n[0]);
     else if (kind == 'M')
         map_again(n);
+    else if (kind == 'I') {
+        pid_stands_for((pid_t)n[0], (pid_t)n[1]);
+        lanes_relink_pids();
+    }
     else if (kind == 'D')
         enter(n[0]);
     else if (kind == 'U')
@@ -278,6 +297,8 @@ orders_follow(uint64_t event, int lane)
             context_settle((uint64_t)numbers[0], numbers[1] == 1, (const char *)data + 16, head.length - 16);
         else if (head.kind == 'R' && head.length >= sizeof numbers)
             want_lock(numbers, (const char *)data + sizeof numbers);
+        else if (head.kind == 'N' && head.length >= sizeof numbers)
+            stand_in(numbers, (const char *)data);
         else
             follow(head.kind, numbers);
         free(data);

@@ -5,6 +5,8 @@
  *   process.c  settings of the process, made again
  *   contexts.c what TLS contexts have loaded, loaded again
  *   clocks.c   clocks that do not go backwards
+ *   group.c    a process of a group goes on as one of a group
+ *   sent.c     data that was sent to other processes, and that no recording has
  *   calls.c    calls that may have been made without being logged, and what is known of them
  */
 #ifndef REPLAYDBG_RESUME_H

@@ -6,6 +6,7 @@
  * it, which is reported before. One from elsewhere (Ctrl-C, a supervisor) does what it does to any program. */
 #include "base/core.h"
 #include "crossing/crossing.h"
+#include "log/log.h"
 #include "signals/inside.h"
 #include <errno.h>
 #include <signal.h>
@@ -83,7 +84,7 @@ static pid_t
 today(pid_t pid)
 {
     bool is_own = core.mode == REPLAY && pid > 0 && (pid == recorded_pid || pid == clones_pid());
-    return is_own ? getpid() : pid;
+    return is_own ? getpid() : pid_today(pid);
 }
 
 /* ---- signals that no handler of ours sees ---- */

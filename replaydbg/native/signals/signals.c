@@ -509,6 +509,8 @@ signals_continue(void)
         PyObject *installed = is_callable ? own_function(&stub_def) : Py_NewRef(handlers[i]);
         PyObject *done = number && installed ? set_really(number, installed) : NULL;
         log_is_timed |= is_callable && i != SIGINT;
+        if (done && is_callable)
+            sender_asked_for(i);
         Py_XDECREF(done);
         Py_XDECREF(installed);
         Py_XDECREF(number);

@@ -1,0 +1,56 @@
+/* A process of a group goes live as one of a group, whose page and files the launcher has made. */
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include "gates/gates.h"
+#include "log/log.h"
+#include "resume/inside.h"
+#include <stdlib.h>
+
+static struct {
+    char *page, *library; /* NULL: no group; no program is asked to join */
+    unsigned process;
+    uint32_t endpoints, addresses;
+} group;
+
+static uint64_t
+number_of(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v && PyLong_Check(v) ? PyLong_AsUnsignedLongLong(v) : 0;
+}
+
+static char *
+path_of(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v && PyBytes_Check(v) ? strdup(PyBytes_AS_STRING(v)) : NULL;
+}
+
+void
+group_prepare(PyObject *boot)
+{
+    group.page = path_of(boot, "group");
+    group.library = path_of(boot, "joins");
+    group.process = (unsigned)number_of(boot, "process");
+    group.endpoints = (uint32_t)number_of(boot, "endpoints");
+    group.addresses = (uint32_t)number_of(boot, "addresses");
+    sent_prepare(PyDict_GetItemString(boot, "resume_sent"));
+}
+
+/* Recordings of one process have none of this, so gates learn it only now. */
+const char *
+group_goes_live(void)
+{
+    Gate *g;
+    if (group.page == NULL)
+        return NULL;
+    if (group_continue(group.page, group.process, group.endpoints, group.addresses) < 0)
+        return "its recording as a process of a group cannot be written";
+    for (int id = 1; (g = gate_numbered(id)) != NULL; id++)
+        channel_gate_loaded(g);
+    waits_hear();
+    if (group.library)
+        group_lets_join(group.library);
+    return NULL;
+}

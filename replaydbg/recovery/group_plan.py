@@ -1,0 +1,152 @@
+"""The plan of resuming a group: the recovery line, what becomes of each process, and what is in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
+from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
+from replaydbg.resources.kinds import ChildProcess, OpenedSocket, OpenResource
+from replaydbg.resume.past import OutsideAct, read_past
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.preparation import first_plan
+from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.store.directory import member_path
+
+_MAKES_PROCESSES = frozenset({"posix.fork", "posix.forkpty", "_posixsubprocess.fork_exec", "posix.posix_spawn"})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """What becomes of a group that goes on from a recovery line."""
+
+    line: RecoveryLine
+    shared: SharedEnds
+    plans: dict[int, Plan]
+    """Of each process that goes on, by its number."""
+    acts: tuple[OutsideAct, ...]
+    """What all processes did outside of the group after the cut; of each process the newest first."""
+
+    @property
+    def name(self) -> str:
+        """The group's name in commands."""
+        return self.line.name
+
+    @property
+    def flying(self) -> list[SharedChannel]:
+        """The channels with bytes in flight."""
+        return [each for each in self.shared.channels if each.count()]
+
+
+def plan_group(line: RecoveryLine) -> GroupPlan:
+    """Return the plan of a group; no process is replayed. Raises CannotResume."""
+    plans = {}
+    for member in line.running:
+        with open_recording(member_path(line.directory, member.number)) as recording:
+            plans[member.number] = first_plan(recording, _name(line, member), member.position + 1, is_member=True)
+    shared = SharedEnds(line, {number: each.resources for number, each in plans.items()})
+    plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
+    return GroupPlan(line, shared, plans, tuple(_acts(line, plans)))
+
+
+def _name(line: RecoveryLine, member: LineMember) -> str:
+    return f"{line.name}/{member.number}"
+
+
+def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int) -> Plan:
+    """Return a plan in which what the process has in common with others is there again."""
+    channels = {end: channel for channel in shared.channels for end in channel.ends}
+    table = shared.tables[process]
+    known = {each.known_as: each for each in line.members.values()}
+    rows: list[PlanRow] = []
+    children = iter([child for child in plan.resources.children if not child.is_reaped])
+    for row in plan.rows:
+        if row.kind == "children":
+            rows.append(_child(next(children), row, known))
+            continue
+        end = next((table[number] for number in row.numbers if number in table), None)
+        channel = channels.get(end) if end is not None else None
+        opened = row.opened if row.opened is not None else _opened(plan, row)
+        if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
+            reason = "its other side is in the group, and it is not known which connection that is"
+            rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
+        elif channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
+            rows.append(row)
+        else:
+            kind, text = _KINDS[channel.kind], _text(channel, process)
+            rows.append(PlanRow(kind or row.kind, Fate.REOPENED, text or row.text, "", row.numbers, (), opened))
+    acts = tuple(_outside(line, process, plan.past.acts))
+    past = replace(plan.past, acts=acts, act_count=len(acts))
+    return replace(plan, rows=tuple(rows), past=past, differences=tuple(e for row in rows for e in row.differences))
+
+
+_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections", "file": ""}
+
+
+def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
+    by_number = plan.resources.by_number()
+    return next((by_number[number] for number in row.numbers if number in by_number), None)
+
+
+def _text(channel: SharedChannel, process: int) -> str:
+    others = sorted({each for holders in channel.holders.values() for each in holders} - {process})
+    if channel.kind == "file":
+        return ""
+    name = {"pipe": "a pipe", "pair": "a pair of sockets", "connection": "a connection"}.get(channel.kind)
+    if name is None:
+        return "a connection that the group has not accepted yet"
+    count = channel.count()
+    whom = f"shared with process{'es' * (len(others) > 1)} {', '.join(map(str, others))}" if others else "others closed"
+    return f"{name}, {whom}{f', {count:,} bytes in flight' if count else ''}"
+
+
+def _child(child: ChildProcess, row: PlanRow, known: Mapping[int, LineMember]) -> PlanRow:
+    member = known.get(child.pid)
+    if member is None:
+        return row
+    if member.runs:
+        return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which goes on")
+    status = member.row.status
+    ended = "ended" if status is None else f"ended with exit code {status}" if status >= 0 else f"ended by {-status}"
+    return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which had {ended}")
+
+
+def _acts(line: RecoveryLine, plans: Mapping[int, Plan]) -> list[OutsideAct]:
+    """Return what all processes did outside after the cut, also those that were started after it."""
+    found: list[OutsideAct] = []
+    for row in line.opened.group.processes:
+        if row.recording is None:
+            continue
+        if row.number in plans:
+            found += plans[row.number].past.acts
+        elif row.number not in line.members:
+            with open_recording(member_path(line.directory, row.number)) as recording:
+                found += _outside(line, row.number, _all_acts(recording))
+    return found
+
+
+def _all_acts(recording: Recording) -> tuple[OutsideAct, ...]:
+    branch = recording.header.branch
+    return read_past(recording, branch.event if branch is not None else 0).acts
+
+
+def _outside(line: RecoveryLine, process: int, acts: tuple[OutsideAct, ...]) -> list[OutsideAct]:
+    """Return the acts that reach outside of the group: not what went to other processes of it, or made them."""
+    member = line.opened.member(process)
+    inside = {
+        (index, row)
+        for history in line.cuts.histories
+        if history.found.channel.receivers
+        for part in history.found.channel.sends
+        for index, row in ((part.member, row) for row in part.rows)
+    }
+    own = line.opened.index_of(process)
+    events = {member.transfers.event[row] for index, row in inside if index == own}
+    born = {row.event for row in line.opened.group.processes if row.parent == process and row.recording is not None}
+    return [
+        replace(each, process=process)
+        for each in acts
+        if each.event not in events and not (each.gate in _MAKES_PROCESSES and each.event in born)
+    ]

@@ -1,0 +1,185 @@
+"""Make the channels of a group that goes on, and fill them with the bytes that were in flight."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+
+from replaydbg.distributed.descriptors import PAIR, End
+from replaydbg.recovery.shared_ends import FlyingPiece, SharedChannel, SharedEnds
+from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
+from replaydbg.resume.reopen_others import set_pipe_mode
+from replaydbg.resume.reopen_sockets import set_mode
+from replaydbg.resume.rows import CannotReopen, Fate
+from replaydbg.resume.rules import RULES
+
+_SMALL = 1 << 16
+"""Bytes that each channel holds anyway."""
+
+
+class MadeEnds:
+    """The launcher's descriptors of what processes share; all are closed with `stack`."""
+
+    def __init__(self, shared: SharedEnds, stack: ExitStack) -> None:
+        """Make all of them, empty. Raises CannotReopen."""
+        self._shared = shared
+        self._stack = stack.enter_context(ExitStack())
+        self.fds: dict[End, int] = {}
+        for channel in shared.channels:
+            _MAKERS[channel.kind](self, channel)
+
+    def close(self) -> None:
+        """Close our descriptors: those of the processes shall be the last ones."""
+        self._stack.close()
+
+    def copy(self, end: End | None, opened: OpenResource) -> int | None:
+        """Return a new descriptor for an end that a process has as `opened`; None: it is not shared."""
+        fd = self.fds.get(end) if end is not None else None
+        if fd is None:
+            return None
+        if isinstance(opened, OpenedPipe):
+            set_pipe_mode(fd, opened)
+        elif isinstance(opened, OpenedSocket):
+            set_mode(fd, opened)
+        return os.dup(fd)
+
+    def fill(self, sent: Mapping[tuple[int, int], bytes]) -> None:
+        """Put the bytes in flight into the channels, and shut down what was; `sent` has the data of sends by event.
+
+        Raises CannotReopen.
+        """
+        for channel in self._shared.channels:
+            for end, pieces in channel.flying.items():
+                data = b"".join(_data(each, sent) for each in pieces)
+                _send(self.fds[end], data, f"the {channel.kind} of process {end.process}, event {end.event}")
+            if channel.kind in ("pair", "connection", "waiting"):
+                self._shut(channel)
+
+    def _shut(self, channel: SharedChannel) -> None:
+        for end in channel.ends:
+            receives, sends = self._shared.shut(end)
+            if receives or sends:
+                how = socket.SHUT_RDWR if receives and sends else socket.SHUT_RD if receives else socket.SHUT_WR
+                with socket.socket(fileno=os.dup(self.fds[end])) as made:
+                    made.shutdown(how)
+
+    def _add(self, end: End, fd: int) -> None:
+        self._stack.callback(os.close, fd)
+        self.fds[end] = fd
+
+    # ---- each kind ----
+
+    def _pipe(self, channel: SharedChannel) -> None:
+        reader, writer = os.pipe()
+        for end, fd in zip(channel.ends, (reader, writer), strict=True):
+            self._add(end, fd)
+        if channel.count() > _SMALL:
+            try:
+                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, channel.count())
+            except OSError as error:
+                raise CannotReopen(f"a pipe for {channel.count():,} bytes in flight: {error.strerror}") from error
+
+    def _pair(self, channel: SharedChannel) -> None:
+        kinds = [each.type for each in channel.opened.values() if isinstance(each, OpenedSocket)]
+        kind = next((each for each in kinds if isinstance(each, int)), socket.SOCK_STREAM)
+        self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, kind))
+
+    def _connection(self, channel: SharedChannel) -> None:
+        family = _family(channel)
+        if family == socket.AF_UNIX:
+            self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+            return
+        with socket.socket(family, socket.SOCK_STREAM) as listener:
+            listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+            listener.listen(1)
+            made = socket.socket(family, socket.SOCK_STREAM)
+            _make_room(made, channel)
+            try:
+                made.connect(listener.getsockname())
+                accepted, _ = listener.accept()
+            except OSError as error:
+                made.close()
+                raise CannotReopen(f"a connection over loopback: {error.strerror or error}") from error
+        _make_room(accepted, channel)
+        self._add_sockets(channel, (made, accepted))
+
+    def _waiting(self, channel: SharedChannel) -> None:
+        """Connect to the listening socket of the group; whoever has that accepts it."""
+        (end,) = channel.ends
+        assert channel.listener is not None, channel
+        with socket.socket(fileno=os.dup(self.fds[channel.listener])) as listener:
+            address, family = listener.getsockname(), listener.family
+        made = socket.socket(family, socket.SOCK_STREAM)
+        _make_room(made, channel)
+        try:
+            made.connect(address)
+        except OSError as error:
+            made.close()
+            raise CannotReopen(f"a connection to {address}: {error.strerror or error}") from error
+        self._add_sockets(channel, (made,))
+        assert end in self.fds
+
+    def _file(self, channel: SharedChannel) -> None:
+        (end,) = channel.ends
+        opened = channel.opened[end]
+        rule = RULES[type(opened)]
+        if rule.plan(opened).fate is not Fate.REFUSED:  # otherwise the plan of each process has the reason
+            self._add(end, rule.reopen(opened))
+
+    def _add_sockets(self, channel: SharedChannel, made: Iterable[socket.socket]) -> None:
+        for end, each in zip(channel.ends, made, strict=True):
+            opened = channel.opened.get(end)
+            for option in opened.options if isinstance(opened, OpenedSocket) else ():
+                try:
+                    each.setsockopt(option.level, option.option, option.value)
+                except (OSError, TypeError):
+                    continue  # one of another kind of socket
+            self._add(end, each.detach())
+
+
+_MAKERS: dict[str, Callable[[MadeEnds, SharedChannel], None]] = {
+    "pipe": MadeEnds._pipe,
+    PAIR: MadeEnds._pair,
+    "connection": MadeEnds._connection,
+    "waiting": MadeEnds._waiting,
+    "file": MadeEnds._file,
+}
+
+
+def _family(channel: SharedChannel) -> int:
+    families = [each.family for each in channel.opened.values() if isinstance(each, OpenedSocket)]
+    return next((each for each in families if isinstance(each, int)), int(socket.AF_INET))
+
+
+def _make_room(made: socket.socket, channel: SharedChannel) -> None:
+    if channel.count() > _SMALL:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            made.setsockopt(socket.SOL_SOCKET, option, 2 * channel.count())
+
+
+def _data(piece: FlyingPiece, sent: Mapping[tuple[int, int], bytes]) -> bytes:
+    if piece.data is not None:
+        return piece.data
+    whole = sent.get((piece.process, piece.event), b"")
+    data = whole[piece.offset : piece.offset + piece.length]
+    if len(data) != piece.length:
+        raise CannotReopen(f"the replay of process {piece.process} did not report what it sent at event {piece.event}")
+    return data
+
+
+def _send(fd: int, data: bytes, name: str) -> None:
+    was_blocking = os.get_blocking(fd)
+    os.set_blocking(fd, False)
+    try:
+        at = 0
+        while at < len(data):
+            at += os.write(fd, data[at:])
+    except BlockingIOError:
+        raise CannotReopen(f"{len(data):,} bytes were in flight in {name}, and do not fit in it") from None
+    except OSError as error:
+        raise CannotReopen(f"{name}: {error.strerror}") from error
+    finally:
+        os.set_blocking(fd, was_blocking)

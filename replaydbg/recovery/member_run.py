@@ -1,0 +1,81 @@
+"""One process of a group that is resumed: what it has open, and its calls in flight."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from replaydbg.recovery.group_plan import GroupPlan
+from replaydbg.recovery.made_ends import MadeEnds
+from replaydbg.recovery.recovery_line import LineMember
+from replaydbg.resources.kinds import OpenResource
+from replaydbg.resume.conversation import Answer, Due, Settled
+from replaydbg.resume.hooks import Hooks
+from replaydbg.resume.launcher import Choices, GoingLive, Listener
+from replaydbg.resume.restore import Restorer
+
+
+class MemberRun(GoingLive):
+    """One process of the group from the start of its replay to the moment at which it goes live."""
+
+    def __init__(
+        self,
+        group: GroupPlan,
+        member: LineMember,
+        made: MadeEnds,
+        wanted: tuple[Choices, Hooks],
+        kept_children: frozenset[int],
+        stack: ExitStack,
+    ) -> None:
+        """`made`: what it has in common with others; `kept_children`: those that go on, or can be waited for."""
+        choices, hooks = wanted
+        plan = group.plans[member.number]
+        super().__init__(plan, Choices(member.position + 1, choices.policy, choices.force), Listener(), hooks, stack)
+        self.member = member
+        self.table = group.shared.tables[member.number]
+        self._made, self._line = made, group.line
+        self._restorer = _MemberRestorer(self, stack, kept_children)
+
+    def reopen(self, opened: OpenResource) -> int | None:
+        """Return a copy of what the process has in common with others, or what a hook has; None: there is none."""
+        fd = self._made.copy(self.table.get(min(opened.handle.numbers)), opened)
+        return fd if fd is not None else self._hooks.reopen(opened)
+
+    def is_made(self, number: int) -> bool:
+        """Whether a descriptor is one of what processes have in common."""
+        return self.table.get(number) in self._made.fds
+
+    def kept(self, real: tuple[int, ...]) -> tuple[int, ...]:
+        """Return those of the replay's own pipes that the program keeps."""
+        return tuple(each for each in real if not self.is_made(each))
+
+    def decide(self, due: Due) -> list[Settled]:
+        """Let all calls be made: at its position the process waits, and what it did after that is done again."""
+        super().decide(_without_calls(due))
+        return [Settled(each.thread, is_done=False) for each in due.calls]
+
+    def name_ends(self, answer: Answer) -> None:
+        """Let the recording name channels and streams as it did before."""
+        for number, end in self.table.items():
+            endpoint = self._line.endpoint(end)
+            if endpoint is not None:
+                answer.stand_for_end(number, endpoint)
+
+
+def _without_calls(due: Due) -> Due:
+    return Due(due.event, due.thread, (), due.fds, due.real, due.sent)
+
+
+class _MemberRestorer(Restorer):
+    """Puts what is shared in its place before anything else is looked at."""
+
+    def __init__(self, run: MemberRun, stack: ExitStack, kept_children: frozenset[int]) -> None:
+        super().__init__(run.plan.resources, stack, run.reopen, kept_children)
+        self._run = run
+
+    def _add(self, opened: OpenResource) -> None:
+        if self._run.is_made(min(opened.handle.numbers)):
+            fd = self._run.reopen(opened)
+            assert fd is not None, opened
+            self._place(fd, opened)
+        else:
+            super()._add(opened)

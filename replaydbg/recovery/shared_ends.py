@@ -1,0 +1,308 @@
+"""The ends of channels, and the open files, that processes of a group have in a cut, with the bytes in flight."""
+
+from __future__ import annotations
+
+import socket
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from replaydbg.distributed.channel_states import ChannelHistory, InFlight
+from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, End
+from replaydbg.distributed.segments import UNSURE
+from replaydbg.distributed.sides import PIPES, STREAM_SOCKETS
+from replaydbg.errors import CannotResume
+from replaydbg.events.records import Event
+from replaydbg.groups.opened_group import received_bytes
+from replaydbg.log.reader import open_recording
+from replaydbg.recovery.recovery_line import RecoveryLine
+from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState
+from replaydbg.store.directory import member_path
+
+
+@dataclass(frozen=True, slots=True)
+class FlyingPiece:
+    """Bytes in flight, of one send."""
+
+    process: int
+    """The process that sent them."""
+    event: int
+    """Its event."""
+    offset: int
+    """How many bytes of the send come before them."""
+    length: int
+    data: bytes | None
+    """The bytes as they were received later; None: nobody received them, so only a replay of the sender has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedChannel:
+    """A pipe, a pair of sockets or a connection between two processes of the group, or an open file of several."""
+
+    ends: tuple[End, ...]
+    """Both ends, of a pipe the one that reads first; one of an open file or a listening socket."""
+    kind: str
+    """`pipe`, `pair`, `connection`, `waiting` (not accepted yet), or `file` for one end of any kind."""
+    holders: dict[End, tuple[int, ...]]
+    """The processes that have each end in the cut; none: it was closed."""
+    opened: dict[End, OpenResource]
+    """Each end as one of these processes has it."""
+    flying: dict[End, tuple[FlyingPiece, ...]]
+    """By the end that sent them, in order."""
+    listener: End | None = None
+    """Of a connection that was not accepted yet: the listening socket."""
+
+    def count(self) -> int:
+        """Return the number of bytes in flight."""
+        return sum(each.length for pieces in self.flying.values() for each in pieces)
+
+
+class SharedEnds:
+    """What the processes of a group have in common in a recovery line: a pass over each log."""
+
+    def __init__(self, line: RecoveryLine, resources: dict[int, Resources]) -> None:
+        """`resources` are those of each process that goes on, at its position. Raises CannotResume."""
+        self._line, self._ends = line, line.ends
+        self.tables = {each.number: line.ends.descriptors(each.number, each.position) for each in line.running}
+        """For each process that goes on what its descriptors refer to."""
+        self._holders: defaultdict[End, set[int]] = defaultdict(set)
+        self._opened: dict[End, OpenResource] = {}
+        for process, table in self.tables.items():
+            by_number = resources[process].by_number()
+            for number, end in table.items():
+                self._holders[end].add(process)
+                if number in by_number:
+                    self._keep(end, by_number[number])
+        self._flying: defaultdict[End, list[FlyingPiece]] = defaultdict(list)
+        self._follow_channels()
+        self.channels = list(self._found())
+        """All of them, listening sockets first."""
+        self.channels.sort(key=lambda each: (each.kind == "waiting", each.ends))
+        self._check_senders()
+
+    def _keep(self, end: End, opened: OpenResource) -> None:
+        """Keep what knows most: of an open file, a process that does not know the offset cannot open it again."""
+        known = self._opened.get(end)
+        if known is None or (isinstance(opened, OpenedFile) and isinstance(opened.offset, int)):
+            self._opened[end] = opened
+
+    # ---- bytes in flight ----
+
+    def _follow_channels(self) -> None:
+        members = self._line.opened.matching.members
+        received: defaultdict[int, set[int]] = defaultdict(set)
+        found: list[tuple[ChannelHistory, InFlight, End]] = []
+        for history in self._line.cuts.histories:
+            channel = history.found.channel
+            if channel.kind not in (*PIPES, *STREAM_SOCKETS):
+                continue
+            for part in history.in_flight(self._line.cut.positions):
+                index, row = history.found.sends.place(part.send)
+                used = members[index].endpoints[members[index].transfers.endpoint[row] - 1]
+                end = self._senders.get((used.kind, used.own, used.peer))
+                if end is None and channel.receivers:
+                    reason = f"{channel.kind} {channel.name}: it is not known through which end bytes were sent"
+                    raise CannotResume(self._line.name, reason)
+                if end is None or not self._is_awaited(end):
+                    continue
+                if part.certainty == UNSURE or channel.is_urgent:
+                    reason = "urgent data was in flight" if channel.is_urgent else "what was in flight is not known"
+                    raise CannotResume(self._line.name, f"{channel.kind} {channel.name}: {reason}")
+                found.append((history, part, end))
+                if part.receive is not None:
+                    taker, at = history.found.receives.place(part.receive)
+                    received[members[taker].process].add(members[taker].transfers.event[at])
+        contents = {process: self._received(process, events) for process, events in received.items()}
+        for history, part, end in found:
+            self._flying[end].append(self._piece(history, part, contents))
+
+    @cached_property
+    def _senders(self) -> dict[tuple[str, str, str], End]:
+        """The ends by their names: a process that was resumed before has several endpoints of one end."""
+        found: dict[tuple[str, str, str], End] = {}
+        for process, history in self._ends.histories.items():
+            endpoints = self._line.opened.member(process).endpoints
+            for end, number in history.endpoint_of.items():
+                name = endpoints[number - 1]
+                sender = end._replace(side=1) if end.kind == PIPE else end
+                found.setdefault((name.kind, name.own, name.peer), sender)
+        return found
+
+    def _is_awaited(self, end: End) -> bool:
+        """Whether a process that goes on can still receive what was sent through an end."""
+        others = self._ends.others(end)
+        return others is None or any(self._holders.get(each) for each in others) or self._waits(others) is not None
+
+    def _received(self, process: int, events: set[int]) -> dict[int, bytes]:
+        with open_recording(member_path(self._line.directory, process)) as recording:
+            return {
+                entry.number: received_bytes(recording, entry)
+                for entry in recording.events(first=min(events), last=max(events), controls=False)
+                if isinstance(entry, Event) and entry.number in events
+            }
+
+    def _piece(self, history: ChannelHistory, part: InFlight, contents: dict[int, dict[int, bytes]]) -> FlyingPiece:
+        members = self._line.opened.matching.members
+        index, row = history.found.sends.place(part.send)
+        data = None
+        if part.receive is not None:
+            taker, at = history.found.receives.place(part.receive)
+            whole = contents[members[taker].process].get(members[taker].transfers.event[at], b"")
+            data = whole[part.taken_at : part.taken_at + part.length]
+            data = data if len(data) == part.length else None
+        event = members[index].transfers.event[row]
+        return FlyingPiece(members[index].process, event, part.offset, part.length, data)
+
+    def _check_senders(self) -> None:
+        """Raise CannotResume for bytes that only the replay of a process that has ended would have."""
+        for process in self.wanted():
+            if not self._line.members[process].runs:
+                reason = f"process {process} sent bytes before it ended that nobody received: they are not recorded"
+                raise CannotResume(self._line.name, reason)
+
+    def shut(self, end: End) -> tuple[bool, bool]:
+        """Return whether receiving from, and sending to, a socket was shut down in the cut."""
+        return self._ends.shut(end, self._line.positions)
+
+    def wanted(self) -> dict[int, list[int]]:
+        """Return for each process the events whose data only its replay has, ascending."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for channel in self.channels:
+            for pieces in channel.flying.values():
+                for each in pieces:
+                    if each.data is None:
+                        found[each.process].add(each.event)
+        return {process: sorted(events) for process, events in found.items()}
+
+    # ---- what is shared ----
+
+    def _found(self) -> Iterator[SharedChannel]:
+        seen: set[End] = set()
+        for end in sorted(self._holders):
+            if end in seen:
+                continue
+            channel = self._channel(end)
+            if channel is not None:
+                seen.update(channel.ends)
+                yield channel
+
+    def _channel(self, end: End) -> SharedChannel | None:
+        """Return the channel of an end; None: it is the process's own, or leads out of the group."""
+        if end.kind in (PIPE, PAIR):
+            ends = tuple(sorted((end, end._replace(side=1 - end.side))))
+            is_shared = any(self._ends.is_shared(each, min(self._holders[end])) for each in ends)
+            return self._made(ends, end.kind) if is_shared else None
+        opened = self._opened.get(end)
+        if end.kind == SOCKET and isinstance(opened, OpenedSocket) and opened.state is not SocketState.LISTENING:
+            connection = self._connection(end)
+            if connection is not None:
+                return connection
+        is_known = end.kind in (FILE, SOCKET) and opened is not None
+        is_listener = isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING
+        return self._made((end,), "file") if is_known and (is_listener or len(self._holders[end]) > 1) else None
+
+    def _connection(self, end: End) -> SharedChannel | None:
+        others = self._ends.others(end) or self._partners.get(end)
+        accepted = sorted(each for each in others or () if each.kind == SOCKET)
+        if len(accepted) == 1 and (self._holders.get(accepted[0]) or self._was_held(accepted[0])):
+            return self._made((end, accepted[0]), "connection")
+        listener = self._waits(others) if accepted or others else self._listener_of(end)
+        return self._made((end,), "waiting", listener) if listener is not None else None
+
+    def _was_held(self, end: End) -> bool:
+        """Whether a process had an end before the cut."""
+        owner = self._line.members.get(end.process)
+        return owner is not None and end.event <= owner.position
+
+    def _waits(self, others: set[End] | None) -> End | None:
+        """Return the listening socket of a connection that is accepted after the cut; None: it is not."""
+        for each in others or ():
+            if each.kind == SOCKET and not self._was_held(each) and not self._holders.get(each):
+                identity = self._ends.endpoint(each)
+                found = self._listening_at(identity.own) if identity is not None else None
+                if found is not None:
+                    return found
+        return None
+
+    def _listener_of(self, end: End) -> End | None:
+        """Return the listening socket that a socket has connected to; None: none of the group, or it was accepted."""
+        identity, opened = self._ends.endpoint(end), self._opened.get(end)
+        if identity is not None:
+            return self._listening_at(identity.peer or identity.peer_path)
+        if not isinstance(opened, OpenedSocket) or opened.is_accepted or self._has_lone_acceptor():
+            return None
+        return self._listening_at(_address(opened.peer))
+
+    def _has_lone_acceptor(self) -> bool:
+        """Whether there is an accepted connection of which the other side is not known: it can be of any socket."""
+        return any(
+            isinstance(opened, OpenedSocket) and opened.is_accepted and not self._is_matched(end)
+            for end, opened in self._opened.items()
+        )
+
+    def _is_matched(self, end: End) -> bool:
+        return end in self._partners or self._ends.endpoint(end) is not None
+
+    @cached_property
+    def _partners(self) -> dict[End, set[End]]:
+        """The other sides of connections that nobody has used, by the addresses that the program asked for.
+
+        If only one socket and one accepted connection are left, they belong together.
+        """
+        sockets = {
+            end: opened
+            for end, opened in self._opened.items()
+            if end.kind == SOCKET
+            and isinstance(opened, OpenedSocket)
+            and opened.peer is not None
+            and opened.type == socket.SOCK_STREAM
+            and not self._ends.others(end)
+        }
+        accepted = {end: opened for end, opened in sockets.items() if opened.is_accepted}
+        found: dict[End, set[End]] = {}
+        for end, opened in sockets.items():
+            same = [
+                each
+                for each, other in accepted.items()
+                if not opened.is_accepted and isinstance(opened.bound, tuple) and other.peer == opened.bound
+            ]
+            if len(same) == 1:
+                found |= {end: {same[0]}, same[0]: {end}}
+        left = [end for end in sockets if end not in found]
+        if len(left) == 2 and len([end for end in left if end in accepted]) == 1:
+            found |= {left[0]: {left[1]}, left[1]: {left[0]}}
+        return found
+
+    def is_inside(self, opened: OpenedSocket) -> bool:
+        """Whether a socket has connected to one of the group's listening sockets."""
+        return (
+            opened.peer is not None and not opened.is_accepted and self._listening_at(_address(opened.peer)) is not None
+        )
+
+    def _listening_at(self, address: str) -> End | None:
+        for end, opened in self._opened.items() if address else ():
+            if isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING:
+                bound = opened.bound
+                if isinstance(bound, tuple) and len(bound) >= 2 and address.endswith(f":{bound[1]}"):
+                    return end
+                if isinstance(bound, str) and bound == address:
+                    return end
+        return None
+
+    def _made(self, ends: tuple[End, ...], kind: str, listener: End | None = None) -> SharedChannel:
+        return SharedChannel(
+            ends,
+            kind,
+            {each: tuple(sorted(self._holders.get(each, ()))) for each in ends},
+            {each: self._opened[each] for each in ends if each in self._opened},
+            {each: tuple(self._flying[each]) for each in ends if self._flying.get(each)},
+            listener,
+        )
+
+
+def _address(address: object) -> str:
+    """Return an address as it ends in the name of an end: only its port counts."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        return f"{address[0]}:{address[1]}"
+    return address if isinstance(address, str) else ""

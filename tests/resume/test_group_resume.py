@@ -1,0 +1,188 @@
+"""`replaydbg resume` of a group: all processes go on from the recovery line, or none does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.group import page_rows, read_group
+from tests.harness.process import Finished, run
+from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
+from tests.resumes.group_rounds import group_round, kill_group
+
+pytestmark = pytest.mark.slow
+
+_TIMEOUT = 60.0
+
+
+def replaydbg(folder: Path, *words: str) -> Finished:
+    """Run a command that finds its recordings, and makes new ones, in `folder`."""
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=_TIMEOUT)
+
+
+def record_killed(folder: Path, text: str, *words: str) -> Path:
+    """Record a program until it has made the file `ready`, and kill its group; return the group's directory."""
+    (folder / "program.py").write_text(text)
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
+    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
+    wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)
+    wait_until(lambda: all(_waits(each.pid) for each in page_rows(folder / "one.rdbgs")[0]))
+    kill_group(folder / "one.rdbgs")
+    process.communicate(timeout=_TIMEOUT)
+    wait_until(lambda: read_group(folder / "one.rdbgs").is_complete)
+    return folder / "one.rdbgs"
+
+
+def _waits(pid: int) -> bool:
+    """Whether a process waits, or has ended."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_money_adds_up_after_all_banks_were_killed(seed: int, tmp_path: Path) -> None:
+    assert group_round(seed, "bank", tmp_path, kills=2).kills <= 2
+
+
+# The child has read nothing when both are killed. The second time, there is nothing to be read from standard input.
+_IN_FLIGHT = """import os, sys
+reads, writes = os.pipe()
+told, tell = os.pipe()
+ready, begin = os.pipe()
+started, start = os.pipe()
+child = os.fork()
+if not child:
+    os.close(begin), os.close(writes), os.close(told)
+    os.write(start, b"x")
+    assert os.read(ready, 1) == b""  # until the parent closes it
+    got = b""
+    while piece := os.read(reads, 1000):
+        got += piece
+    os.write(tell, str(len(got)).encode())
+    os._exit(7)
+os.close(ready), os.close(reads), os.close(tell)
+os.read(started, 1)
+os.write(writes, b"12345" * 1000)
+os.write(writes, b"last")
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(begin), os.close(writes)
+print("the child got", os.read(told, 100).decode())
+pid, status = os.waitpid(child, 0)
+print("ended", pid == child, os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
+    record_killed(tmp_path, _IN_FLIGHT)
+
+    plan = json.loads(replaydbg(tmp_path, "resume", "one", "--plan", "--json").stdout)
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert [each["bytes"] for each in plan["in_flight"]] == [5004]
+    assert resumed.stdout == b"the child got 5004\nended True 7\n", resumed
+    assert resumed.status == 0
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
+
+
+_WITH_FILE = """import os, sys
+reads, writes = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    with open("out", "a") as file:
+        file.write("one\\n")
+        file.flush()
+        os.write(tell, b"x")
+        os.read(reads, 1)
+    os._exit(0)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+os.write(writes, b"x")
+os.wait()
+print("done")
+"""
+
+
+def test_none_goes_live_if_one_cannot(tmp_path: Path) -> None:
+    record_killed(tmp_path, _WITH_FILE)
+    (tmp_path / "out").write_text("On\n")
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2
+    assert b"out is shorter: 3 bytes, recorded 4" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists() and not (tmp_path / "two.rdbg").exists()
+    (tmp_path / "out").write_text("one\n")
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+    assert (resumed.status, resumed.stdout) == (0, b"done\n"), resumed
+
+
+# Its first child has ended, and was not waited for; the second one is killed.
+_ENDED = """import os, sys
+told, tell = os.pipe()
+first = os.fork()
+if not first:
+    os._exit(5)
+second = os.fork()
+if not second:
+    os.write(tell, b"x")
+    sys.stdin.readline()
+    os._exit(6)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+for child in (second, first):
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), os.getpid() != child)
+"""
+
+
+def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
+    directory = record_killed(tmp_path, _ENDED)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"6 True\n5 True\n"), resumed
+    before, after = (read_group(each).processes for each in (directory, tmp_path / "two.rdbgs"))
+    assert [each.status for each in before] == [-9, 5, -9]
+    assert [each.status for each in after] == [0, 5, 6]
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--at", "5"], "--at is for one process"),
+        (["--follow", "--in-flight=skip"], "--follow is for one process"),
+        (["--at-cut", "nowhere"], "--at-cut takes latest, or moments such as 2@898 (got 'nowhere')."),
+        (["--at-cut", "9@1"], "The group has no recorded process 9."),
+    ],
+)
+def test_bad_input_gets_a_sentence(words: list[str], sentence: str, recorded: Path) -> None:
+    refused = replaydbg(recorded, "resume", "one", *words)
+
+    assert refused.status == 2
+    assert sentence in refused.stderr.decode()
+    assert b"Traceback" not in refused.stderr
+
+
+def test_one_process_alone_is_refused(recorded: Path) -> None:
+    refused = replaydbg(recorded, "resume", "one/2", "--in-flight=skip")
+
+    assert refused.status == 2
+    assert "resume the whole group" in refused.stderr.decode()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("group")
+    record_killed(folder, _WITH_FILE)
+    return folder
