@@ -8,11 +8,13 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
-from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round, standby_round
+from tests.resumes.rounds import PROGRAMS, Round, WrongRound, missing, one_round, standby_round
+from tests.resumes.servers import postgres
 
 _HEADING = ("program", "rounds", "right", "killed", "events when killed")
 
@@ -23,22 +25,33 @@ def main(argv: Sequence[str] | None = None) -> int:
     restore_signals()
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
-    programs = options.programs or list(PROGRAMS)
+    programs = [each for each in options.programs or PROGRAMS if not _is_skipped(each)]
+    if not programs:
+        return 0
     orders = [(seed + number, programs[number % len(programs)]) for number in range(options.rounds)]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda order: _played(order[0], order[1], options), orders))
+    with ExitStack() as stack:
+        port = stack.enter_context(postgres()) if "postgres" in programs else 0
+        pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
+        results = list(pool.map(lambda order: _played(order[0], order[1], options, port), orders))
     print(f"Python {platform.python_version()}")
     played = list(zip((program for _, program in orders), results, strict=True))
     print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
     return int(None in results)
 
 
-def _played(seed: int, program: str, options: argparse.Namespace) -> Round | None:
+def _is_skipped(program: str) -> bool:
+    """Whether a program cannot run here; print why."""
+    if reason := missing(program):
+        print(f"{program}: skipped, {reason}", file=sys.stderr, flush=True)
+    return bool(reason)
+
+
+def _played(seed: int, program: str, options: argparse.Namespace, port: int) -> Round | None:
     base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
     try:
         if options.standby:
-            return standby_round(seed, program, base)
-        return one_round(seed, program, base, kills=options.kills)
+            return standby_round(seed, program, base, port=port)
+        return one_round(seed, program, base, kills=options.kills, port=port)
     except WrongRound as wrong:
         kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)

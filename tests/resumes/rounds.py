@@ -16,16 +16,20 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
+from tests.resumes.servers import make_database, missing_postgres, postgres
 
-PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100}
+PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100, "postgres": 60}
 """How many entries each program makes."""
 ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""
 
+_WITH_SERVER = "postgres"
 _FOLDER = Path(__file__).parent / "programs"
 _TIMEOUT = 120.0
 _USAGE = 2
-_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5}
+_KILLS = 2
+"""A program that is to be killed more often makes more entries: it must not end before."""
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "postgres": 5}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
 _LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""
@@ -47,14 +51,26 @@ class Round:
     """How often it was killed and resumed; 0: it ended before it could be killed."""
 
 
-def one_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round:
-    """Play a round in the empty directory `base`; the program is killed up to `kills` times. Raises WrongRound."""
+def missing(program: str) -> str:
+    """Return why a program cannot run here; empty if it can."""
+    return missing_postgres() if program == _WITH_SERVER else ""
+
+
+def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int = 0) -> Round:
+    """Play a round in the empty directory `base`; the program is killed up to `kills` times. Raises WrongRound.
+
+    `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
+    """
+    with ExitStack() as stack:
+        if program == _WITH_SERVER and not port:
+            port = stack.enter_context(postgres())
+        return _one_round(seed, program, base, kills, port)
+
+
+def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Round:
     chance = random.Random(seed)
-    work = base / "work"
-    work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
-    count = PROGRAMS[program]
-    recorded = [str(base / "program.py"), str(count)]
+    count = PROGRAMS[program] * max(kills, _KILLS) // _KILLS
+    work, recorded = _prepared(seed, program, base, count, port)
     first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
     status = _killed(first, work, base / "0.rdbg-live", 0, chance)
     events = _events(base / "0.rdbg")
@@ -74,14 +90,21 @@ def one_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round:
     return Round(program, events, done)
 
 
-def standby_round(seed: int, program: str, base: Path) -> Round:
-    """Play a round in the empty directory `base` in which a standby takes over from the program. Raises WrongRound."""
+def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Round:
+    """Play a round in the empty directory `base` in which a standby takes over from the program. Raises WrongRound.
+
+    `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
+    """
+    with ExitStack() as stack:
+        if program == _WITH_SERVER and not port:
+            port = stack.enter_context(postgres())
+        return _standby_round(seed, program, base, port)
+
+
+def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     chance = random.Random(seed)
-    work = base / "work"
-    work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
     count = PROGRAMS[program] * _LONGER[program]
-    recorded = [str(base / "program.py"), str(count)]
+    work, recorded = _prepared(seed, program, base, count, port)
     first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
     follow = [*_COMMAND, "resume", "--follow", "--in-flight=repeat", "-o", str(base / "1.rdbg"), str(base / "0.rdbg")]
     with _begun(first, work) as recorder, ExitStack() as stack:
@@ -99,6 +122,18 @@ def standby_round(seed: int, program: str, base: Path) -> Round:
     _check_ledger(program, count, work / "ledger")
     _check_replay(base / f"{int(took_over)}.rdbg", work)
     return Round(program, _events(base / "0.rdbg"), int(took_over))
+
+
+def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tuple[Path, list[str]]:
+    """Return the program's working directory, and the program with its arguments."""
+    work = base / "work"
+    work.mkdir()
+    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
+    recorded = [str(base / "program.py"), str(count)]
+    if program == _WITH_SERVER:
+        make_database(port, f"ledger_{seed}")
+        recorded += [str(port), f"ledger_{seed}"]
+    return work, recorded
 
 
 @contextmanager
