@@ -316,8 +316,11 @@ def _itimer(to: ProcessState, event: Event) -> None:
 def end_fired_timers(to: ProcessState, event: Event) -> None:
     """Follow the signals that were handled before `event`, the next one: those that nobody has sent are timers'.
 
-    The time of an event does not show whether a timer was due: the log has it for each 256th only.
+    The time of an event does not show whether a timer was due: the log has it for each 256th only. It is called for
+    each event, and most times there is nothing to do.
     """
+    if not to.handled and event.gate not in _SENDS:
+        return
     sent = _sent_signal(event)
     for number in to.handled:
         if number == sent:  # it was handled inside the call that sends it

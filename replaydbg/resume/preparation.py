@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import replaydbg
-from replaydbg.errors import CannotResume, NoSuchMoment
+from replaydbg.errors import CannotResume, Corrupt, NoSuchMoment
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
-from replaydbg.resources.follow import resources_at
+from replaydbg.resources.follow import ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
-from replaydbg.resume.past import SLACK_NS, Past, read_past
+from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.rows import PlanRow
 from replaydbg.resume.rules import plan_resources
@@ -60,10 +60,24 @@ def first_plan(recording: Recording, name: str, at: int) -> Plan:
     """
     check_alone(recording, name)
     _check_running(recording, name)
-    past = read_past(recording, at - 1 if at else None)
+    if at:
+        past = read_past(recording, at - 1)
+        _check_moment(recording, name, past, at)
+        return plan_of(name, at - 1, past, resources_at(recording, at - 1))
+    past, resources = _read_whole(recording)
     _check_moment(recording, name, past, at)
-    event = at - 1 if at else past.events
-    return plan_of(name, event, past, resources_at(recording, event))
+    return plan_of(name, past.events, past, resources)
+
+
+def _read_whole(recording: Recording) -> tuple[Past, Resources]:
+    """Read a log to its end in one pass, which takes most of the time until a program is live."""
+    if recording.log_header is None:
+        raise Corrupt(str(recording.path), "it has no event log")
+    reader, history = PastReader(recording, None), ResourceHistory(recording, ())
+    for entry in recording.events():
+        reader.add(entry)
+        history.apply(entry)
+    return reader.past(), history.at(None)
 
 
 def plan_of(name: str, event: int, past: Past, resources: Resources) -> Plan:
