@@ -39,6 +39,10 @@ def plan_lines(plan: Plan) -> list[str]:
         rows = [row for row in plan.rows if row.fate is fate and row.kind != "streams"]
         lines += _block(fate.value, (_row_text(row) for row in rows))
     lines += _block("differs", plan.differences)
+    lines += _block(
+        "cut off",
+        (f"{each.path}: {each.found - each.size:,} bytes behind byte {each.size:,}" for each in plan.leftovers),
+    )
     lines += _block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):

@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import replaydbg
+from replaydbg.classes import replace
 from replaydbg.errors import CannotResume, Corrupt, NoSuchMoment
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.resources.follow import ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
+from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.rows import PlanRow
@@ -53,13 +55,25 @@ def held(path: Path, name: str) -> Iterator[None]:
         os.close(fd)
 
 
-def first_plan(recording: Recording, name: str, at: int) -> Plan:
+def first_plan(recording: Recording, name: str, at: int, *, lost_power: bool = False) -> Plan:
     """Return the plan as far as it is known without a replay. Nothing is opened or changed.
 
-    `at`: the event before which the program goes live; 0: behind the last one. Raises CannotResume, and NoSuchMoment.
+    `at`: the event before which the program goes live; 0: behind the last one. `lost_power`: whether the machine lost
+    power, so that files may differ from the log. Raises CannotResume, and NoSuchMoment.
     """
     check_alone(recording, name)
     _check_running(recording, name)
+    plan = _plan_at(recording, name, at)
+    plan = replace(plan, is_durable=recording.header.durable)
+    if not lost_power:
+        return plan
+    resources = without_contents(plan.resources)
+    lost = plan_of(name, plan.event, plan.past, resources)
+    differences = (*lost.differences, *unknown_ends(resources))
+    return replace(lost, differences=differences, leftovers=leftovers(resources), is_durable=True)
+
+
+def _plan_at(recording: Recording, name: str, at: int) -> Plan:
     if at:
         past = read_past(recording, at - 1)
         _check_moment(recording, name, past, at)
@@ -164,7 +178,9 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
     """Raise CannotResume if files differ from what was recorded."""
     if differences and not force:
-        raise CannotResume(plan.name, "files differ from what was recorded (--force goes on)", tuple(differences))
+        after = "; after a power cut use --after-power-loss" if plan.is_durable else ""
+        reason = f"files differ from what was recorded (--force goes on{after})"
+        raise CannotResume(plan.name, reason, tuple(differences))
 
 
 def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:

@@ -94,7 +94,7 @@ def measure_resume(runs: int, timeout: float) -> ResumeCosts:
 
 
 def _round(folder: Path, timeout: float, costs: ResumeCosts) -> None:
-    none, whole = [0, 0], [EVENTS, EVENTS]
+    none, whole = (0, 0), (EVENTS, EVENTS)
     plain = _run(folder, [sys.executable, *_words(*whole, "plain")], timeout)
     recorded = _run(folder, _record(folder, "r", _words(*whole, "plain")), timeout)
     taken = []

@@ -24,8 +24,8 @@ ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""
 
 _WITH_SERVER = "postgres"
-_FOLDER = Path(__file__).parent / "programs"
-_TIMEOUT = 120.0
+FOLDER = Path(__file__).parent / "programs"
+TIMEOUT = 120.0
 _USAGE = 2
 _KILLS = 2
 """A program that is to be killed more often makes more entries: it must not end before."""
@@ -82,11 +82,11 @@ def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Ro
         if done < kills:
             status = _killed(command, work, base / f"{done}.rdbg-live", _events(before), chance)
         else:
-            status = _finished(command, work).status
+            status = finished(command, work).status
     if status != 0:
         raise WrongRound(f"the program ended with {status} after {done} kills, {events} events")
     _check_ledger(program, count, work / "ledger")
-    _check_replay(base / f"{done}.rdbg", work)
+    check_replay(base / f"{done}.rdbg", work)
     return Round(program, events, done)
 
 
@@ -116,11 +116,11 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
         for pid in _children_of(recorder.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        status, took_over = standby.wait(_TIMEOUT), recorder.wait(_TIMEOUT) != 0
+        status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
     if status != 0:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
     _check_ledger(program, count, work / "ledger")
-    _check_replay(base / f"{int(took_over)}.rdbg", work)
+    check_replay(base / f"{int(took_over)}.rdbg", work)
     return Round(program, _events(base / "0.rdbg"), int(took_over))
 
 
@@ -128,7 +128,7 @@ def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tup
     """Return the program's working directory, and the program with its arguments."""
     work = base / "work"
     work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
+    (base / "program.py").write_bytes((FOLDER / f"{program}.py").read_bytes())
     recorded = [str(base / "program.py"), str(count)]
     if program == _WITH_SERVER:
         make_database(port, f"ledger_{seed}")
@@ -143,7 +143,7 @@ def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
         process = subprocess.Popen(
             command,
             cwd=work,
-            env=_env(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -158,14 +158,15 @@ def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + _TIMEOUT
+    until = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > until:
             raise WrongRound("it does not begin")
         time.sleep(0.002)
 
 
-def _env() -> Mapping[str, str]:
+def environment() -> Mapping[str, str]:
+    """Return the environment of the commands."""
     return without_steering(os.environ)
 
 
@@ -178,13 +179,13 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
         process = subprocess.Popen(
             command,
             cwd=work,
-            env=_env(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
-        while process.poll() is None and not (_live_events(live) > events and _has_begun(work)):
+        while process.poll() is None and not (live_events(live) > events and _has_begun(work)):
             time.sleep(0.002)
         # Any moment is wanted, not one that a condition describes.
         time.sleep(chance.uniform(0, _LATEST))
@@ -192,7 +193,7 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:
-            status = process.wait(_TIMEOUT)
+            status = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -207,7 +208,7 @@ def _has_begun(work: Path) -> bool:
     return (work / "ledger").exists() or (work / "ledger.db").exists()
 
 
-def _live_events(live: Path) -> int:
+def live_events(live: Path) -> int:
     """Return how many events are in the log of a program that runs."""
     try:
         with (live / "log").open("rb") as log:
@@ -223,12 +224,13 @@ def _children_of(pid: int) -> list[int]:
         return []
 
 
-def _finished(command: list[str], work: Path) -> Finished:
-    finished = run(command, cwd=work, env=_env(), timeout=_TIMEOUT)
-    if finished.status != 0:
-        shown = finished.stderr.decode(errors="replace")[-3000:]
-        raise WrongRound(f"{command[3]}: {finished.ending}\n{shown}")
-    return finished
+def finished(command: list[str], work: Path) -> Finished:
+    """Run a command to its end. Raises WrongRound if it fails."""
+    done = run(command, cwd=work, env=environment(), timeout=TIMEOUT)
+    if done.status != 0:
+        shown = done.stderr.decode(errors="replace")[-3000:]
+        raise WrongRound(f"{command[3]}: {done.ending}\n{shown}")
+    return done
 
 
 def _tail(path: Path) -> str:
@@ -250,12 +252,12 @@ def _check_ledger(program: str, count: int, path: Path) -> None:
         raise WrongRound(f"{len(found)} entries instead of {count}: lost {lost}, doubled {doubled}, order {found[:5]}")
 
 
-def _check_replay(path: Path, work: Path) -> None:
+def check_replay(path: Path, work: Path) -> None:
     """Check that the continued recording is sound and replays equal."""
-    _finished([*_COMMAND, "verify", str(path)], work)
-    finished = _finished([*_COMMAND, "replay", str(path)], work)
-    if b"entered" not in finished.stdout:
-        raise WrongRound(f"the replay printed {finished.stdout[-200:]!r}")
+    finished([*_COMMAND, "verify", str(path)], work)
+    replayed = finished([*_COMMAND, "replay", str(path)], work)
+    if b"entered" not in replayed.stdout:
+        raise WrongRound(f"the replay printed {replayed.stdout[-200:]!r}")
     with open_recording(path) as recording:
         resumed = recording.header.raw.get("resumed", [])
     assert all(set(each) == {"from", "event", "when"} for each in resumed), json.dumps(resumed)
