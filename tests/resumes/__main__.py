@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
+from tests.resumes import power_loss
 from tests.resumes.rounds import PROGRAMS, Round, WrongRound, missing, one_round, standby_round
 from tests.resumes.servers import postgres
 
@@ -25,7 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     restore_signals()
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
-    programs = [each for each in options.programs or PROGRAMS if not _is_skipped(each)]
+    wanted = [power_loss.PROGRAM] if options.power_loss else options.programs or list(PROGRAMS)
+    programs = [each for each in wanted if not _is_skipped(each)]
     if not programs:
         return 0
     orders = [(seed + number, programs[number % len(programs)]) for number in range(options.rounds)]
@@ -49,6 +51,8 @@ def _is_skipped(program: str) -> bool:
 def _played(seed: int, program: str, options: argparse.Namespace, port: int) -> Round | None:
     base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
     try:
+        if options.power_loss:
+            return power_loss.power_loss_round(seed, base, images=options.kills)[0]
         if options.standby:
             return standby_round(seed, program, base, port=port)
         return one_round(seed, program, base, kills=options.kills, port=port)
@@ -79,6 +83,12 @@ def _parser() -> argparse.ArgumentParser:
         "--kills", metavar="N", type=int, default=2, help="in each round, at most (default: %(default)s)"
     )
     parser.add_argument("--standby", action="store_true", help="a standby takes over, which is begun before the kill")
+    parser.add_argument(
+        "--power-loss",
+        action="store_true",
+        help="a program that synchronises its ledger is recorded with --durable; it is resumed from what the disk may "
+        "have after power was lost at --kills moments",
+    )
     parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="rounds at once (default: %(default)s)")
     parser.add_argument("--keep", metavar="DIR", type=Path, default=Path("test-results/resumes"), help="for failures")

@@ -15,8 +15,18 @@ from pathlib import Path
 from typing import IO
 
 from replaydbg.log.origin import mark_live
+from replaydbg.log.reader import open_recording
 from tests.harness.power_cuts import Copy, build_library, random_file, random_image, read_copies
-from tests.resumes.rounds import FOLDER, TIMEOUT, Round, WrongRound, check_replay, environment, finished, live_events
+from tests.resumes.rounds import (
+    FOLDER,
+    TIMEOUT,
+    Round,
+    WrongRound,
+    check_replay,
+    environment,
+    finished,
+    recorded_events,
+)
 
 PROGRAM = "synced"
 ENTRIES = 40
@@ -34,8 +44,20 @@ class _Line:
     text: str
 
 
-def power_loss_round(seed: int, base: Path, *, images: int = IMAGES) -> tuple[Round, list[str]]:
-    """Play a round in the empty directory `base`; return it with what each `resume` printed. Raises WrongRound.
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A power cut, and the resume after it."""
+
+    events: int
+    """How many events the log on the disk had."""
+    live_from: int
+    """The last event that was replayed."""
+    was_cut_off: bool
+    """Whether the ledger had something behind its end."""
+
+
+def power_loss_round(seed: int, base: Path, *, images: int = IMAGES) -> tuple[Round, list[Loss]]:
+    """Play a round in the empty directory `base`; power is lost at several moments of one run. Raises WrongRound.
 
     What was printed before the power cut must be in the ledger, which has each entry once, and the continued recording
     must replay.
@@ -49,13 +71,16 @@ def power_loss_round(seed: int, base: Path, *, images: int = IMAGES) -> tuple[Ro
     copies = read_copies(copied)
     shutil.rmtree(copied)
     first = next(number for number, each in enumerate(copies) if each.is_written)
-    events, printed = 0, []
+    losses = []
     for _ in range(images):
         lost = chance.choice(copies[first:])
         _write_disk(base, copies, lost, chance)
-        events += live_events(base / "0.rdbg-live")
-        printed.append(_resumed(base, [each.text for each in seen if each.time <= lost.time]))
-    return Round(PROGRAM, events // images, images), printed
+        events = recorded_events(base / "0.rdbg-live")
+        printed = _resumed(base, [each.text for each in seen if each.time <= lost.time])
+        with open_recording(base / "1.rdbg") as recording:
+            live_from: int = recording.header.raw["resumed"][0]["event"]
+        losses.append(Loss(events, live_from, "cut off" in printed))
+    return Round(PROGRAM, sum(each.events for each in losses) // images, images), losses
 
 
 def _recorded(base: Path, mode: str) -> list[_Line]:

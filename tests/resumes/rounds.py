@@ -73,14 +73,14 @@ def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Ro
     work, recorded = _prepared(seed, program, base, count, port)
     first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
     status = _killed(first, work, base / "0.rdbg-live", 0, chance)
-    events = _events(base / "0.rdbg")
+    events = recorded_events(base / "0.rdbg")
     done = 0
     while status == -signal.SIGKILL and done < kills:
         done += 1
         before = base / f"{done - 1}.rdbg"
         command = [*_COMMAND, "resume", "--in-flight=repeat", "-o", str(base / f"{done}.rdbg"), str(before)]
         if done < kills:
-            status = _killed(command, work, base / f"{done}.rdbg-live", _events(before), chance)
+            status = _killed(command, work, base / f"{done}.rdbg-live", recorded_events(before), chance)
         else:
             status = finished(command, work).status
     if status != 0:
@@ -121,7 +121,7 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
     _check_ledger(program, count, work / "ledger")
     check_replay(base / f"{int(took_over)}.rdbg", work)
-    return Round(program, _events(base / "0.rdbg"), int(took_over))
+    return Round(program, recorded_events(base / "0.rdbg"), int(took_over))
 
 
 def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tuple[Path, list[str]]:
@@ -237,7 +237,8 @@ def _tail(path: Path) -> str:
     return path.read_text(errors="replace")[-3000:]
 
 
-def _events(path: Path) -> int:
+def recorded_events(path: Path) -> int:
+    """Return how many events a recording has."""
     with open_recording(path) as recording:
         return recording.log_header.crossings if recording.log_header is not None else 0
 
