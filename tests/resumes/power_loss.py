@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from replaydbg.events.records import Control, ControlKind
 from replaydbg.log.origin import mark_live
 from replaydbg.log.reader import open_recording
 from tests.harness.power_cuts import Copy, build_library, random_file, random_image, read_copies
@@ -73,8 +74,7 @@ def power_loss_round(seed: int, base: Path, *, images: int = IMAGES) -> tuple[Ro
     first = next(number for number, each in enumerate(copies) if each.is_written)
     losses = []
     for _ in range(images):
-        lost = chance.choice(copies[first:])
-        _write_disk(base, copies, lost, chance)
+        lost = _write_disk(base, copies, first, chance)
         events = recorded_events(base / "0.rdbg-live")
         printed = _resumed(base, [each.text for each in seen if each.time <= lost.time])
         with open_recording(base / "1.rdbg") as recording:
@@ -121,13 +121,27 @@ def _read(output: IO[bytes], seen: list[_Line]) -> None:
         seen.append(_Line(time.monotonic_ns(), line.decode()))
 
 
-def _write_disk(base: Path, copies: Sequence[Copy], lost: Copy, chance: random.Random) -> None:
-    """Write what the disk may have after a power cut when the copy `lost` was made."""
-    image = random_image(copies, chance, lost.time)
-    assert image is not None  # output was waited for
-    image.write(base / "0.rdbg-live")
-    mark_live(base / "0.rdbg-live")  # as the recorder did; a copy is not one's own recording
+def _write_disk(base: Path, copies: Sequence[Copy], first: int, chance: random.Random) -> Copy:
+    """Write what the disk may have after a power cut while the program ran; return the copy that was made then.
+
+    `first` is the number of the first copy that is possible.
+    """
+    live = base / "0.rdbg-live"
+    while True:
+        lost = chance.choice(copies[first:])
+        image = random_image(copies, chance, lost.time)
+        assert image is not None  # output was waited for
+        image.write(live)
+        if not _has_ended(live):
+            break  # else there is nothing to resume
+    mark_live(live)  # as the recorder did; a copy is not one's own recording
     (base / "work" / "ledger").write_bytes(random_file(copies, chance, lost.time))
+    return lost
+
+
+def _has_ended(live: Path) -> bool:
+    with open_recording(live) as recording:
+        return any(isinstance(each, Control) and each.kind is ControlKind.END for each in recording.events())
 
 
 def _resumed(base: Path, seen: list[str]) -> str:
