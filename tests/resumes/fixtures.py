@@ -29,6 +29,8 @@ KNOWN = {
     "handler_in_a_traced_program": _NO_CALL,
     "loop_counts_in_an_iterator": _NO_CALL,
     "loop_counts_in_buffers": _NO_CALL,
+    "moved_by_the_kernel": "what the first live call moves to a standard stream is missing in the replayed output",
+    "opened_again": "it writes to a file by two positions, which overwrite each other; a replay shows all bytes",
     "tcp_echo": "one of its threads waits for the other end of a connection to itself, which both lost",
 }
 """Fixtures that do not end, or end differently, if they are killed at certain events; and why."""
