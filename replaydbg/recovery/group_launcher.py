@@ -32,13 +32,12 @@ from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import Start
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resume.conversation import Answer, Due, Settled, read_due
+from replaydbg.resume.conversation import Answer, Due, Settled, moved_high, read_due
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import (
     Choices,
     core_orders,
     explain,
-    moved_high,
     prepare_live,
     reason_of_core,
 )

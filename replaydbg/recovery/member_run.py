@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from replaydbg.classes import replace
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
@@ -62,7 +63,7 @@ class MemberRun(GoingLive):
 
 
 def _without_calls(due: Due) -> Due:
-    return Due(due.event, due.thread, (), due.fds, due.real, due.sent)
+    return replace(due, calls=())
 
 
 class _MemberRestorer(Restorer):

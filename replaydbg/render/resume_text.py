@@ -37,6 +37,10 @@ def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people, one line for each resource that is no standard stream."""
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
     lines += text_block("differs", plan.differences)
+    lines += text_block(
+        "cut off",
+        (f"{each.path}: {each.found - each.size:,} bytes behind byte {each.size:,}" for each in plan.leftovers),
+    )
     lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):

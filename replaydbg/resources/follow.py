@@ -17,7 +17,7 @@ from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.frozen import frozen
 from replaydbg.resources.kinds import EventNumber, Resources, Unknown
 from replaydbg.resources.memory_events import MEMORY_ACTIONS
-from replaydbg.resources.process_events import FAILED_PROCESS_ACTIONS, PROCESS_ACTIONS, timer_fired
+from replaydbg.resources.process_events import FAILED_PROCESS_ACTIONS, PROCESS_ACTIONS, end_fired_timers
 from replaydbg.resources.process_state import INHERITED, START, ProcessState
 from replaydbg.resources.socket_events import FAILED_SOCKET_ACTIONS, SOCKET_ACTIONS
 from replaydbg.resources.thread_states import ThreadStates
@@ -81,6 +81,7 @@ class ResourceHistory:
         self._time_ns = entry.time_ns
         if isinstance(entry, Event):
             self._event = entry.number
+            end_fired_timers(self.state, entry)
             apply_event(self.state, entry)
             self._threads.event(entry)
             if entry.gate in _FORKS and _is_child(entry):
@@ -92,7 +93,7 @@ class ResourceHistory:
         if entry.kind is ControlKind.LANE and entry.why is SwitchReason.CROSSING:
             self.state.parked(entry.lane, entry.after)
         elif entry.kind in (ControlKind.SIGNAL_INSIDE, ControlKind.SIGNAL_BETWEEN) and entry.number is not None:
-            timer_fired(self.state, entry.number, entry.time_ns)
+            self.state.handled.append(entry.number)
         self._threads.control(entry)
 
 

@@ -29,6 +29,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resources.locked_ranges import ENDLESS
 from replaydbg.resources.memory_events import LOCK_NAMES
+from replaydbg.resources.process_events import SIGNAL_OF_TIMER
 from replaydbg.resources.process_state import DatabaseFacts, ProcessState, TimerFacts
 
 _NO_PATH = Unknown("the process had it when it began")
@@ -51,7 +52,7 @@ def frozen(state: ProcessState, threads: tuple[RunningThread, ...], event: int, 
         databases=tuple(_database(each, state) for each in state.databases if each.is_database),
         locks=_locks(state),
         threads=threads,
-        timers=tuple(_timer(each, time_ns) for each in state.timers.values()),
+        timers=tuple(_timer(each, time_ns) for each in state.timers.values() if not _has_fired(each, state)),
         signals=tuple(state.signals[number] for number in sorted(state.signals)),
         wakeup=state.wakeup,
         children=tuple(state.children.values()),
@@ -184,6 +185,12 @@ def _locks(state: ProcessState) -> tuple[FileLock, ...]:
         kind = "ofd" if each.holder is not None else "lockf"
         found.append(FileLock(kind, each.is_exclusive, each.node.path, each.first, length, through, each.origin))
     return tuple(found)
+
+
+def _has_fired(timer: TimerFacts, state: ProcessState) -> bool:
+    """Whether the last thing in the log is a signal that can be the timer's."""
+    number = SIGNAL_OF_TIMER[timer.kind]
+    return not timer.interval and state.handled.count(number) > state.sent.get(number, 0)
 
 
 def _timer(timer: TimerFacts, now_ns: int) -> ProcessTimer:

@@ -24,7 +24,7 @@ _FLOCK = struct.Struct("@hhqqi4x")
 """`struct flock` on 64-bit Linux: type, whence, start, length, process."""
 _LOCKS = {fcntl.F_SETLK: "process", fcntl.F_SETLKW: "process", fcntl.F_OFD_SETLK: "ofd", fcntl.F_OFD_SETLKW: "ofd"}
 _ITIMERS = {0: "real", 1: "virtual", 2: "prof"}
-_SIGNAL_OF_TIMER = {"real": signal.SIGALRM, "virtual": signal.SIGVTALRM, "prof": signal.SIGPROF}
+SIGNAL_OF_TIMER = {"real": signal.SIGALRM, "virtual": signal.SIGVTALRM, "prof": signal.SIGPROF}
 
 
 # ---- numbers ----
@@ -313,12 +313,37 @@ def _itimer(to: ProcessState, event: Event) -> None:
         _set_timer(to, event, kind, argument(event, 1), argument(event, 2, default=0))
 
 
-def timer_fired(to: ProcessState, number: int, now_ns: int) -> None:
-    """Follow a signal that was handled: it may be that of a timer."""
-    for kind, timer in list(to.timers.items()):
-        due = timer.seconds * 1e9 <= now_ns - timer.set_at + 1e6  # a clock mark can be a little older
-        if _SIGNAL_OF_TIMER[kind] == number and not timer.interval and (due or kind != "real"):
-            del to.timers[kind]
+def end_fired_timers(to: ProcessState, event: Event) -> None:
+    """Follow the signals that were handled before `event`, the next one: those that nobody has sent are timers'.
+
+    The time of an event does not show whether a timer was due: the log has it for each 256th only. It is called for
+    each event, and most times there is nothing to do.
+    """
+    if not to.handled and event.gate not in _SENDS:
+        return
+    sent = _sent_signal(event)
+    for number in to.handled:
+        if number == sent:  # it was handled inside the call that sends it
+            sent = 0
+        elif to.sent.get(number):
+            to.sent[number] -= 1
+        else:
+            for kind, timer in list(to.timers.items()):
+                if SIGNAL_OF_TIMER[kind] == number and not timer.interval:
+                    del to.timers[kind]
+    to.handled.clear()
+    if sent in SIGNAL_OF_TIMER.values():
+        to.sent[sent] = to.sent.get(sent, 0) + 1
+
+
+def _sent_signal(event: Event) -> int:
+    """Return the signal that an event sends, maybe to the process itself; 0: none."""
+    place = _SENDS.get(event.gate)
+    return integer(argument(event, place)) if place is not None and not event.raised else 0
+
+
+_SENDS = {"posix.kill": 1, "posix.killpg": 1, "_signal.raise_signal": 0, "_signal.pthread_kill": 1}
+"""Which argument is the signal."""
 
 
 def _signal(to: ProcessState, event: Event) -> None:

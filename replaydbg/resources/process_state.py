@@ -78,6 +78,10 @@ class ProcessState:
         """Those with `trackfd=False`."""
         self.children: dict[int, ChildProcess] = {}
         self.timers: dict[str, TimerFacts] = {}
+        self.handled: list[int] = []
+        """Signals whose handlers ran since the last event; the next one may be the call that has sent one."""
+        self.sent: dict[int, int] = {}
+        """How many signals of timers the program has sent, maybe to itself, whose handlers have not run yet."""
         self.signals: dict[int, SignalAction] = {}
         self.wakeup: int | None = None
         self.semaphores: dict[str, ProcessSemaphore] = {}

@@ -36,6 +36,8 @@ class Situation:
     resources: Resources
     last_ns: int
     """When the last event happened, at the earliest: nanoseconds since the epoch."""
+    is_cut_off: bool = False
+    """Whether what files have behind their recorded ends is cut off, so that no write in flight was made."""
 
     def opened(self, number: int) -> OpenResource | None:
         """Return what a descriptor refers to; None: not known."""
@@ -78,7 +80,7 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
     for numbers, indices in writes.items():
         opened = situation.opened(numbers[0])
         assert isinstance(opened, OpenedFile)
-        written = find_written(opened, [calls[index] for index in indices])
+        written = find_written(opened, [calls[index] for index in indices], is_cut_off=situation.is_cut_off)
         findings |= dict(zip(indices, written.findings, strict=True))
         moved[numbers[0]] = written.moved
     return [findings[index] for index in range(len(calls))], moved

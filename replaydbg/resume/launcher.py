@@ -34,6 +34,7 @@ from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import OpenedFile, Unknown
+from replaydbg.resume.after_power_loss import first_missing_write
 from replaydbg.resume.conversation import Answer, Due, Settled, moved_high, read_due
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks, installed_hooks
@@ -73,6 +74,8 @@ class Choices:
     """What is done with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
     force: bool = False
     """Whether it goes live although files differ or something cannot be brought back."""
+    after_power_loss: bool = False
+    """Whether the machine lost power, so that the disk may lack writes, or have some that the log lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +113,11 @@ def resume(
     name = name or str(path)
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
         hooks = installed_hooks(name) if hooks is None else hooks
-        plan = first_plan(recording, name, choices.at)
+        if choices.after_power_loss:
+            choices = replace(choices, at=first_missing_write(recording, name))
+        plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
         if choices.at and plan.past.act_count and hooks.compensate(plan.past.acts):
-            plan = first_plan(recording, name, choices.at)
+            plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
         run = GoingLive(plan, choices, listener, hooks, stack)
         run.open_all()
         live = make_live_directory(output, settings.store)
@@ -132,7 +137,10 @@ def plan_resume(path: Path, *, name: str = "", choices: Choices | None = None, h
     name = name or str(path)
     with open_recording(path) as recording, ExitStack() as stack:
         hooks = installed_hooks(name) if hooks is None else hooks
-        run = GoingLive(first_plan(recording, name, choices.at), choices, Listener(), hooks, stack, is_dry=True)
+        if choices.after_power_loss:
+            choices = replace(choices, at=first_missing_write(recording, name))
+        plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
+        run = GoingLive(plan, choices, Listener(), hooks, stack, is_dry=True)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-plan-")))
         live = directory / "plan.rdbg-live"
         live.mkdir(mode=0o700)
@@ -228,7 +236,7 @@ class GoingLive:
 
     def decide(self, due: Due) -> list[Settled]:
         """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
-        situation = Situation(self.plan.resources, self.plan.past.last_ns)
+        situation = Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
         findings, moved = examine(due.calls, situation)
         findings = ask_hooks(findings, self._hooks)
         thread = due.thread if due.thread >= 0 else None
@@ -259,6 +267,8 @@ class GoingLive:
 
     def let_go(self, answer: Answer) -> None:
         """Let the program run."""
+        for leftover in self.plan.leftovers:
+            os.truncate(leftover.path, leftover.size)
         answer.go_live()
         self._restorer.close()
         self.is_live = True
@@ -275,6 +285,8 @@ class GoingLive:
 
     def _grown(self, findings: list[Finding]) -> tuple[str, ...]:
         """Return the differences of files that are longer than recorded, and to which no call in flight wrote."""
+        if self.choices.after_power_loss:
+            return ()  # that is cut off
         by_number = self.plan.resources.by_number()
         written = [by_number.get(each.call.fd) for each in findings if each.call.data_length]
         names = {each.absolute for each in written if isinstance(each, OpenedFile) and isinstance(each.absolute, str)}

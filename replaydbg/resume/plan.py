@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import Resources
+from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.rows import Fate, PlanRow
@@ -50,6 +51,10 @@ class Plan:
     """The thread that goes on, at a call; None: it is not known, or at none."""
     in_flight: tuple[Finding, ...] = ()
     """The calls in flight, with what is done."""
+    leftovers: tuple[Leftover, ...] = ()
+    """After a power cut: what files have behind their ends, and is cut off."""
+    is_durable: bool = False
+    """Whether it was recorded with --durable."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

@@ -11,13 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import replaydbg
-from replaydbg.errors import CannotRecord, CannotResume, NoSuchMoment
+from replaydbg.classes import replace
+from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import reason_of
-from replaydbg.resources.follow import resources_at
+from replaydbg.resources.follow import ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
-from replaydbg.resume.past import SLACK_NS, Past, read_past
+from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
+from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
 from replaydbg.resume.plan import Plan, Recovery
 from replaydbg.resume.rows import PlanRow
 from replaydbg.resume.rules import plan_resources
@@ -65,19 +67,45 @@ def written_to(live: Path) -> Iterator[None]:
         raise CannotRecord(str(live), reason_of(error)) from error
 
 
-def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = False) -> Plan:
+def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = False, lost_power: bool = False) -> Plan:
     """Return the plan as far as it is known without a replay. Nothing is opened or changed.
 
     `at`: the event before which the program goes live; 0: behind the last one. `is_member`: all processes of its group
-    go live. Raises CannotResume, and NoSuchMoment.
+    go live. `lost_power`: whether the machine lost power, so that files may differ from the log. Raises CannotResume,
+    and NoSuchMoment.
     """
     if not is_member:
         check_alone(recording, name)
     _check_running(recording, name)
-    past = read_past(recording, at - 1 if at else None)
+    plan = _plan_at(recording, name, at)
+    plan = replace(plan, is_durable=recording.header.durable)
+    if not lost_power:
+        return plan
+    resources = without_contents(plan.resources)
+    lost = plan_of(name, plan.event, plan.past, resources, plan.recovery)
+    differences = (*lost.differences, *unknown_ends(resources))
+    return replace(lost, differences=differences, leftovers=leftovers(resources), is_durable=True)
+
+
+def _plan_at(recording: Recording, name: str, at: int) -> Plan:
+    if at:
+        past = read_past(recording, at - 1)
+        _check_moment(recording, name, past, at)
+        return plan_of(name, at - 1, past, resources_at(recording, at - 1), recovery_to(recording, at - 1))
+    past, resources = _read_whole(recording)
     _check_moment(recording, name, past, at)
-    event = at - 1 if at else past.events
-    return plan_of(name, event, past, resources_at(recording, event), recovery_to(recording, event))
+    return plan_of(name, past.events, past, resources, recovery_to(recording, past.events))
+
+
+def _read_whole(recording: Recording) -> tuple[Past, Resources]:
+    """Read a log to its end in one pass, which takes most of the time until a program is live."""
+    if recording.log_header is None:
+        raise Corrupt(str(recording.path), "it has no event log")
+    reader, history = PastReader(recording, None), ResourceHistory(recording, ())
+    for entry in recording.events():
+        reader.add(entry)
+        history.apply(entry)
+    return reader.past(), history.at(None)
 
 
 def recovery_to(recording: Recording, event: int) -> Recovery:
@@ -200,7 +228,9 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
     """Raise CannotResume if files differ from what was recorded."""
     if differences and not force:
-        raise CannotResume(plan.name, "files differ from what was recorded (--force goes on)", tuple(differences))
+        after = "; after a power cut use --after-power-loss" if plan.is_durable else ""
+        reason = f"files differ from what was recorded (--force goes on{after})"
+        raise CannotResume(plan.name, reason, tuple(differences))
 
 
 def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:

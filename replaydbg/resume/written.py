@@ -30,8 +30,13 @@ class Written(NamedTuple):
     """How many bytes were written at its current offset."""
 
 
-def find_written(opened: OpenedFile, calls: Sequence[CallInFlight]) -> Written:
-    """Find on the disk which of `calls`, writes to `opened` at its current offset, were made."""
+def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_off: bool = False) -> Written:
+    """Find on the disk which of `calls`, writes to `opened` at its current offset, were made.
+
+    `is_cut_off`: what the file has behind its recorded end will be cut off before they are made.
+    """
+    if is_cut_off and isinstance(opened.size, int):
+        return Written(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
     place = _place(opened)
     if isinstance(place, str):
         return Written(tuple(unknown(each, place) for each in calls), 0)

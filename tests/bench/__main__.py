@@ -22,6 +22,7 @@ from tests.bench import (
     plugin,
     plugin_suites,
     processes,
+    resumed,
     takeover,
 )
 from tests.bench.cost_page import PICTURES, merged, write_page
@@ -61,6 +62,7 @@ _FAILURES = (
     live_cuts.LiveCutsFailed,
     durable.DurableFailed,
     takeover.TakeoverFailed,
+    resumed.ResumeFailed,
 )
 # The share of a journey that a quick run measures.
 _QUICK = 0.02
@@ -137,6 +139,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         live_cuts.NAME: lambda: live_cuts.measure_live_cuts(options.runs, options.timeout),
         durable.NAME: lambda: durable.measure_durable(options.runs, options.timeout),
         takeover.NAME: lambda: takeover.measure_takeover(options.runs, options.timeout),
+        resumed.NAME: lambda: resumed.measure_resume(options.runs, options.timeout),
     }
     found: dict[str, Costs] = {}
     for name, measure_it in measures.items():
@@ -187,6 +190,7 @@ def _parser() -> argparse.ArgumentParser:
             live_cuts.NAME,
             durable.NAME,
             takeover.NAME,
+            resumed.NAME,
             *(each.name for each in JOURNEYS),
         ]
     )

@@ -3,6 +3,13 @@
 # By the name of the row. A text is printed only while the row misses its target. Profiles are from `perf record -g`
 # of whole commands and from cProfile, on 3.11.
 REASONS: dict[str, str] = {
+    "resume a killed program, 300,000 events": (
+        "before the replay begins, the launcher reads the log in Python, to know what the program had open: cProfile "
+        "sees half of that in decoding records (`Cursor.varint`, `Cursor.value`, `LogStream._crossing`), a third in "
+        "following resources (`ResourceHistory.apply`), and the rest in `PastReader`. Both are done in one pass. A "
+        "standby reads the log while the program runs, so its takeover does not wait for that. Why a "
+        "live event costs more than a recorded one is not known yet."
+    ),
     "queue, 4 threads, 200,000 messages": (
         "a program with several threads counts ticks. On 3.11 `perf` sees 14% of the recording in the core, most of "
         "it at the interpreter's own checks (`checks_met`, `code_facts_find`, `ticks_tick`, `our_self`), 68% in "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from tests.bench.report import verdict
@@ -76,6 +77,8 @@ def goals(facts: Facts) -> list[Goal]:
         _startup(facts),
         *_plugin(facts),
         *_debugger(facts),
+        _resume(facts),
+        _takeover(facts),
     ]
 
 
@@ -244,3 +247,28 @@ def _opening(found: Facts | None, facts: Facts) -> Goal:
         Part("again, wall", found["second"], 1.0, "s"),
     )
     return Goal("travel-long", name, plain, parts)
+
+
+def _resume(facts: Facts) -> Goal:
+    found = facts.get("resume")
+    name = "resume a killed program, 300,000 events"
+    if found is None:
+        return Goal("resume", name, None, (), NOT_MEASURED)
+    parts = (
+        Part("CPU time of an event until live", median(found["until_live"]), found["target_us"], "us"),
+        Part("of it the replay", median(found["replayed"]), found["target_us"], "us"),
+        Part("an event from then on, to recorded", found["live_ratio"], found["target_live"]),
+    )
+    return Goal("resume", name, median(found["plain"]) * 300_000 / 1e6, parts)
+
+
+def _takeover(facts: Facts) -> Goal:
+    found = facts.get("takeover")
+    name = "takeover by a standby, from the kill to the next line"
+    if found is None:
+        return Goal("takeover", name, None, (), NOT_MEASURED)
+    parts = tuple(
+        Part(f"wall, median, {int(events):,} events before", 1e3 * median(taken), 100.0, "ms")
+        for events, taken in found["seconds"].items()
+    )
+    return Goal("takeover", name, None, parts)

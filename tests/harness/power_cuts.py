@@ -1,7 +1,8 @@
 """What a disk may have after a power cut, without cutting any power.
 
 A library that is loaded into the recorded program copies the live directory whenever a synchronisation of the log has
-ended, and whenever the program calls `os.getppid()`. A power cut after synchronisation N and before N + 1 leaves, of
+ended, and whenever the program calls `os.getppid()`. The file that the variable POWER_CUTS_FILE names is copied, too,
+also when the program has synchronised it. A power cut after synchronisation N and before N + 1 leaves, of
 each page, the version that was synchronised, or any later one: so images are composed page by page of the copies.
 It must not end by `os._exit()`: the library's own calls would be recorded there.
 """
@@ -18,6 +19,7 @@ from replaydbg.log.logfile import read_log_header
 from replaydbg.log.reader import open_recording
 
 PAGE = 4096
+_FILE = "program's"
 _MAPPED = ("log", "world", "transfers")
 
 _LIBRARY = r"""
@@ -36,12 +38,11 @@ _LIBRARY = r"""
 static char live[PATH_MAX];
 static pid_t owner;
 
-static void copy(const char *name, const char *target)
+static void copy(const char *source, const char *target, const char *name)
 {
-    char path[2 * PATH_MAX], page[4096], none[4096] = {0};
-    snprintf(path, sizeof path, "%s/%s", live, name);
-    int from = open(path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "%s/%s", target, name[0] == '.' ? name + 3 : name);
+    char path[3 * PATH_MAX], page[4096], none[4096] = {0};
+    int from = open(source, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%s/%s", target, name);
     int to = from < 0 ? -1 : open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     ssize_t n;
     off_t at = 0;
@@ -58,7 +59,7 @@ static void capture(const char *kind)
 {
     static const char *const names[] = {"log",         "world",       "content", "transfers",
                                         "header.json", "branch.json", "../page"};
-    char target[2 * PATH_MAX];
+    char target[2 * PATH_MAX], path[2 * PATH_MAX];
     struct timespec now;
     if (owner != syscall(SYS_getpid) || !getenv("POWER_CUTS"))
         return;
@@ -67,7 +68,12 @@ static void capture(const char *kind)
              strrchr(live, '/') + 1, kind);
     mkdir(target, 0700);
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        copy(names[i], target);
+    {
+        snprintf(path, sizeof path, "%s/%s", live, names[i]);
+        copy(path, target, names[i][0] == '.' ? names[i] + 3 : names[i]);
+    }
+    if (getenv("POWER_CUTS_FILE"))
+        copy(getenv("POWER_CUTS_FILE"), target, "program's");
 }
 
 int fdatasync(int fd)
@@ -80,6 +86,17 @@ int fdatasync(int fd)
         strcpy(live, dirname(path));
         capture("synced");
     }
+    return rc;
+}
+
+int fsync(int fd)
+{
+    char link[64], path[PATH_MAX] = "";
+    int rc = syscall(SYS_fsync, fd);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (getenv("POWER_CUTS_FILE") && readlink(link, path, sizeof path - 1) > 0 &&
+        strcmp(path, getenv("POWER_CUTS_FILE")) == 0)
+        capture("written");
     return rc;
 }
 
@@ -109,8 +126,12 @@ class Copy:
     # The name of the directory.
     live: str
     files: dict[str, bytes]
-    # Whether a synchronisation has just ended.
+    # Whether a synchronisation of the log has just ended.
     is_synced: bool
+    # The program's file; empty if there is none.
+    file: bytes = b""
+    # Whether a synchronisation of it has just ended.
+    is_written: bool = False
 
     @property
     def events(self) -> int:
@@ -126,7 +147,8 @@ def read_copies(folder: Path) -> list[Copy]:
     for each in sorted(folder.iterdir()):
         time, live, kind = each.name.split(" ")
         files = {file.name: file.read_bytes() for file in each.iterdir()}
-        copies.append(Copy(int(time), live, files, kind == "synced"))
+        written = files.pop(_FILE, b"")
+        copies.append(Copy(int(time), live, files, kind == "synced", written, kind == "written"))
     return copies
 
 
@@ -166,6 +188,14 @@ def random_image(copies: Sequence[Copy], chance: random.Random, until: int | Non
     # Copies of large files are synchronised before an event refers to them, and the other files when they are made.
     files |= {name: data for name, data in versions[-1].files.items() if name not in (*_MAPPED, "page")}
     return Image({name: data for name, data in files.items() if data}, copies[last].events)
+
+
+def random_file(copies: Sequence[Copy], chance: random.Random, until: int) -> bytes:
+    """Return what the disk may have of the program's file after a power cut at the time `until`."""
+    before = [each for each in copies if each.time <= until]
+    written = [number for number, each in enumerate(before) if each.is_written]
+    versions = before[written[-1] if written else 0 :]
+    return _mixed([each.file for each in versions], chance.choice((0.02, 0.5, 0.98)), chance)
 
 
 def _mixed(versions: list[bytes], newer: float, chance: random.Random) -> bytes:

@@ -173,6 +173,43 @@ def test_threads_with_what_they_wait_for(found: Resources) -> None:
     assert waiting["waits for bytes"] == ("_socket.socket.recv", right.handle.numbers[0])
 
 
+@pytest.mark.parametrize("seconds", [0.002, 0.3])
+def test_a_timer_that_has_fired_is_set_no_longer(seconds: float, tmp_path: Path) -> None:
+    """Its signal ends a wait, in which no event shows the time."""
+    (tmp_path / "program.py").write_text(
+        "import os, signal, time\n"
+        "def fired(*_):\n"
+        "    raise TimeoutError\n"
+        "signal.signal(signal.SIGALRM, fired)\n"
+        "try:\n"
+        f"    signal.setitimer(signal.ITIMER_REAL, {seconds})\n"
+        "    time.sleep(60)\n"
+        "except TimeoutError:\n"
+        "    os.getppid()\n"
+    )
+
+    with open_recording(record_file(tmp_path / "program.py", tmp_path)) as recording:
+        (asks,) = (each.number for each in recording.events(gate="posix.getppid") if isinstance(each, Event))
+
+        assert resources_at(recording, asks).timers == ()
+
+
+def test_a_timer_stays_set_when_the_program_sends_its_signal_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "import os, signal\n"
+        "signal.signal(signal.SIGALRM, lambda *_: None)\n"
+        "signal.alarm(1000)\n"
+        "os.kill(os.getpid(), signal.SIGALRM)\n"
+        "signal.raise_signal(signal.SIGALRM)\n"
+        "os.getppid()\n"
+    )
+
+    with open_recording(record_file(tmp_path / "program.py", tmp_path)) as recording:
+        (asks,) = (each.number for each in recording.events(gate="posix.getppid") if isinstance(each, Event))
+
+        assert len(resources_at(recording, asks).timers) == 1
+
+
 def test_timers_signals_and_children(found: Resources) -> None:
     (timer,) = found.timers
     actions = {each.number: each.action for each in found.signals}

@@ -20,7 +20,7 @@ from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
-from tests.resumes.rounds import PROGRAMS, one_round
+from tests.resumes.rounds import PROGRAMS, missing, one_round
 
 pytestmark = pytest.mark.slow
 
@@ -245,4 +245,6 @@ def test_one_of_several_processes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_nothing_is_lost_or_doubled(program: str, seed: int, tmp_path: Path) -> None:
+    if reason := missing(program):
+        pytest.skip(reason)
     one_round(seed, program, tmp_path, kills=2)

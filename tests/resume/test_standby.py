@@ -15,7 +15,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
-from tests.resumes.rounds import PROGRAMS, standby_round
+from tests.resumes.rounds import PROGRAMS, missing, standby_round
 
 pytestmark = pytest.mark.slow
 
@@ -248,4 +248,6 @@ def test_options_that_a_standby_cannot_have(words: tuple[str, ...], sentence: by
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_nothing_is_lost_or_doubled(program: str, seed: int, tmp_path: Path) -> None:
+    if reason := missing(program):
+        pytest.skip(reason)
     standby_round(seed, program, tmp_path)

@@ -8,14 +8,16 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
+from tests.resumes import power_loss
 from tests.resumes.group_rounds import ROUNDS as GROUPS
 from tests.resumes.group_rounds import group_round
-from tests.resumes.rounds import PROGRAMS, Round, WrongRound, one_round, standby_round
+from tests.resumes.rounds import PROGRAMS, Round, WrongRound, missing, one_round, standby_round
+from tests.resumes.servers import postgres
 
 _HEADING = ("program", "rounds", "right", "killed", "events when killed")
 
@@ -26,27 +28,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     restore_signals()
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
-    programs = options.programs or list(PROGRAMS)
-    if options.groups:
-        programs = [each for each in options.programs if each in GROUPS] or list(GROUPS)
+    programs = [each for each in _wanted(options) if not _is_skipped(each)]
+    if not programs:
+        return 0
     count = options.groups or options.rounds
     orders = [(seed + number, programs[number % len(programs)]) for number in range(count)]
-    with ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(lambda order: _played(order[0], order[1], options), orders))
+    with ExitStack() as stack:
+        port = stack.enter_context(postgres()) if "postgres" in programs else 0
+        pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
+        results = list(pool.map(lambda order: _played(order[0], order[1], options, port), orders))
     print(f"Python {platform.python_version()}")
     played = list(zip((program for _, program in orders), results, strict=True))
     print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
     return int(None in results)
 
 
-def _played(seed: int, program: str, options: argparse.Namespace) -> Round | None:
+def _wanted(options: argparse.Namespace) -> list[str]:
+    if options.power_loss:
+        return [power_loss.PROGRAM]
+    if options.groups:
+        return [each for each in options.programs if each in GROUPS] or list(GROUPS)
+    return options.programs or list(PROGRAMS)
+
+
+def _is_skipped(program: str) -> bool:
+    """Whether a program cannot run here; print why."""
+    if reason := missing(program):
+        print(f"{program}: skipped, {reason}", file=sys.stderr, flush=True)
+    return bool(reason)
+
+
+def _played(seed: int, program: str, options: argparse.Namespace, port: int) -> Round | None:
     base = Path(tempfile.mkdtemp(prefix=f"replaydbg-resume-{seed}-")).resolve()
     try:
         if program in GROUPS:
             return group_round(seed, program, base, kills=options.kills)
+        if options.power_loss:
+            return power_loss.power_loss_round(seed, base, images=options.kills)[0]
         if options.standby:
-            return standby_round(seed, program, base)
-        return one_round(seed, program, base, kills=options.kills)
+            return standby_round(seed, program, base, port=port)
+        return one_round(seed, program, base, kills=options.kills, port=port)
     except WrongRound as wrong:
         kept = options.keep / str(seed)
         shutil.rmtree(kept, ignore_errors=True)
@@ -82,6 +103,12 @@ def _parser() -> argparse.ArgumentParser:
         help="N rounds of groups of processes, which are killed as a whole",
     )
     parser.add_argument("--standby", action="store_true", help="a standby takes over, which is begun before the kill")
+    parser.add_argument(
+        "--power-loss",
+        action="store_true",
+        help="a program that synchronises its ledger is recorded with --durable; it is resumed from what the disk may "
+        "have after power was lost at --kills moments",
+    )
     parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="rounds at once (default: %(default)s)")
     parser.add_argument("--keep", metavar="DIR", type=Path, default=Path("test-results/resumes"), help="for failures")

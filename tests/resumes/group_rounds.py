@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.log.group import page_rows
-from tests.resumes.rounds import _COMMAND, _FOLDER, _TIMEOUT, Round, WrongRound, _env, _finished, _tail
+from tests.resumes.rounds import _COMMAND, FOLDER, TIMEOUT, Round, WrongRound, _tail, environment, finished
 
 ROUNDS = {"bank": 1500, "bank_tcp": 400}
 """How many rounds of payments each program makes."""
@@ -25,7 +25,7 @@ def group_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round
     chance = random.Random(seed)
     work = base / "work"
     work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
+    (base / "program.py").write_bytes((FOLDER / f"{program}.py").read_bytes())
     arguments = [str(base / "program.py"), str(ROUNDS[program])]
     command = [*_COMMAND, "record", "-q", "-o", str(base / "0"), *arguments]
     is_killed, status = _killed(command, work, base / "0.rdbgs", chance)
@@ -36,7 +36,7 @@ def group_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round
         if done < kills:
             is_killed, status = _killed(command, work, base / f"{done}.rdbgs", chance)
         else:
-            is_killed, status = False, _finished(command, work).status
+            is_killed, status = False, finished(command, work).status
     if status != 0:
         raise WrongRound(f"the group ended with {status} after {done} kills\n{_tail(base / 'output')}")
     if (work / "ledger").read_text() != f"{TOTAL}\n":
@@ -59,7 +59,13 @@ def _killed(command: list[str], work: Path, directory: Path, chance: random.Rand
     output = work.parent / "output"
     with output.open("ab") as file:
         process = subprocess.Popen(
-            command, cwd=work, env=_env(), stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+            command,
+            cwd=work,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            start_new_session=True,
         )
     is_resumed = "resume" in command
     while process.poll() is None and not _has_begun(work, output, is_resumed=is_resumed):
@@ -68,7 +74,7 @@ def _killed(command: list[str], work: Path, directory: Path, chance: random.Rand
     time.sleep(chance.uniform(0, _LATEST))
     killed = kill_group(directory) if process.poll() is None else 0
     try:
-        status = process.wait(_TIMEOUT)
+        status = process.wait(TIMEOUT)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -103,13 +109,13 @@ def kill_group(directory: Path) -> int:
 
 def _check_replays(directory: Path, work: Path) -> None:
     """Check that each recording is sound, and that all replay equal."""
-    until = time.monotonic() + _TIMEOUT
+    until = time.monotonic() + TIMEOUT
     while directory.is_dir() and b'"complete": true' not in (directory / "group.json").read_bytes():
         if time.monotonic() > until:
             raise WrongRound("the group is not sealed")
         time.sleep(0.01)
     for path in sorted(directory.glob("*.rdbg")) if directory.is_dir() else [directory]:
-        _finished([*_COMMAND, "verify", str(path)], work)
-    finished = _finished([*_COMMAND, "replay", str(directory)], work)
-    if f"total {TOTAL}".encode() not in finished.stdout:
-        raise WrongRound(f"the replay printed {finished.stdout[-200:]!r}")
+        finished([*_COMMAND, "verify", str(path)], work)
+    replayed = finished([*_COMMAND, "replay", str(directory)], work)
+    if f"total {TOTAL}".encode() not in replayed.stdout:
+        raise WrongRound(f"the replay printed {replayed.stdout[-200:]!r}")

@@ -16,16 +16,36 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
+from tests.resumes.servers import make_database, missing_postgres, postgres
 
-PROGRAMS = {"files": 1000, "threads": 6000, "server": 400, "worker": 1200, "database": 100, "checkpoints": 300}
+PROGRAMS = {
+    "files": 1000,
+    "threads": 6000,
+    "server": 400,
+    "worker": 1200,
+    "database": 100,
+    "checkpoints": 300,
+    "postgres": 60,
+}
+    "files": 1000,
+    "threads": 6000,
+    "server": 400,
+    "worker": 1200,
+    "database": 100,
+    "checkpoints": 300,
+    "postgres": 60,
+}
 """How many entries each program makes."""
 ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""
 
-_FOLDER = Path(__file__).parent / "programs"
-_TIMEOUT = 120.0
+_WITH_SERVER = "postgres"
+FOLDER = Path(__file__).parent / "programs"
+TIMEOUT = 120.0
 _USAGE = 2
-_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 100}
+_KILLS = 2
+"""A program that is to be killed more often makes more entries: it must not end before."""
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 100, "postgres": 5}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
 _LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""
@@ -47,41 +67,60 @@ class Round:
     """How often it was killed and resumed; 0: it ended before it could be killed."""
 
 
-def one_round(seed: int, program: str, base: Path, *, kills: int = 1) -> Round:
-    """Play a round in the empty directory `base`; the program is killed up to `kills` times. Raises WrongRound."""
+def missing(program: str) -> str:
+    """Return why a program cannot run here; empty if it can."""
+    return missing_postgres() if program == _WITH_SERVER else ""
+
+
+def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int = 0) -> Round:
+    """Play a round in the empty directory `base`; the program is killed up to `kills` times. Raises WrongRound.
+
+    `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
+    """
+    with ExitStack() as stack:
+        if program == _WITH_SERVER and not port:
+            port = stack.enter_context(postgres())
+        return _one_round(seed, program, base, kills, port)
+
+
+def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Round:
     chance = random.Random(seed)
-    work = base / "work"
-    work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
-    count = PROGRAMS[program]
-    recorded = [str(base / "program.py"), str(count)]
+    count = PROGRAMS[program] * max(kills, _KILLS) // _KILLS
+    work, recorded = _prepared(seed, program, base, count, port)
     first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
     status = _killed(first, work, base / "0.rdbg-live", 0, chance)
-    events = _events(base / "0.rdbg")
+    events = recorded_events(base / "0.rdbg")
     done = 0
     while status == -signal.SIGKILL and done < kills:
         done += 1
         before = base / f"{done - 1}.rdbg"
         command = [*_COMMAND, "resume", "--in-flight=repeat", "-o", str(base / f"{done}.rdbg"), str(before)]
         if done < kills:
-            status = _killed(command, work, base / f"{done}.rdbg-live", _events(before), chance)
+            status = _killed(command, work, base / f"{done}.rdbg-live", recorded_events(before), chance)
         else:
-            status = _finished(command, work).status
+            status = finished(command, work).status
     if status != 0:
         raise WrongRound(f"the program ended with {status} after {done} kills, {events} events")
     _check_ledger(program, count, work / "ledger")
-    _check_replay(base / f"{done}.rdbg", work)
+    check_replay(base / f"{done}.rdbg", work)
     return Round(program, events, done)
 
 
-def standby_round(seed: int, program: str, base: Path) -> Round:
-    """Play a round in the empty directory `base` in which a standby takes over from the program. Raises WrongRound."""
+def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Round:
+    """Play a round in the empty directory `base` in which a standby takes over from the program. Raises WrongRound.
+
+    `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
+    """
+    with ExitStack() as stack:
+        if program == _WITH_SERVER and not port:
+            port = stack.enter_context(postgres())
+        return _standby_round(seed, program, base, port)
+
+
+def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     chance = random.Random(seed)
-    work = base / "work"
-    work.mkdir()
-    (base / "program.py").write_bytes((_FOLDER / f"{program}.py").read_bytes())
     count = PROGRAMS[program] * _LONGER[program]
-    recorded = [str(base / "program.py"), str(count)]
+    work, recorded = _prepared(seed, program, base, count, port)
     first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
     follow = [*_COMMAND, "resume", "--follow", "--in-flight=repeat", "-o", str(base / "1.rdbg"), str(base / "0.rdbg")]
     with _begun(first, work) as recorder, ExitStack() as stack:
@@ -93,12 +132,24 @@ def standby_round(seed: int, program: str, base: Path) -> Round:
         for pid in _children_of(recorder.pid):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        status, took_over = standby.wait(_TIMEOUT), recorder.wait(_TIMEOUT) != 0
+        status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
     if status != 0:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
     _check_ledger(program, count, work / "ledger")
-    _check_replay(base / f"{int(took_over)}.rdbg", work)
-    return Round(program, _events(base / "0.rdbg"), int(took_over))
+    check_replay(base / f"{int(took_over)}.rdbg", work)
+    return Round(program, recorded_events(base / "0.rdbg"), int(took_over))
+
+
+def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tuple[Path, list[str]]:
+    """Return the program's working directory, and the program with its arguments."""
+    work = base / "work"
+    work.mkdir()
+    (base / "program.py").write_bytes((FOLDER / f"{program}.py").read_bytes())
+    recorded = [str(base / "program.py"), str(count)]
+    if program == _WITH_SERVER:
+        make_database(port, f"ledger_{seed}")
+        recorded += [str(port), f"ledger_{seed}"]
+    return work, recorded
 
 
 @contextmanager
@@ -108,7 +159,7 @@ def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
         process = subprocess.Popen(
             command,
             cwd=work,
-            env=_env(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -123,14 +174,15 @@ def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + _TIMEOUT
+    until = time.monotonic() + TIMEOUT
     while not condition():
         if time.monotonic() > until:
             raise WrongRound("it does not begin")
         time.sleep(0.002)
 
 
-def _env() -> Mapping[str, str]:
+def environment() -> Mapping[str, str]:
+    """Return the environment of the commands."""
     return without_steering(os.environ)
 
 
@@ -143,13 +195,13 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
         process = subprocess.Popen(
             command,
             cwd=work,
-            env=_env(),
+            env=environment(),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             start_new_session=True,
         )
-        while process.poll() is None and not (_live_events(live) > events and _has_begun(work)):
+        while process.poll() is None and not (live_events(live) > events and _has_begun(work)):
             time.sleep(0.002)
         # Any moment is wanted, not one that a condition describes.
         time.sleep(chance.uniform(0, _LATEST))
@@ -157,7 +209,7 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:
-            status = process.wait(_TIMEOUT)
+            status = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -172,7 +224,7 @@ def _has_begun(work: Path) -> bool:
     return (work / "ledger").exists() or (work / "ledger.db").exists()
 
 
-def _live_events(live: Path) -> int:
+def live_events(live: Path) -> int:
     """Return how many events are in the log of a program that runs."""
     try:
         with (live / "log").open("rb") as log:
@@ -188,19 +240,21 @@ def _children_of(pid: int) -> list[int]:
         return []
 
 
-def _finished(command: list[str], work: Path) -> Finished:
-    finished = run(command, cwd=work, env=_env(), timeout=_TIMEOUT)
-    if finished.status != 0:
-        shown = finished.stderr.decode(errors="replace")[-3000:]
-        raise WrongRound(f"{command[3]}: {finished.ending}\n{shown}")
-    return finished
+def finished(command: list[str], work: Path) -> Finished:
+    """Run a command to its end. Raises WrongRound if it fails."""
+    done = run(command, cwd=work, env=environment(), timeout=TIMEOUT)
+    if done.status != 0:
+        shown = done.stderr.decode(errors="replace")[-3000:]
+        raise WrongRound(f"{command[3]}: {done.ending}\n{shown}")
+    return done
 
 
 def _tail(path: Path) -> str:
     return path.read_text(errors="replace")[-3000:]
 
 
-def _events(path: Path) -> int:
+def recorded_events(path: Path) -> int:
+    """Return how many events a recording has."""
     with open_recording(path) as recording:
         return recording.log_header.crossings if recording.log_header is not None else 0
 
@@ -215,12 +269,12 @@ def _check_ledger(program: str, count: int, path: Path) -> None:
         raise WrongRound(f"{len(found)} entries instead of {count}: lost {lost}, doubled {doubled}, order {found[:5]}")
 
 
-def _check_replay(path: Path, work: Path) -> None:
+def check_replay(path: Path, work: Path) -> None:
     """Check that the continued recording is sound and replays equal."""
-    _finished([*_COMMAND, "verify", str(path)], work)
-    finished = _finished([*_COMMAND, "replay", str(path)], work)
-    if b"entered" not in finished.stdout:
-        raise WrongRound(f"the replay printed {finished.stdout[-200:]!r}")
+    finished([*_COMMAND, "verify", str(path)], work)
+    replayed = finished([*_COMMAND, "replay", str(path)], work)
+    if b"entered" not in replayed.stdout:
+        raise WrongRound(f"the replay printed {replayed.stdout[-200:]!r}")
     with open_recording(path) as recording:
         resumed = recording.header.raw.get("resumed", [])
     assert all(set(each) == {"from", "event", "when"} for each in resumed), json.dumps(resumed)

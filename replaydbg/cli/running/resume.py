@@ -73,6 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--force", action="store_true", help="go on although files differ, or something cannot be opened again"
     )
     parser.add_argument(
+        "--after-power-loss",
+        action="store_true",
+        help="for a recording made with --durable: go live before the first write that the disk lacks, and cut off "
+        "what files have behind their recorded ends",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         type=Path,
@@ -98,7 +104,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
     path = store.resolve(args.recording)
     name = store.name_of(path)
-    choices = Choices(_event(args.at), args.in_flight, args.force)
+    choices = Choices(_event(args.at), args.in_flight, args.force, args.after_power_loss)
+    if args.after_power_loss and (args.follow or args.at is not None):
+        other = "--follow" if args.follow else "--at"
+        raise UsageError(f"--after-power-loss cannot be used with {other}: it finds the moment itself.")
     if not args.plan and not args.force:
         _check_own(path, name)
     if args.plan:

@@ -25,6 +25,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             for row in plan.rows
         ],
         "differences": list(plan.differences),
+        "cut_off": [{"path": each.path, "size": each.size, "found": each.found} for each in plan.leftovers],
         "in_flight": [_call_facts(each) for each in plan.in_flight],
         "done_after": [
             {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts

@@ -1,0 +1,100 @@
+"""After a power cut a program goes on from what the disk has: nothing that was printed is lost, nothing is doubled."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.process import Finished, run
+from tests.harness.surroundings import without_steering
+from tests.resumes.power_loss import Loss, power_loss_round
+
+pytestmark = pytest.mark.slow
+
+_AFTER = ("--after-power-loss", "--in-flight=skip", "-o", "two.rdbg")
+# It synchronises its file after two writes, makes two more, and is killed.
+_PROGRAM = """import os, signal
+with open("out", "xb", buffering=0) as file:
+    for word in (b"one ", b"two ", b"three ", b"four "):
+        file.write(word)
+        if word == b"two ":
+            os.fsync(file.fileno())
+    os.kill(os.getpid(), signal.SIGKILL)
+    file.write(b"five")
+print("done")
+"""
+
+
+def replaydbg(folder: Path, *words: str) -> Finished:
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=60.0)
+
+
+def record_killed(folder: Path, *options: str) -> list[int]:
+    """Record the program; return the numbers of its writes."""
+    (folder / "program.py").write_text(_PROGRAM)
+    command = tool.record(sys.executable, Path("one.rdbg"), ["program.py"], options=options)
+    assert run(command, cwd=folder, env=without_steering(os.environ), timeout=60.0).status in (-9, 137)
+    with open_recording(folder / "one.rdbg") as recording:
+        return [each.number for each in recording.events(gate="_io.FileIO.write") if isinstance(each, Event)]
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "missing", "is_cut_off", "is_refused"),
+    [
+        (b"one two three ", 3, False, True),
+        (b"one two ", 2, False, True),
+        # One page has reached the disk, and the one before it has not. Without the option, only the last write counts.
+        (b"one two \0\0\0\0\0\0four ", 2, True, False),
+        (b"one two three four and later ones", None, True, True),
+        (b"one two \0\0\0\0\0\0four and later ones", 2, True, True),
+    ],
+)
+def test_it_goes_live_before_the_first_write_that_is_missing(
+    on_disk: bytes, missing: int | None, is_cut_off: bool, is_refused: bool, tmp_path: Path
+) -> None:
+    writes = record_killed(tmp_path, "--durable")
+    (tmp_path / "out").write_bytes(on_disk)
+
+    plan = replaydbg(tmp_path, "resume", "one.rdbg", "--plan", "--after-power-loss")
+    unchanged = (tmp_path / "out").read_bytes()
+    if is_refused:
+        refused = replaydbg(tmp_path, "resume", "one.rdbg", "--in-flight=skip")
+        assert refused.status == 2 and b"after a power cut use --after-power-loss" in refused.stderr
+    resumed = replaydbg(tmp_path, "resume", "one.rdbg", *_AFTER)
+
+    assert plan.status == 0 and unchanged == on_disk
+    assert (b"cut off" in plan.stdout) == is_cut_off
+    if missing is None:
+        assert (resumed.status, resumed.stdout) == (0, b"done\n")
+        assert (tmp_path / "out").read_bytes() == b"one two three four five"
+    else:
+        assert b"live from event %d" % (writes[missing] - 1) in resumed.stderr
+        assert resumed.status in (-9, 137)  # it kills itself again
+        assert (tmp_path / "out").read_bytes() == b"one two three four "
+    assert replaydbg(tmp_path, "verify", "two.rdbg").status == 0
+
+
+def test_what_it_refuses(tmp_path: Path) -> None:
+    record_killed(tmp_path)
+
+    finished = replaydbg(tmp_path, "resume", "one.rdbg", *_AFTER)
+    together = replaydbg(tmp_path, "resume", "one.rdbg", "--at", "3", *_AFTER)
+
+    assert finished.status == together.status == 2
+    assert b"it was not recorded with --durable" in finished.stderr
+    assert b"--after-power-loss cannot be used with --at" in together.stderr
+
+
+def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    losses: list[Loss] = []
+    for seed in (1, 2):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        losses += power_loss_round(seed, folder, images=8)[1]
+
+    assert all(each.live_from <= each.events for each in losses)
