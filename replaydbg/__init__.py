@@ -15,7 +15,7 @@ def snapshot(name: str = "", *, quiesce: bool = False) -> None:
     """Store a snapshot of the program's objects in its recording, called `name`; do nothing outside a recording.
 
     A copy of the process takes it while the program goes on. With `quiesce`, the callbacks of `quiesce()` run first,
-    and the snapshot's reason is `consistent` if none of them has failed.
+    and the snapshot's reason is `consistent`, or `inconsistent` if one of them has failed.
     """
     # The audit event reaches the recorder; nothing else of replaydbg is in its process.
     if not quiesce or not _is_recorded():

@@ -297,7 +297,8 @@ execute(char *next)
     while (words[n])
         n++;
     snprintf(size, sizeof size, "%" PRIu64, max_size);
-    char *more[] = {core.live_dir, next, size, deadlock, group_page ? group_page : "", group_library ? group_library : ""};
+    char *page = group_page ? group_page : "", *library = group_library ? group_library : "";
+    char *more[] = {core.live_dir, next, size, deadlock, page, library};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[n + i] = more[i];
     char **plain = plain_environment();

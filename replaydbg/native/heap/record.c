@@ -263,7 +263,10 @@ heap_asked(PyObject *args)
     /* With an exception: where it was raised is of interest, its frames are in its traceback. */
     PyObject *value = given && PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : NULL;
     bool is_raised = value && PyExceptionInstance_Check(value);
-    const char *reason = is_raised ? "exception" : value == Py_True ? "consistent" : "named";
+    const char *reason = is_raised           ? "exception"
+                         : value == Py_True  ? "consistent" /* whether the program's callbacks have worked */
+                         : value == Py_False ? "inconsistent"
+                                             : "named";
     take_for_certain(reason, (const char *)name, is_raised ? value : NULL);
 }
 
