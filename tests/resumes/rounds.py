@@ -27,14 +27,6 @@ PROGRAMS = {
     "checkpoints": 300,
     "postgres": 60,
 }
-    "files": 1000,
-    "threads": 6000,
-    "server": 400,
-    "worker": 1200,
-    "database": 100,
-    "checkpoints": 300,
-    "postgres": 60,
-}
 """How many entries each program makes."""
 ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""

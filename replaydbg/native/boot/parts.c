@@ -73,20 +73,13 @@ const HandlerEntry *const handler_tables[] = {gate_handlers,   fileio_handlers, 
                                               tls_handlers,    thread_handlers,   wait_handlers,      map_handlers,
                                               raised_handlers, readline_handlers, stream_handlers,    NULL};
 
-const ModuleHook module_hooks[] = {fileio_module_loaded,
-                                   process_module_loaded,
-                                   maps_module_loaded,
-                                   datetime_module_loaded,
-                                   network_module_loaded,
-                                   tls_module_loaded,
-                                   contexts_module_loaded,
-                                   sqlite_module_loaded,
-                                   listen_module_loaded,
-                                   libcalls_module_loaded,
-                                   identity_module_loaded,
-                                   addresses_module_loaded,
-                                   standins_module_loaded,
-                                   NULL};
+const ModuleHook module_hooks[] = {fileio_module_loaded,   process_module_loaded,
+                                   maps_module_loaded,     datetime_module_loaded,
+                                   network_module_loaded,  tls_module_loaded,
+                                   contexts_module_loaded, sqlite_module_loaded,
+                                   listen_module_loaded,   libcalls_module_loaded,
+                                   identity_module_loaded, addresses_module_loaded,
+                                   standins_module_loaded, NULL};
 
 /* ---- what happens ---- */
 

@@ -65,16 +65,16 @@ typedef struct {
     const char *texts[ENDPOINT_TEXTS];
 } EndpointFacts;
 void transfer_define(const EndpointFacts *facts, uint32_t number);
-void transfers_begin(void);       /* after the logs, which end there if it fails */
+void transfers_begin(void);                                     /* after the logs, which end there if it fails */
 int transfers_continue(uint32_t endpoints, uint32_t addresses); /* -1: errno is set */
-void transfers_forked(void);      /* in any child: what comes is its own */
-const char *transfers_path(void); /* NULL: there is none */
-void transfers_moved(void); /* see logs_moved() */
-uint64_t transfers_end(void);     /* bytes so far */
+void transfers_forked(void);                                    /* in any child: what comes is its own */
+const char *transfers_path(void);                               /* NULL: there is none */
+void transfers_moved(void);                                     /* see logs_moved() */
+uint64_t transfers_end(void);                                   /* bytes so far */
 
 /* endpoints.c */
 void endpoints_forked(void);
-void endpoints_continue(uint32_t count); /* so many are defined */
+void endpoints_continue(uint32_t count);                                 /* so many are defined */
 uint32_t endpoint_new(unsigned kind, const char *own, const char *peer); /* its number */
 
 /* members.c */

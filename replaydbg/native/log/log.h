@@ -55,9 +55,9 @@ void log_fail_by(int error);             /* the same, by an errno */
 void log_reason(int reason);             /* noted in the header, while logging goes on; 0 takes it back */
 /* the live directory has another name from now on: core.live_dir */
 void logs_moved(void);
-void log_memory(void);                   /* record: notes how much address space the program had at most */
-bool log_is_read(void);                  /* replay: all events have been used up */
-bool log_has_stopped(void);              /* replay: nothing is added any more to a log that was followed */
+void log_memory(void);      /* record: notes how much address space the program had at most */
+bool log_is_read(void);     /* replay: all events have been used up */
+bool log_has_stopped(void); /* replay: nothing is added any more to a log that was followed */
 extern bool log_is_timed;
 uint64_t log_computed(void);            /* record: us of CPU time since the last record, at least */
 void log_not_repeated(uint64_t ns);     /* record: so much of the time passed in what a replay does not do */
@@ -87,12 +87,12 @@ long log_sync_perform(void *sync); /* an errno */
 void log_sync_end(const LogSync *sync, int error);
 
 /* group.c: without a group (the usual case) these do nothing */
-int group_open(const char *page, unsigned process);         /* record: this process is one of a group */
+int group_open(const char *page, unsigned process); /* record: this process is one of a group */
 /* a replay becomes a recording, of a process of a group; its file of transfers has so many definitions; -1: errno is set */
 int group_continue(const char *page, unsigned process, uint32_t endpoints, uint32_t addresses);
 void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
-unsigned group_number(void);   /* this process's row; 0: it is not recorded in a group */
+unsigned group_number(void);    /* this process's row; 0: it is not recorded in a group */
 bool group_is_alone(void);      /* no other process was ever about to begin; only where it is on */
 void group_fork_begins(void);   /* in the parent, right before: its logs are made */
 void group_fork_ended(int pid); /* in the parent, right after; -1: it failed */

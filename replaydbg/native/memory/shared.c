@@ -40,7 +40,7 @@ typedef struct {
     MapObject *map; /* borrowed: it tells us when it goes */
     uint64_t number;
     uint64_t event; /* replay: that made it */
-    uint64_t file; /* several maps may lie over one; 0: none */
+    uint64_t file;  /* several maps may lie over one; 0: none */
     dev_t dev;
     ino_t ino;
     MapKind kind;
@@ -149,9 +149,12 @@ shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t kn
         room = more;
     }
     Map *m = &maps[count++];
-    *m = (Map){
-        .map = (MapObject *)object, .number = made, .event = core.crossings, .kind = kind, .file = file,
-        .is_memory = made_to_be_shared(fd)};
+    *m = (Map){.map = (MapObject *)object,
+               .number = made,
+               .event = core.crossings,
+               .kind = kind,
+               .file = file,
+               .is_memory = made_to_be_shared(fd)};
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0) {
         m->dev = st.st_dev;

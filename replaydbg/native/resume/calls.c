@@ -122,8 +122,8 @@ calls_of_others(void)
         const Lane *lane = lanes.at[i];
         const Crossing *c = lane && !lane->ended ? lane->within : NULL;
         if (c)
-            add(&(InFlight){lane, c->gate, c->self, c->args, c->nargs, c->kwnames, c->leaving, c->leaving ? c->leaving_length : 0,
-                            true});
+            add(&(InFlight){lane, c->gate, c->self, c->args, c->nargs, c->kwnames, c->leaving,
+                            c->leaving ? c->leaving_length : 0, true});
     }
 }
 
@@ -134,8 +134,8 @@ call_of_running(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     bool leaves = (g->flags & GATE_DIGEST) && args && g->buffer < nargs && !PyUnicode_Check(args[g->buffer]) &&
                   PyObject_GetBuffer(args[g->buffer], &view, PyBUF_SIMPLE) == 0;
     PyErr_Clear();
-    add(&(InFlight){lanes.running, g, self, args, nargs, kwnames, leaves ? view.buf : NULL, leaves ? (size_t)view.len : 0,
-                    false});
+    add(&(InFlight){lanes.running, g, self, args, nargs, kwnames, leaves ? view.buf : NULL,
+                    leaves ? (size_t)view.len : 0, false});
     if (leaves)
         PyBuffer_Release(&view);
 }

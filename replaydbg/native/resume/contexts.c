@@ -32,9 +32,9 @@ typedef struct {
     int loader;
     uint64_t event;
     Py_ssize_t nargs, named; /* of the latter the last ones have a keyword */
-    Buf values;             /* the arguments one by one, then the tuple of keywords */
-    bool is_known;          /* all of them are data */
-    bool may_fail;          /* the user goes on without */
+    Buf values;              /* the arguments one by one, then the tuple of keywords */
+    bool is_known;           /* all of them are data */
+    bool may_fail;           /* the user goes on without */
     char *files[MOST_FILES]; /* absolute paths; NULL: as the program gave it */
 } Loading;
 static Loading *loadings;
@@ -56,8 +56,9 @@ context_gone(PyObject *context)
 int
 contexts_module_loaded(PyObject *module, const char *name)
 {
-    PyObject *type =
-        core.goes_live && strcmp(name, "_ssl") == 0 ? PyDict_GetItemString(PyModule_GetDict(module), "_SSLContext") : NULL;
+    PyObject *type = core.goes_live && strcmp(name, "_ssl") == 0
+                         ? PyDict_GetItemString(PyModule_GetDict(module), "_SSLContext")
+                         : NULL;
     if (type == NULL || !PyType_Check(type) || original_dealloc)
         return 0;
     context_type = (PyTypeObject *)type;

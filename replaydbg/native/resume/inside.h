@@ -28,9 +28,9 @@ void process_follow(const Crossing *c); /* replay: a call that has worked */
 void process_continue(void);
 
 /* sent.c */
-void sent_prepare(PyObject *events);  /* whose data is wanted: a list of numbers, ascending */
-void sent_follow(const Crossing *c);  /* replay: a call that has worked, and is counted */
-void sent_report(Buf *b);             /* a list of (event, bytes) */
+void sent_prepare(PyObject *events); /* whose data is wanted: a list of numbers, ascending */
+void sent_follow(const Crossing *c); /* replay: a call that has worked, and is counted */
+void sent_report(Buf *b);            /* a list of (event, bytes) */
 
 /* group.c */
 void group_prepare(PyObject *boot);

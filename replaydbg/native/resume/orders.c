@@ -183,10 +183,10 @@ static void
 want_lock(const int64_t *n, const char *name)
 {
     record_locks = grown(record_locks, record_lock_count + 1, sizeof *record_locks);
-    record_locks[record_lock_count++] = (RecordLock){
-        .fd = (int)n[0],
-        .lock = {.l_type = n[3] ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = n[1], .l_len = n[2]},
-        .name = strdup(name)};
+    record_locks[record_lock_count++] =
+        (RecordLock){.fd = (int)n[0],
+                     .lock = {.l_type = n[3] ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_start = n[1], .l_len = n[2]},
+                     .name = strdup(name)};
 }
 
 static void
@@ -209,8 +209,9 @@ take_locks(void)
         char text[512];
         if (fcntl(each->fd, F_SETLK, &each->lock) == 0)
             continue;
-        snprintf(text, sizeof text, errno == EAGAIN || errno == EACCES ? "another process holds its lock of %s"
-                                                                       : "its lock of %s cannot be taken again",
+        snprintf(text, sizeof text,
+                 errno == EAGAIN || errno == EACCES ? "another process holds its lock of %s"
+                                                    : "its lock of %s cannot be taken again",
                  each->name);
         diverge("resume", NULL, NULL, text);
     }
