@@ -125,7 +125,7 @@ static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 6);
+    report_dict(&b, 7);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
