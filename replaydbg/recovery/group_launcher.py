@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from replaydbg.config import Settings, load_settings
@@ -140,8 +140,8 @@ class _Resumption:
                     self._listener.begins(self.plan)
                 began = time.monotonic()
                 ended = self._perform(group, family, made)
-            if not self._is_live:
-                self._raise()
+                if not self._is_live:
+                    self._raise()
         with postponed():
             return group.seal(ended, time.monotonic() - began)
 
@@ -306,7 +306,7 @@ class _Resumption:
         assert due is not None, part.member
         real = part.run.kept(due.real)
         pid = family.pids[part.member.number]
-        part.run.deliver(Due(due.event, due.thread, due.calls, due.fds, real), part.settled, answer, pid)
+        part.run.deliver(replace(due, real=real), part.settled, answer, pid)
         part.run.name_ends(answer)
         for number, each in family.pids.items():
             answer.stand_for_process(self._line.members[number].known_as, each)
