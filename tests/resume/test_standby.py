@@ -248,4 +248,4 @@ def test_options_that_a_standby_cannot_have(words: tuple[str, ...], sentence: by
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_nothing_is_lost_or_doubled(program: str, seed: int, tmp_path: Path) -> None:
-    standby_round(seed, program, tmp_path)
+    assert standby_round(seed, program, tmp_path).kills == 1
