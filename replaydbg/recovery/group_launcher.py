@@ -278,7 +278,7 @@ class _Resumption:
         """Raise why the replay of a process has ended before it was due to go live."""
         if (reason := reason_of_core(part.start)) is not None:
             raise CannotResume(part.run.plan.name, reason)
-        explain(part.recording, part.run, part.start, Ended(0, 0.0))
+        explain(part.recording, part.run, part.start, Ended(0, 0.0), may_end=False)
 
     def _go_live(self, family: Family, made: MadeEnds) -> None:
         sent: dict[tuple[int, int], bytes] = {}

@@ -27,7 +27,7 @@ _PIECE = 1 << 20
 
 
 class FollowedLog:
-    """What the entries of a growing log say, as far as it was read.
+    """Reads a growing log, and makes the plan of going live behind its last event.
 
     A program commits whole records only, so each stretch that is read ends with one.
     """

@@ -305,35 +305,59 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
             write_start(live, continued_header(recording, live, run.plan), {})
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-        ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        stack.callback(ours.close)
-        core_fd = moved_high(core_end)
-        started = stack.enter_context(ExitStack())
-        started.callback(os.close, core_fd)
-        start = prepare_live(recording, live, run, core_orders(recording, live, run, settings, core_fd), stack)
-        _enter(run, started)
-        began = time.monotonic()
 
-        def meanwhile(pid: int) -> None:
-            started.close()
-            run.converse(ours, pid, idle_limit(recording))
+        def prepared(core_fd: int, started: ExitStack) -> Start:
+            start = prepare_live(recording, live, run, core_orders(recording, live, run, settings, core_fd), stack)
+            _enter(run, started)
+            return start
 
-        ended = run_process(
-            start.command,
-            start.env,
-            fds=start.streams,
-            ignored=start.ignored,
-            meanwhile=meanwhile,
-            handled=lambda: handled_signals(live),
-        )
-        if (reason := reason_of_core(start)) is not None:
-            run.is_live = False
-            raise CannotResume(run.plan.name, reason)
-        if not run.is_live:
-            run.is_live = ended_at_once(live, run, ended)
-        if not run.is_live:
-            explain(recording, run, start, ended)
-        return ended, time.monotonic() - began
+        return perform(recording, live, run, prepared, stack, idle=idle_limit(recording))
+
+
+def perform(
+    recording: Recording,
+    live: Path,
+    run: GoingLive,
+    prepared: Callable[[int, ExitStack], Start],
+    stack: ExitStack,
+    *,
+    idle: float,
+    may_end: bool = False,
+) -> tuple[Ended, float]:
+    """Run a replay that goes live into the directory `live`; return how it ended, and after how many seconds.
+
+    `prepared` returns its start parameters, given the descriptor of the core's socket; what it enters into its second
+    parameter is left as soon as the process has begun. `idle`: seconds that it may wait without computing; 0: any
+    number. `may_end`: whether it may end as recorded without going live.
+    """
+    ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    stack.callback(ours.close)
+    core_fd = moved_high(core_end)
+    started = stack.enter_context(ExitStack())
+    started.callback(os.close, core_fd)
+    start = prepared(core_fd, started)
+    began = time.monotonic()
+
+    def meanwhile(pid: int) -> None:
+        started.close()
+        run.converse(ours, pid, idle)
+
+    ended = run_process(
+        start.command,
+        start.env,
+        fds=start.streams,
+        ignored=start.ignored,
+        meanwhile=meanwhile,
+        handled=lambda: handled_signals(live),
+    )
+    if (reason := reason_of_core(start)) is not None:
+        run.is_live = False
+        raise CannotResume(run.plan.name, reason)
+    if not run.is_live and (live / "log").exists():  # a standby writes it when it goes live
+        run.is_live = ended_at_once(live, run, ended)
+    if not run.is_live:
+        explain(recording, run, start, ended, may_end=may_end)
+    return ended, time.monotonic() - began
 
 
 def prepare_live(
@@ -408,7 +432,7 @@ def reason_of_core(start: Start) -> str | None:
     return str(facts.get("detail")) if isinstance(facts, dict) and facts.get("kind") == "resume" else None
 
 
-def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended, *, may_end: bool = False) -> None:
+def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended, *, may_end: bool) -> None:
     """Raise why the program did not go live, unless that was wanted; `may_end`: so it is if it ended as recorded."""
     if run.error is not None and not isinstance(run.error, (BrokenPipeError, ConnectionError)):
         raise run.error

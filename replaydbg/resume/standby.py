@@ -21,14 +21,13 @@ from replaydbg.classes import NamedTuple, dataclass
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
-from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.container import remove_live
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.record.place import handled_signals, make_live_directory, reason_of, write_start
+from replaydbg.record.place import make_live_directory, reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import Start, UnpackedLogs, followed_logs, inheritable, prepare
-from replaydbg.resume.conversation import Answer, Due, moved_high
+from replaydbg.resume.conversation import Answer, Due
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import (
@@ -36,9 +35,7 @@ from replaydbg.resume.launcher import (
     GoingLive,
     Listener,
     core_orders,
-    ended_at_once,
-    explain,
-    reason_of_core,
+    perform,
     removed_unless_live,
     resume,
 )
@@ -186,8 +183,14 @@ def _stand_by_one_log(
         with removed_unless_live(live, run):
             write_start(live, continued_header(recording, live, run.plan), {})
             announce(program)
-            orders: dict[str, object] = {"program_fd": program_fd, "followed_content_fd": content}
-            ended = _perform(recording, run, settings, logs, orders, stack)
+            followed = {"program_fd": program_fd, "followed_content_fd": content}
+
+            def prepared(core_fd: int, _: ExitStack) -> Start:
+                orders = core_orders(recording, live, run, settings, core_fd)
+                return _prepare(recording, logs, {**orders, **followed}, stack)
+
+            # The program that is followed may wait for as long as it wants.
+            ended, _ = perform(recording, live, run, prepared, stack, idle=0.0, may_end=True)
         if not run.is_live:
             remove_live(live)
             return NotNeeded(ended.status)
@@ -291,44 +294,6 @@ def _open_program(log: BinaryIO, name: str, stack: ExitStack) -> tuple[int, int]
     if writer_of(status) != pid:  # it has ended, and another process may have its number by now
         return None
     return pid, inheritable(stack, fd)
-
-
-def _perform(
-    recording: Recording,
-    run: _StandingBy,
-    settings: Settings,
-    logs: dict[str, BinaryIO],
-    orders: Mapping[str, object],
-    stack: ExitStack,
-) -> Ended:
-    """Follow until the program has ended; return how that ended which was begun here. `orders` are for the core."""
-    ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    stack.callback(ours.close)
-    core_fd = moved_high(core_end)
-    started = stack.enter_context(ExitStack())
-    started.callback(os.close, core_fd)
-    start = _prepare(recording, logs, {**core_orders(recording, run.live, run, settings, core_fd), **orders}, stack)
-
-    def meanwhile(pid: int) -> None:
-        started.close()
-        run.converse(ours, pid, 0.0)  # the program that is followed may wait for as long as it wants
-
-    ended = run_process(
-        start.command,
-        start.env,
-        fds=start.streams,
-        ignored=start.ignored,
-        meanwhile=meanwhile,
-        handled=lambda: handled_signals(run.live),
-    )
-    if (reason := reason_of_core(start)) is not None:
-        run.is_live = False
-        raise CannotResume(run.plan.name, reason)
-    if not run.is_live and (run.live / "log").exists():
-        run.is_live = ended_at_once(run.live, run, ended)
-    if not run.is_live:
-        explain(recording, run, start, ended, may_end=True)
-    return ended
 
 
 def _prepare(

@@ -250,4 +250,4 @@ def test_options_that_a_standby_cannot_have(words: tuple[str, ...], sentence: by
 def test_nothing_is_lost_or_doubled(program: str, seed: int, tmp_path: Path) -> None:
     if reason := missing(program):
         pytest.skip(reason)
-    standby_round(seed, program, tmp_path)
+    assert standby_round(seed, program, tmp_path).kills == 1

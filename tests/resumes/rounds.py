@@ -78,8 +78,7 @@ def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int 
 def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Round:
     chance = random.Random(seed)
     count = PROGRAMS[program] * max(kills, _KILLS) // _KILLS
-    work, recorded = _prepared(seed, program, base, count, port)
-    first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
+    work, first = _prepared(seed, program, base, count, port)
     status = _killed(first, work, base / "0.rdbg-live", 0, chance)
     events = recorded_events(base / "0.rdbg")
     done = 0
@@ -112,18 +111,13 @@ def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Roun
 def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     chance = random.Random(seed)
     count = PROGRAMS[program] * _LONGER[program]
-    work, recorded = _prepared(seed, program, base, count, port)
-    first = [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
+    work, first = _prepared(seed, program, base, count, port)
     follow = [*_COMMAND, "resume", "--follow", "--in-flight=repeat", "-o", str(base / "1.rdbg"), str(base / "0.rdbg")]
     with _begun(first, work) as recorder, ExitStack() as stack:
         _wait_for(lambda: _has_begun(work) or recorder.poll() is not None)
         standby = stack.enter_context(_begun(follow, work))
         _wait_for(lambda: "standing by" in _tail(base / "output") or standby.poll() is not None)
-        # Any moment is wanted, not one that a condition describes.
-        time.sleep(chance.uniform(0, _LATEST))
-        for pid in _children_of(recorder.pid):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _kill_program(recorder, chance)
         status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
     if status != 0:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
@@ -133,7 +127,7 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
 
 
 def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tuple[Path, list[str]]:
-    """Return the program's working directory, and the program with its arguments."""
+    """Return the working directory, and the command that records the program with `count` entries into `0.rdbg`."""
     work = base / "work"
     work.mkdir()
     (base / "program.py").write_bytes((FOLDER / f"{program}.py").read_bytes())
@@ -141,7 +135,7 @@ def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tup
     if program == _WITH_SERVER:
         make_database(port, f"ledger_{seed}")
         recorded += [str(port), f"ledger_{seed}"]
-    return work, recorded
+    return work, [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
 
 
 @contextmanager
@@ -183,32 +177,25 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
 
     It is killed at a random moment after it has made more than `events` events.
     """
-    with (work.parent / "output").open("ab") as output:
-        process = subprocess.Popen(
-            command,
-            cwd=work,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
+    with _begun(command, work) as process:
         while process.poll() is None and not (live_events(live) > events and _has_begun(work)):
             time.sleep(0.002)
-        # Any moment is wanted, not one that a condition describes.
-        time.sleep(chance.uniform(0, _LATEST))
-        for pid in _children_of(process.pid):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        _kill_program(process, chance)
         try:
             status = process.wait(TIMEOUT)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
             raise WrongRound(f"{command[3]} does not end") from None
     if status in (_USAGE, tool.DIVERGED) or (status == 1 and "resume" in command):
         raise WrongRound(f"exit code {status}\n{_tail(work.parent / 'output')}")
     return -signal.SIGKILL if status == 128 + signal.SIGKILL else status
+
+
+def _kill_program(recorder: subprocess.Popen[bytes], chance: random.Random) -> None:
+    """Kill the program of a recorder, at any moment soon, not at one that a condition describes."""
+    time.sleep(chance.uniform(0, _LATEST))
+    for pid in _children_of(recorder.pid):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _has_begun(work: Path) -> bool:

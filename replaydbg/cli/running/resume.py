@@ -7,7 +7,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from replaydbg.classes import replace
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.streams import open_closed_streams
@@ -32,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
+    from replaydbg.record.result import RecordResult
     from replaydbg.resume.findings import Finding
     from replaydbg.resume.plan import Plan
 
@@ -120,35 +120,36 @@ def run(args: argparse.Namespace) -> int:
     is_told = not settings.quiet and not args.json
     listener = Listener(
         ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        begins=_print_start if is_told else None,
+        begins=_print_start if is_told and not args.follow else None,  # a standby says so by itself, before
         goes_live=_print_plan if is_told else None,
     )
+    result: RecordResult | NotNeeded
     if args.follow:
-        begins = partial(_print_standby, name) if is_told else None
-        listener = replace(listener, begins=None)
-        standby = stand_by(
+        result = stand_by(
             path,
             name=name,
             choices=choices,
             output=args.output,
             settings=settings,
             listener=listener,
-            begins=begins,
+            begins=partial(_print_standby, name) if is_told else None,
         )
-        if isinstance(standby, NotNeeded):
-            _print_not_needed(name, standby, is_told=is_told, as_json=args.json)
-            return 0
-        result = standby
     else:
         result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
+    if isinstance(result, NotNeeded):
+        _print_not_needed(name, result, is_told=is_told, as_json=args.json)
+        return 0
+    _print_result(args, result, store.name_of(result.path), is_told=is_told)
+    return end_like(result.status)
+
+
+def _print_result(args: argparse.Namespace, result: RecordResult, name: str, *, is_told: bool) -> None:
     if args.json:
         print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
     elif is_told:
-        lines = summary_lines(result, store.name_of(result.path), is_held=False, output=args.output)
-        print("\n".join(lines), file=sys.stderr)
+        print("\n".join(summary_lines(result, name, is_held=False, output=args.output)), file=sys.stderr)
     elif result.problem:
         print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
-    return end_like(result.status)
 
 
 def _check_own(path: Path, name: str) -> None:

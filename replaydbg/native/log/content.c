@@ -31,9 +31,8 @@ bool content_is_missing;
 static uint64_t content_begin;     /* in a child that is recorded: what was copied before the fork is its parent's */
 static const uint8_t *content_map; /* replay: the file with all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
-static size_t content_map_size;         /* replay */
-static int followed_content = -1;       /* replay: the file that a program still writes */
-#define MOST_FOLLOWED ((size_t)1 << 36) /* of addresses, as for the logs */
+static size_t content_map_size;   /* replay */
+static int followed_content = -1; /* replay: the file that a program still writes */
 
 /* Replay: the content is a file of its own, or lies in the sealed recording, in pieces with something between them. */
 static struct {

@@ -6,6 +6,8 @@
 
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20) /* of a log */
+/* of addresses, not of memory: what lies behind the end of a file comes when it grows */
+#define MOST_FOLLOWED ((size_t)1 << 36)
 
 typedef struct {
     char magic[8];

@@ -397,9 +397,6 @@ log_stop_in_child(void)
 
 /* ---- reading ---- */
 
-#define MOST_FOLLOWED                                                                                                  \
-    ((size_t)1 << 36) /* of addresses, not of memory: what lies behind the end of a file comes when it grows */
-
 int
 log_open(Log *log, int fd)
 {
@@ -470,7 +467,7 @@ is_still_written(void)
     struct stat st;
     struct pollfd end = {.fd = program_fd, .events = POLLIN};
     if (program_fd >= 0)
-        return poll(&end, 1, 0) == 0;
+        return poll(&end, 1, 0) <= 0; /* interrupted by a signal, nothing is known: it is asked again */
     return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
 }
 

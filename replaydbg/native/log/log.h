@@ -46,7 +46,7 @@ void log_release_read(void);            /* replay: unmaps what was read */
 /* replay: waits until the next event is there, or there will be none */
 void log_follow(void);
 void log_follow_program(int fd); /* the pidfd of the program: its log ends when it does; -1: when the log is sealed */
-int write_whole_file(const char *path, const uint8_t *data, size_t n); /* a whole file; -1: errno is set */
+int write_whole_file(const char *path, const uint8_t *data, size_t n); /* -1: it cannot be written */
 /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
 uint8_t *log_room(Log *log, size_t n);
 void log_commit(Log *log, uint8_t *end); /* what lies before `end` is complete */
