@@ -293,6 +293,10 @@ class _Resumption:
         answers = {number: Answer(part.ours) for number, part in self._parts.items()}
         for number, part in self._parts.items():
             self._deliver(part, answers[number], family)
+            answers[number].end()
+        for number, part in self._parts.items():
+            if not answers[number].is_followed():
+                self._explain(part)
         if self._listener.goes_live is not None:
             self._listener.goes_live(self.plan)
         self._is_live = True

@@ -1,5 +1,9 @@
 """The conversation with the core of a replay that is due to go live: one message from it, then the answer to it.
 
+The core follows the answer, says that all is there, and waits for the word to go live. So nothing is live that lacks
+something, and of a group no process is unless each can be: the first phase of a two-phase commit (J. Gray, Notes on
+Data Base Operating Systems, 1978).
+
 Messages of the core are checked field by field: until it is live, the program in its process is not trusted.
 """
 
@@ -32,6 +36,9 @@ NOT_AT_A_CALL = -1
 
 _HIGH = 200
 """The core's socket gets a number above those that the program uses; the core moves it higher still."""
+
+_READY = b"R"
+"""All that the answer says was done."""
 
 _LENGTH = struct.Struct("<Q")
 _INT64 = struct.Struct("<q")
@@ -222,7 +229,9 @@ class Settled:
 
 
 class Answer:
-    """Sends the answer of `resume`, message by message, and `go_live` at its end; without that the core exits.
+    """Sends the answer of `resume`, message by message, `end`, and `go_live` when it was followed.
+
+    Without the last one the core exits.
 
     All descriptors stay open here; their owner closes them afterwards.
     """
@@ -267,7 +276,7 @@ class Answer:
 
     def stand_for_process(self, recorded: int, pid: int) -> None:
         """Let the program reach the process `pid` by the process id `recorded`."""
-        self._send_numbers(b"M", (recorded, pid))
+        self._send_numbers(b"I", (recorded, pid))
 
     def stand_for_end(self, fd: int, endpoint: Endpoint) -> None:
         """Let the recording name what is at the number `fd` as the end of a channel that it continues."""
@@ -298,8 +307,19 @@ class Answer:
         result = encode_value(settled.value) if settled.is_done else b""
         self._send(b"S", _INT64.pack(settled.thread) + _INT64.pack(int(settled.is_done)) + result)
 
+    def end(self) -> None:
+        """Let the core report when it has followed all this."""
+        self._send(b"A", b"")
+
+    def is_followed(self) -> bool:
+        """Wait for the report after `end`; False: the core has ended, and says why in its other report."""
+        try:
+            return self._connection.recv(1) == _READY
+        except ConnectionError:
+            return False
+
     def go_live(self) -> None:
-        """End the answer: the program runs on."""
+        """Let the program run on."""
         self._send(b"G", b"")
 
     def _send_numbers(self, kind: bytes, numbers: Iterable[int]) -> None:

@@ -230,6 +230,9 @@ class GoingLive:
         settled = self.decide(due)
         if not self.is_dry:  # then the core has only reported, and is gone
             self.deliver(due, settled, answer, pid)
+            answer.end()
+            if not answer.is_followed():
+                return  # the core's report has the reason
             if self._listener.goes_live is not None:
                 self._listener.goes_live(self.plan)
             self.let_go(answer)
@@ -351,7 +354,6 @@ def perform(
         handled=lambda: handled_signals(live),
     )
     if (reason := reason_of_core(start)) is not None:
-        run.is_live = False
         raise CannotResume(run.plan.name, reason)
     if not run.is_live and (live / "log").exists():  # a standby writes it when it goes live
         run.is_live = ended_at_once(live, run, ended)

@@ -83,6 +83,7 @@ def test_the_answer_has_the_form_of_the_protocol() -> None:
         answer.lose_child(99)
         answer.settle(Settled(2, True, {"a": 1}))
         answer.settle(Settled(1, False))
+        answer.end()
         answer.go_live()
         ours.close()
         data = b"".join(iter(lambda: core.recv(4096), b""))
@@ -95,7 +96,16 @@ def test_the_answer_has_the_form_of_the_protocol() -> None:
     numbers = [(kind, struct.unpack(f"<{len(rest) // 8}q", rest)) for kind, rest in found[:5]]
     assert numbers == [(b"P", (3, 0, 1)), (b"C", (4,)), (b"E", (5, 3, 1)), (b"T", (0, 10, 20)), (b"K", (99,))]
     assert found[5][1][:16] == struct.pack("<qq", 2, 1) and decode_value(found[5][1][16:]) == {"a": 1}
-    assert found[6:] == [(b"S", struct.pack("<qq", 1, 0)), (b"G", b"")]
+    assert found[6:] == [(b"S", struct.pack("<qq", 1, 0)), (b"A", b""), (b"G", b"")]
+
+
+def test_the_answer_was_followed_once_the_core_says_so() -> None:
+    ours, core = socket.socketpair()
+    with ours:
+        with core:
+            core.send(b"R")
+            assert Answer(ours).is_followed()
+        assert not Answer(ours).is_followed()  # it has ended
 
 
 def test_descriptors_are_passed_in_messages_of_a_few(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ complete(void)
     problem = problem ? problem : contexts_continue();
     if (problem)
         diverge("resume", NULL, NULL, problem);
+    orders_await_go(); /* nothing can fail behind it, so of a group none goes live unless each can */
     signals_continue();
     process_continue();
     orders_end();

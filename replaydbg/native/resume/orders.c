@@ -50,6 +50,13 @@ give_up(void)
     leave_process(0);
 }
 
+/* It was made for another version, or for another process. */
+_Noreturn static void
+refuse_order(void)
+{
+    diverge("resume", NULL, NULL, "an order of its launcher cannot be followed");
+}
+
 static void
 send_all(const uint8_t *p, size_t n)
 {
@@ -155,8 +162,9 @@ static void
 put(int64_t fd, int64_t index, bool closes)
 {
     if (index < 0 || (size_t)index >= passed_count || fd < 0 || fd > INT32_MAX || fd_is_ours((int)fd))
-        give_up();
-    dup3(passed[index], (int)fd, closes ? O_CLOEXEC : 0);
+        refuse_order();
+    if (dup3(passed[index], (int)fd, closes ? O_CLOEXEC : 0) < 0)
+        diverge("resume", NULL, NULL, "it may not have as many descriptors open as it had");
     if ((int)fd == 0)
         clearerr(stdin);
 }
@@ -165,7 +173,7 @@ static void
 enter(int64_t index)
 {
     if (index < 0 || (size_t)index >= passed_count || fchdir(passed[index]) < 0)
-        give_up();
+        refuse_order();
 }
 
 /* The texts follow the numbers, each with its NUL; behind the data there are more of these. */
@@ -226,7 +234,7 @@ static void
 map_again(const int64_t *n)
 {
     if (n[1] < 0 || (size_t)n[1] >= passed_count)
-        give_up();
+        refuse_order();
     if (!shared_continue((uint64_t)n[0], passed[n[1]], (int)n[2]))
         diverge("resume", NULL, NULL, "a file cannot be mapped into its memory again");
 }
@@ -256,6 +264,8 @@ follow(uint8_t kind, const int64_t *n)
         enter(n[0]);
     else if (kind == 'U')
         umask((mode_t)n[0]);
+    else if (kind != 'F' && kind != 'C' && kind != 'T') /* 'F' carries descriptors only */
+        refuse_order();
 }
 
 /* Descriptors of the replay's own, which a program that is recorded has none of. */
@@ -273,22 +283,34 @@ orders_end(void)
             setitimer(which, &timers[which], NULL);
 }
 
+typedef struct {
+    uint8_t kind;
+    uint64_t length;
+} __attribute__((packed)) Head;
+
+void
+orders_await_go(void)
+{
+    Head head;
+    send_all((const uint8_t *)"R", 1);
+    receive_all(&head, sizeof head);
+    if (head.kind != 'G')
+        refuse_order();
+}
+
 void
 orders_follow(uint64_t event, int lane)
 {
     int saved = errno;
     ask(event, lane);
     for (;;) {
-        struct {
-            uint8_t kind;
-            uint64_t length;
-        } __attribute__((packed)) head;
+        Head head;
         receive_all(&head, sizeof head);
-        if (head.kind == 'G')
+        if (head.kind == 'A')
             break;
         uint8_t *data = head.length > LARGEST_ORDER ? NULL : calloc(1, head.length + NUMBERS * sizeof(int64_t));
         if (data == NULL)
-            give_up();
+            refuse_order();
         receive_all(data, head.length);
         int64_t numbers[NUMBERS];
         memcpy(numbers, data, sizeof numbers);
