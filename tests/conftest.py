@@ -9,7 +9,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.render import texts
 from tests.harness.recording import record_file
-from tests.harness.stages import long_tests
+from tests.harness.stages import stages
 from tests.harness.surroundings import is_steering, restore_signals
 from tests.harness.tracebacks import add_missing_lines
 from tests.harness.typed import FAILS, TRAVEL, Typed
@@ -24,11 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of the second stage."""
-    long = long_tests()
+    """Mark the tests of the second and the third stage."""
+    found = stages()
     for item in items:
-        if item.nodeid in long:
+        if item.nodeid in found.long:
             item.add_marker(pytest.mark.long)
+        elif item.nodeid in found.exhaustive:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 @pytest.hookimpl(tryfirst=True)

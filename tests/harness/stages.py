@@ -1,7 +1,8 @@
-"""Which tests run in the second stage: `python -m tests.harness.stages JUNIT.xml ...` writes the list anew from a run.
+"""Which tests run in which stage: `python -m tests.harness.stages JUNIT.xml ...` writes the lists anew from all runs.
 
-The first stage (`tox -e py`) keeps every mechanism: the fastest case of each parametrized test, and a test of
-each file. What repeats or takes long runs in the second (`tox -e long`).
+The first stage (`tox -e py`) has a test of each file, and of all tests the quick ones: mechanisms rather than
+repetitions. The second one (`tox -e long`, also in CI) has a case of each other test. Further cases of those run in
+the third (`tox -e exhaustive`), which is run before a release and where it concerns a change.
 """
 
 from __future__ import annotations
@@ -9,47 +10,83 @@ from __future__ import annotations
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-LIST = Path(__file__).with_name("long.txt")
-SINGLE = 2.0
-"""A test is long if it takes more than this, in means of all tests: machines differ in speed."""
-REPEATED = 1.0
-"""The same for a further case of a parametrized test."""
+LONG = Path(__file__).with_name("long.txt")
+"""The tests of the second stage."""
+EXHAUSTIVE = Path(__file__).with_name("exhaustive.txt")
+"""Those of the third."""
+FIRST, SECOND = 0.10, 0.30
+"""Share of the time of all tests that the first two stages may take: machines differ in speed."""
+FURTHER = 3.0
+"""How much less a further case of a parametrized test is worth than its first one."""
 
 
-class _Test(NamedTuple):
+class Timed(NamedTuple):
+    """A test of a report."""
+
     seconds: float
     node: str
 
+    @property
+    def file(self) -> str:
+        """The path of its file."""
+        return self.node.partition("::")[0]
 
-def long_tests() -> frozenset[str]:
-    """Return the node ids of the tests of the second stage, relative to the project's directory."""
-    return frozenset(LIST.read_text(encoding="utf-8").splitlines())
+    @property
+    def function(self) -> str:
+        """Its name without the case."""
+        return self.node.partition("[")[0]
 
 
-def chosen(tests: list[_Test]) -> set[str]:
-    """Return the node ids of those tests that belong to the second stage."""
-    mean = sum(test.seconds for test in tests) / len(tests)
-    functions: dict[str, list[_Test]] = defaultdict(list)
-    files: dict[str, list[_Test]] = defaultdict(list)
+class Stages(NamedTuple):
+    """The node ids of the tests outside the first stage, relative to the project's directory."""
+
+    long: frozenset[str]
+    exhaustive: frozenset[str]
+
+
+def stages() -> Stages:
+    """Return the lists as they are written."""
+    return Stages(*(frozenset(each.read_text(encoding="utf-8").splitlines()) for each in (LONG, EXHAUSTIVE)))
+
+
+def chosen(tests: list[Timed]) -> Stages:
+    """Return the stages for tests with the times that they took."""
+    total = sum(test.seconds for test in tests)
+    firsts = _cheapest(tests, "function")
+    order = sorted(tests, key=lambda test: test.seconds * (1 if test in firsts else FURTHER))
+    first = _filled(order, _cheapest(tests, "file"), FIRST * total)
+    rest = [test for test in order if test not in first]
+    # Of a test with a quick case in the first stage, none has to be in the second.
+    known = {test.function for test in first}
+    wanted = {test for test in _cheapest(rest, "function") if test.function not in known}
+    second = _filled(rest, wanted, SECOND * total)
+    return Stages(frozenset(test.node for test in second), frozenset(test.node for test in rest if test not in second))
+
+
+def _cheapest(tests: Iterable[Timed], of: str) -> set[Timed]:
+    """Return the quickest test of each file, or of each function."""
+    found: dict[str, Timed] = {}
     for test in tests:
-        functions[test.node.partition("[")[0]].append(test)
-        files[test.node.partition("::")[0]].append(test)
-    found: set[str] = set()
-    for cases in functions.values():
-        first, *others = sorted(cases)
-        found |= {test.node for test in others if test.seconds > REPEATED * mean}
-        if first.seconds > SINGLE * mean * (2 if others else 1):
-            found.add(first.node)
-    for every in files.values():
-        if all(test.node in found for test in every):
-            found.discard(min(every).node)
+        found[getattr(test, of)] = min(test, found.get(getattr(test, of), test))
+    return set(found.values())
+
+
+def _filled(order: Iterable[Timed], wanted: set[Timed], seconds: float) -> set[Timed]:
+    """Return those wanted, and others in order for as long as the time lasts."""
+    left = seconds - sum(test.seconds for test in wanted)
+    found = set(wanted)
+    for test in order:
+        if test not in found and test.seconds <= left:
+            found.add(test)
+            left -= test.seconds
     return found
 
 
-def read(report: Path) -> list[_Test]:
+def read(report: Path) -> list[Timed]:
     """Return the tests of a report of pytest's `--junitxml`."""
     tests = []
     for case in ElementTree.parse(report).iter("testcase"):
@@ -58,14 +95,24 @@ def read(report: Path) -> list[_Test]:
         parts = str(case.get("classname")).split(".")
         at = next(at for at, part in enumerate(parts) if part.startswith("test_")) + 1
         node = "::".join(["/".join(parts[:at]) + ".py", *parts[at:], str(case.get("name"))])
-        tests.append(_Test(float(case.get("time") or 0), node))
+        tests.append(Timed(float(case.get("time") or 0), node))
     return tests
 
 
+def _write(reports: Iterable[Path]) -> None:
+    every = [test for report in reports for test in read(report)]
+    measured = {test.node for test in every}
+    found, before = chosen(every), stages()
+    for path, nodes, old in ((LONG, found.long, before.long), (EXHAUSTIVE, found.exhaustive, before.exhaustive)):
+        # Others are skipped on this machine or this Python: they stay where they are.
+        path.write_text("\n".join(sorted(nodes | (old - measured))) + "\n", encoding="utf-8")
+    by_stage: defaultdict[str, list[float]] = defaultdict(list)
+    for test in every:
+        stage = "second" if test.node in found.long else "third" if test.node in found.exhaustive else "first"
+        by_stage[stage].append(test.seconds)
+    for stage, seconds in sorted(by_stage.items()):
+        print(f"{stage}: {len(seconds)} tests, {sum(seconds):.0f} s")
+
+
 if __name__ == "__main__":
-    every = [test for report in sys.argv[1:] for test in read(Path(report))]
-    # Others are skipped on this machine or this Python: they stay where they are.
-    slow = chosen(every) | (long_tests() - {test.node for test in every})
-    LIST.write_text("\n".join(sorted(slow)) + "\n", encoding="utf-8")
-    left = sum(test.seconds for test in every if test.node not in slow)
-    print(f"{len(slow)} of {len(every)} tests; {left:.0f} of {sum(test.seconds for test in every):.0f} s stay")
+    _write(map(Path, sys.argv[1:]))

@@ -1,10 +1,13 @@
-"""Both stages of the tests together are all of them, and the first one leaves out no mechanism."""
+"""The stages of the tests together are all of them, and the first two leave out no test but its further cases."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.harness.stages import chosen, long_tests, read
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.harness.stages import FIRST, SECOND, Timed, chosen, read, stages
 
 ROOT = Path(__file__).parents[2]
 REPORT = """\
@@ -17,27 +20,60 @@ REPORT = """\
 <testcase classname="tests.two.test_two" name="test_skipped" time="99"><skipped/></testcase>
 </testsuite></testsuites>
 """
+TESTS = st.lists(
+    st.tuples(st.floats(0.001, 100), st.integers(0, 3), st.integers(0, 5), st.integers(0, 5)),
+    min_size=1,
+    unique_by=lambda test: test[1:],
+)
 
 
-def test_each_file_and_each_parametrized_test_keeps_a_case(tmp_path: Path) -> None:
+def test_a_report_is_read(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
 
-    found = chosen(
-        [
-            *read(tmp_path / "report.xml"),
-            *(each._replace(seconds=0.1) for each in read(tmp_path / "report.xml")[1:2] * 40),
-        ]
+    found = read(tmp_path / "report.xml")
+
+    assert found[:2] == [
+        Timed(30, "tests/one/test_one.py::test_slow"),
+        Timed(0.1, "tests/one/test_one.py::TestIt::test_quick"),
+    ]
+    assert len(found) == 5
+
+
+@given(TESTS)
+def test_no_test_is_left_out_of_the_first_two_stages_whole(drawn: list[tuple[float, int, int, int]]) -> None:
+    tests = [Timed(seconds, f"{file}.py::test_{name}[{case}]") for seconds, file, name, case in drawn]
+
+    found = chosen(tests)
+
+    outside = found.long | found.exhaustive
+    first = [test for test in tests if test.node not in outside]
+    early = [test for test in tests if test.node not in found.exhaustive]
+    assert not found.long & found.exhaustive
+    assert {test.file for test in first} == {test.file for test in tests}
+    assert {test.function for test in early} == {test.function for test in tests}
+
+
+@given(TESTS)
+def test_what_is_not_needed_for_that_stays_within_its_share(drawn: list[tuple[float, int, int, int]]) -> None:
+    tests = [Timed(seconds, f"{file}.py::test_{name}[{case}]") for seconds, file, name, case in drawn]
+    total = sum(test.seconds for test in tests)
+
+    found = chosen(tests)
+
+    first = [test for test in tests if test.node not in found.long | found.exhaustive]
+    second = [test for test in tests if test.node in found.long]
+    assert sum(test.seconds for test in first) <= FIRST * total + 1e-6 or len(first) == len({t.file for t in tests})
+    assert sum(test.seconds for test in second) <= SECOND * total + 1e-6 or len(second) == len(
+        {test.function for test in tests} - {test.function for test in first}
     )
 
-    assert found == {"tests/one/test_one.py::test_slow", "tests/one/test_one.py::test_cases[b]"}
 
-
-def test_the_list_names_tests_that_exist() -> None:
+def test_the_lists_name_tests_that_exist() -> None:
     missing = set()
-    for node in long_tests():
+    for node in stages().long | stages().exhaustive:
         file, *_, name = node.partition("[")[0].split("::")
         path = ROOT / file
         if not path.exists() or f"def {name}(" not in path.read_text(encoding="utf-8"):
             missing.add(node)
 
-    assert not missing, "python -m tests.harness.stages REPORT.xml writes the list anew"
+    assert not missing, "python -m tests.harness.stages REPORT.xml writes the lists anew"
