@@ -17,17 +17,22 @@ def snapshot(name: str = "", *, quiesce: bool = False) -> None:
     A copy of the process takes it while the program goes on. With `quiesce`, the callbacks of `quiesce()` run first,
     and the snapshot's reason is `consistent`, or `inconsistent` if one of them has failed.
     """
-    # The audit event reaches the recorder; nothing else of replaydbg is in its process.
     if not quiesce or not _is_recorded():
-        sys.audit("replaydbg.snapshot", name)
+        _take_snapshot(name)
         return
     undo, problem = _pause()
     try:
-        sys.audit("replaydbg.snapshot", name, not problem)
+        _take_snapshot(name, not problem)
     finally:
         _go_on(undo)
     if problem:
         sys.audit("replaydbg.problem", [], f"the snapshot {name!r} is not consistent: {problem}")
+
+
+def _take_snapshot(*arguments: object) -> None:
+    # The audit event reaches the recorder; nothing else of replaydbg is in its process. A debugger finds the moment of
+    # a snapshot by the first line of this function, so there is only one.
+    sys.audit("replaydbg.snapshot", *arguments)
 
 
 def cut(name: str = "") -> None:

@@ -27,12 +27,13 @@ AT_ONCE = 2
 """Number of snapshots that are taken at the same time: each needs memory of its own."""
 
 _series = itertools.count(1)
-_ASKING = (
-    "/replaydbg/__init__.py",
-    "/replaydbg/pytest_plugin/child/recorded.py",
-    "/replaydbg/pytest_plugin/recorded.py",
-)
-"""Files of the functions by which a program requests a snapshot; the last one in earlier recordings."""
+_ASKING = {
+    "_take_snapshot": ("/replaydbg/__init__.py",),
+    "snapshot": ("/replaydbg/pytest_plugin/child/recorded.py", "/replaydbg/pytest_plugin/recorded.py"),
+}
+"""The functions by which a program requests a snapshot, and their files; the last one in earlier recordings."""
+_ASKED_FOR = ("named", "consistent", "inconsistent")
+"""The reasons of snapshots that were requested by one of them."""
 
 
 class HeapQueries:
@@ -65,12 +66,12 @@ class HeapQueries:
 
         Of the others the recording knows only after which event they were taken.
         """
-        asked = [each for each in self.taken if each.reason == "named"]
-        files = {each.file for each in self._view.index.hits if _is_asking(each)}
-        if not files or not asked:
+        asked = [each for each in self.taken if each.reason in _ASKED_FOR]
+        functions = {(each.file, _name(each)) for each in self._view.index.hits if _is_asking(each)}
+        if not functions or not asked:
             return {}
         worker = self._view.travel.at(1)
-        breaks = tuple(Break(file=each, function="snapshot") for each in sorted(files))
+        breaks = tuple(Break(file=file, function=function) for file, function in sorted(functions))
         order = RunOrder(until=self._view.index.total, breaks=breaks)
         found: dict[int, int] = {}
         try:
@@ -145,7 +146,11 @@ class HeapQueries:
 
 
 def _is_asking(hits: Hits) -> bool:
-    return hits.function.rpartition(".")[2] == "snapshot" and hits.file.endswith(_ASKING)
+    return hits.file.endswith(_ASKING.get(_name(hits), ()))
+
+
+def _name(hits: Hits) -> str:
+    return hits.function.rpartition(".")[2]
 
 
 def _named(snapshot: Snapshot, moment: str | int | Moment) -> Snapshot:

@@ -228,12 +228,32 @@ def test_the_debugger_goes_to_the_moment_of_one(tmp_path: Path) -> None:
             session.seek("@#4")
 
     assert here.moment.event == stored.taken.event
-    assert here.stack[0].function == "snapshot"
+    assert [frame.function for frame in here.stack[:2]] == ["_take_snapshot", "snapshot"]
     kind = "__main__.Request"
     assert len(addresses(stored, kind)) == len(addresses(live, kind)) == 30
-    assert stored.roots[0].label.startswith("thread 0 (MainThread): snapshot() line ")
+    assert stored.roots[0].label.startswith("thread 0 (MainThread): _take_snapshot() line ")
     assert [root.label for root in stored.roots] == [root.label for root in live.roots]
     assert len(stored) == len(live)
+
+
+def test_the_moment_of_a_consistent_one_is_behind_its_callbacks(tmp_path: Path) -> None:
+    text = """import os, replaydbg
+paused = []
+@replaydbg.quiesce
+def pause():
+    os.getpid()
+    paused.append(1)
+replaydbg.snapshot("here", quiesce=True)
+"""
+    (tmp_path / "paused.py").write_text(text)
+
+    with Session(record(tmp_path, program=tmp_path / "paused.py")) as session:
+        here = session.seek("@#here")
+        stored, live = session.heap.stored(1), session.heap.at("@#here")
+
+    assert stored.taken.reason == "consistent"
+    assert here.stack[0].function == "_take_snapshot"
+    assert [root.label for root in stored.roots] == [root.label for root in live.roots]
 
 
 def test_it_does_nothing_without_a_recording() -> None:

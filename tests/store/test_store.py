@@ -146,6 +146,8 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "chaos": "the default",
         "on_deadlock": "the default",
         "durable": "the default",
+        "checkpoint_events": "the default",
+        "checkpoint_size": "the default",
         "children": "the default",
         "session_memory": "the default",
         "theme": "the default",
