@@ -18,7 +18,7 @@ LONG = Path(__file__).with_name("long.txt")
 """The tests of the second stage."""
 EXHAUSTIVE = Path(__file__).with_name("exhaustive.txt")
 """Those of the third."""
-FIRST, SECOND = 0.075, 0.30
+FIRST, SECOND = 0.06, 0.30
 """Share of the time of all tests that the first two stages may take: machines differ in speed."""
 FURTHER = 3.0
 """How much less a further case of a parametrized test is worth than its first one."""
