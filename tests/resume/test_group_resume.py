@@ -91,6 +91,90 @@ def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
     assert (replayed.status, replayed.stdout) == (0, resumed.stdout)
 
 
+# A thread waits within its call until the child has read, and another one sends meanwhile.
+_THREADS_SEND = """import os, sys, threading
+of_one, one = os.pipe()
+of_two, two = os.pipe()
+reads, go = os.pipe()
+done, finish = os.pipe()
+ready, begin = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    for each in (one, two, go, begin):
+        os.close(each)
+    os.read(reads, 1)
+    left = 65536
+    while left:
+        left -= len(os.read(of_one, left))
+    os.write(finish, b"x")
+    os.read(ready, 1)
+    for each in (of_one, of_two):
+        got = b""
+        while piece := os.read(each, 4096):
+            got += piece
+        os.write(tell, b"%d of %r " % (len(got), bytes(set(got))))
+    os._exit(0)
+os.write(one, bytes(65536))
+thread = threading.Thread(target=os.write, args=(one, b"a" * 4096))
+thread.start()
+os.write(two, b"b" * 4096)
+os.write(go, b"x")
+os.read(done, 1)
+thread.join()
+open("ready", "w").close()
+sys.stdin.readline()
+for each in (begin, one, two):
+    os.close(each)
+os.wait()
+print(os.read(told, 100).decode())
+"""
+
+
+def test_bytes_of_a_thread_that_gave_way_within_its_call(tmp_path: Path) -> None:
+    record_killed(tmp_path, _THREADS_SEND)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"4096 of b'a' 4096 of b'b' \n"), resumed
+
+
+_OWN_GROUP = """import os, sys
+reads, writes = os.pipe()
+told, tell = os.pipe()
+child = os.fork()
+if not child:
+    os.setsid()
+    os.close(writes)
+    os.write(tell, b"x")
+    os.read(reads, 1)
+    os._exit(3)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+for call in (lambda: os.killpg(child, 0), lambda: os.kill(-child, 0), lambda: os.waitpid(-child, 0)):
+    try:
+        print(call())
+    except OSError as error:
+        print(type(error).__name__)
+os.kill(child, 0)
+os.close(writes)
+print(os.waitpid(child, 0) == (child, 3 << 8))
+"""
+
+
+def test_a_process_group_is_not_there_and_no_other_one_is_reached(tmp_path: Path) -> None:
+    record_killed(tmp_path, _OWN_GROUP)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.stdout.decode().splitlines() == [
+        "ProcessLookupError",
+        "ProcessLookupError",
+        "ChildProcessError",
+        "True",
+    ], resumed
+
+
 _WITH_FILE = """import os, sys
 reads, writes = os.pipe()
 told, tell = os.pipe()

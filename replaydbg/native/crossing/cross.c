@@ -143,6 +143,12 @@ cross_open(void)
     return cross_state.open;
 }
 
+Buf *
+cross_sending(void)
+{
+    return &cross_state.sending;
+}
+
 void
 cross_state_swap(CrossState *leaves, const CrossState *comes)
 {

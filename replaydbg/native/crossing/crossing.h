@@ -148,7 +148,9 @@ typedef struct {
     Gate *open;
     uint64_t moved; /* see cross_moved() */
     bool again;     /* the call that is open is to be made once more: the replay has become a recording meanwhile */
+    Buf sending;    /* all that the open call sends, or the last one did; of a replay that is to become a recording */
 } CrossState;
+Buf *cross_sending(void); /* of the running lane */
 void cross_state_swap(CrossState *leaves, const CrossState *comes);
 
 /* A function of the C library has sent or received `n` bytes for the running lane: of a call that raises in the end,

@@ -40,7 +40,6 @@ bool fd_is_real(int fd);
 void fd_mirror(const Crossing *c, PyObject *result); /* what it did to one of them */
 /* the descriptor of a file or socket object, or the number, that a call is about; -1: none */
 int fd_of_call(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
-const Buf *fd_sending(void);                                     /* all that it sends, or the last one did */
 void fd_mirror_piece(const void *data, size_t n, bool is_first); /* of what the open call sends */
 
 /* streams.c */

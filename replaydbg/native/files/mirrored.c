@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 static ino_t placeholder; /* of sockets */
-static Buf sending;       /* by the call that is open */
 
 static int
 number_in(PyObject *numbers, Py_ssize_t i)
@@ -107,14 +106,9 @@ fd_of_call(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 void
 fd_mirror_piece(const void *data, size_t n, bool is_first)
 {
-    sending.used = is_first ? 0 : sending.used;
-    buf_bytes(&sending, data, n);
-}
-
-const Buf *
-fd_sending(void)
-{
-    return &sending;
+    Buf *sending = cross_sending();
+    sending->used = is_first ? 0 : sending->used;
+    buf_bytes(sending, data, n);
 }
 
 static size_t
@@ -147,7 +141,7 @@ fd_mirror(const Crossing *c, PyObject *result)
     if (fd < 0 || !fd_is_real(fd))
         return;
     if (c->digested)
-        send_on(fd, sending.data, count_in(result, sending.used));
+        send_on(fd, cross_sending()->data, count_in(result, cross_sending()->used));
     else if (flags_of(c) & MSG_PEEK)
         ;
     else if (PyBytes_CheckExact(result))

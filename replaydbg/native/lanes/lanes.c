@@ -364,6 +364,7 @@ forget_ended(void)
     free(ended->specific);
     free(ended->name);
     free(ended->locals);
+    free(ended->crossing.sending.data);
     free(ended);
     ended = NULL;
 }

@@ -1,7 +1,7 @@
 /* What the program has sent, of the calls that the launcher asks for. Bytes between processes of a group that nobody had
  * received when they ended are in no recording: only the replay of the sender has them. */
 #include "base/core.h"
-#include "files/files.h"
+#include "crossing/crossing.h"
 #include "resume/inside.h"
 #include <stdlib.h>
 
@@ -30,7 +30,7 @@ sent_follow(const Crossing *c)
     if (reached == wanted_count || wanted[reached].event != core.crossings || !c->digested)
         return;
     Sent *s = &wanted[reached];
-    const Buf *data = fd_sending();
+    const Buf *data = cross_sending();
     s->data = malloc(data->used + 1);
     if (s->data) {
         memcpy(s->data, data->data, data->used);
@@ -56,5 +56,5 @@ sent_report(Buf *b)
     }
     free(wanted);
     wanted = NULL;
-    wanted_count = 0;
+    wanted_count = reached = 0;
 }
