@@ -134,6 +134,26 @@ except (TypeError, ValueError) as error:
 """
 
 
+def test_a_state_that_the_new_log_cannot_hold(tmp_path: Path) -> None:
+    text = "import replaydbg\nreplaydbg.checkpoint(print, lambda: bytes(1 << 20), every_events=1)\nprint('goes on')\n"
+
+    recorded = record(tmp_path, text, "--max-size=1M")
+
+    assert recorded.stdout == b"goes on\n"
+    assert "does not fit" in "".join(notes(tmp_path / "one.rdbg"))
+
+
+def test_what_is_not_a_recorders_is_not_removed(tmp_path: Path) -> None:
+    (tmp_path / "one.rdbg-next").mkdir()
+    (tmp_path / "one.rdbg-next" / "mine").write_text("kept")
+
+    recorded = record(tmp_path, counting(), "--children=none")
+
+    assert recorded.stdout == b"done 300 False\n"
+    assert (tmp_path / "one.rdbg-next" / "mine").read_text() == "kept"
+    assert "is not a recorder's" in "".join(notes(tmp_path / "one.rdbg"))
+
+
 def test_wrong_arguments(tmp_path: Path) -> None:
     text = record(tmp_path, _WRONG.format(saved="'text'", events=1)).stdout
     negative = record(tmp_path, _WRONG.format(saved="b''", events=-1)).stdout

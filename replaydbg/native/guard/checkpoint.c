@@ -2,10 +2,10 @@
  *
  * It saves its state, which is written beside its recording and synchronised. Then the process executes its interpreter
  * again, which prepares a new live directory (record/continuing.py) and becomes the program. The first event of the new
- * log is what was saved. With that the two directories exchange their names, which is one act of the kernel: before it
+ * log is what was saved. With that the two directories exchange their names, which the kernel does atomically: before it
  * the old recording is whole, and a resumed program makes the call `continue` once more; after it the new one is.
  *
- * The call is never in the log. So a replay ends there as at the end of the log of a program that was killed. */
+ * A call that succeeds is never in the log. So a replay ends there as at the end of the log of a program that was killed. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "guard/asked.h"
@@ -23,8 +23,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LARGEST_STATE (200 << 20) /* as an outcome in the log */
-#define ASK_AFTER 64              /* events from one question for the size of the log to the next */
+#define LARGEST_STATE ((200 << 20) - 64) /* as an outcome in the log: with its head */
+#define FIRST_OF_LOG (1 << 20)           /* bytes beside it, for a log that is limited */
+#define ASK_AFTER 64                     /* events from one question for the size of the log to the next */
 #define MOST_WORDS 16
 #define STOPPED_AT 12 /* in the header of a log, see format.md */
 #define STOPPED_CONTINUED 7
@@ -97,6 +98,23 @@ remove_directory(const char *path)
     nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+/* Whether there is nothing there but what a recorder has left: other things are not removed. */
+static bool
+is_left_over(const char *next)
+{
+    static const char *const own[] = {"header.json", "state"};
+    char path[4300];
+    struct stat st;
+    if (lstat(next, &st) < 0)
+        return errno == ENOENT;
+    for (size_t i = 0; S_ISDIR(st.st_mode) && i < sizeof own / sizeof *own; i++) {
+        snprintf(path, sizeof path, "%s/%s", next, own[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return rmdir(next) == 0;
+}
+
 static int
 exchange(const char *one, const char *other)
 {
@@ -118,15 +136,23 @@ sync_path(const char *path)
     return rc;
 }
 
-static void
+static int
 sync_parent(const char *path)
 {
     char *parent = strdup(path), *slash = strrchr(parent, '/');
+    int rc = 0;
     if (slash && slash > parent) {
         *slash = 0;
-        sync_path(parent);
+        rc = sync_path(parent);
     }
     free(parent);
+    return rc;
+}
+
+static int
+sync_one(const char *path, const struct stat *st, int kind, struct FTW *where)
+{
+    return kind == FTW_F || kind == FTW_DP ? sync_path(path) : 0;
 }
 
 /* Who follows the old log sees that nothing is added to it any more. */
@@ -138,20 +164,19 @@ mark_continued(const char *directory)
     snprintf(path, sizeof path, "%s/log", directory);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
-        ssize_t done = pwrite(fd, &reason, sizeof reason, STOPPED_AT);
-        if (done <= (ssize_t)sizeof reason)
-            close(fd);
+        (void)!pwrite(fd, &reason, sizeof reason, STOPPED_AT);
+        close(fd);
     }
 }
 
+/* What was saved is on the disk before that with which the program would begin otherwise is removed. */
 static void
 take_the_place(void)
 {
     char *next = core.live_dir, path[4300];
     log_sync();
-    if (exchange(next, live_dir) < 0)
+    if (nftw(next, sync_one, 8, FTW_DEPTH | FTW_PHYS) < 0 || exchange(next, live_dir) < 0 || sync_parent(live_dir) < 0)
         checkpoint_fails(strerror(errno));
-    sync_parent(live_dir);
     core.live_dir = live_dir;
     logs_moved();
     mark_continued(next);
@@ -170,12 +195,12 @@ read_state(PyObject *unused)
     snprintf(path, sizeof path, "%s/state", core.live_dir);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
-        checkpoint_fails("what it saved cannot be read");
+        checkpoint_fails("its saved state cannot be read");
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, st.st_size);
     for (off_t done = 0; bytes && done < st.st_size;) {
         ssize_t n = read(fd, PyBytes_AS_STRING(bytes) + done, (size_t)(st.st_size - done));
         if (n <= 0)
-            checkpoint_fails("what it saved cannot be read");
+            checkpoint_fails("its saved state cannot be read");
         done += n;
     }
     close(fd);
@@ -187,10 +212,13 @@ checkpoint_receive(void)
 {
     if (!has_state)
         return;
+    bool takes_place = core.mode == RECORD && live_dir;
     state = asked_crossing("state", read_state, NULL);
+    if (takes_place && (state == NULL || core.mode != RECORD))
+        checkpoint_fails("its new log cannot hold its saved state");
     if (state == NULL)
         PyErr_Clear();
-    if (core.mode == RECORD && live_dir)
+    if (takes_place)
         take_the_place();
 }
 
@@ -290,7 +318,7 @@ plain_environment(void)
 }
 
 static void
-execute(char *next)
+execute(const char *next)
 {
     char size[24], deadlock[2] = {stops_on_deadlock ? '1' : '0', 0};
     size_t n = 0;
@@ -298,7 +326,7 @@ execute(char *next)
         n++;
     snprintf(size, sizeof size, "%" PRIu64, max_size);
     char *page = group_page ? group_page : "", *library = group_library ? group_library : "";
-    char *more[] = {core.live_dir, next, size, deadlock, page, library};
+    char *more[] = {core.live_dir, (char *)next, size, deadlock, page, library};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[n + i] = more[i];
     char **plain = plain_environment();
@@ -311,33 +339,49 @@ execute(char *next)
 static PyObject *
 reason(const char *text)
 {
-    char note_text[300];
+    char note_text[400];
     snprintf(note_text, sizeof note_text, "the program did not go on from a checkpoint: %s", text);
     note("checkpoint", note_text);
     return PyUnicode_FromString(text);
 }
 
+/* Returns why it cannot, with the saved state in the directory `next`. */
 static PyObject *
-perform(PyObject *saved)
+go_on_from(const char *next, PyObject *saved)
 {
-    if (core.mode != RECORD || words[0] == NULL)
-        return reason("its recorder cannot continue it");
-    if (group_is_on() && !group_is_alone())
-        return reason("it is one of several processes that are recorded together");
-    if (PyBytes_GET_SIZE(saved) > LARGEST_STATE)
-        return reason("it saved more than 200 MiB");
-    char *next = next_directory();
-    remove_directory(next);
-    if (!write_state(next, saved) || !can_exchange(next)) {
-        PyObject *why = reason(strerror(errno));
-        remove_directory(next);
-        free(next);
-        return why;
-    }
+    if (!write_state(next, saved))
+        return reason(strerror(errno));
+    if (!can_exchange(next))
+        return reason(errno == EINVAL || errno == ENOSYS
+                          ? "the file system cannot exchange the names of two directories (renameat2)"
+                          : strerror(errno));
     heap_await_copies();
     log_sync();
     execute(next);
-    PyObject *why = reason(strerror(errno));
+    return reason(strerror(errno));
+}
+
+static PyObject *
+perform(PyObject *saved)
+{
+    size_t n = (size_t)PyBytes_GET_SIZE(saved);
+    if (core.mode != RECORD || words[0] == NULL)
+        return reason("this recorder does not support checkpoints");
+    if (group_is_on() && !group_is_alone())
+        return reason("it is one of several processes that are recorded together");
+    if (n > LARGEST_STATE)
+        return reason("save() returned more than 200 MiB");
+    if (max_size && n + FIRST_OF_LOG > max_size)
+        return reason("what save() returned does not fit into a log of the largest size that is allowed (max-size)");
+    char *next = next_directory();
+    if (!is_left_over(next)) {
+        char text[300];
+        snprintf(text, sizeof text, "%.200s exists, and is not a recorder's", next);
+        free(next);
+        return reason(text);
+    }
+    remove_directory(next);
+    PyObject *why = go_on_from(next, saved);
     remove_directory(next);
     free(next);
     return why;
