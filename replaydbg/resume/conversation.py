@@ -266,9 +266,9 @@ class Answer:
         numbers = b"".join(map(_INT64.pack, (fd, start, length, int(is_exclusive))))
         self._send(b"R", numbers + os.fsencode(name))
 
-    def map_file(self, event: int, index: int, fd: int) -> None:
-        """Let the map that `event` made lie over the passed descriptor `index`, with the number `fd` as its own."""
-        self._send_numbers(b"M", (event, index, fd))
+    def map_file(self, event: int, fd: int) -> None:
+        """Let the map that `event` made lie over the file at the number `fd`, which is its own."""
+        self._send_numbers(b"M", (event, fd))
 
     def lose_child(self, pid: int) -> None:
         """Let the program find that this child was killed."""

@@ -59,7 +59,7 @@ class Restorer:
         self.placed: list[Placed] = []
         self._directory: int | None = None
         self._umask: int | None = None
-        self._mapped: list[tuple[int, int, int]] = []
+        self._mapped: list[tuple[int, int]] = []
         """Of each mapping: the event that made it, the index of what was placed, and its own descriptor."""
         self._locked_ranges: list[FileLock] = []
         """Locks that belong to the process: the core takes them."""
@@ -155,14 +155,14 @@ class Restorer:
         failed = []
         planned = [row for row in rows if row.kind == "mappings"]
         for mapping, row in zip(self._resources.mappings, planned, strict=True):
-            for index, each in enumerate(self.placed):
+            for each in self.placed:
                 number = mapped_number(mapping, each.opened)
                 if number is None or isinstance(mapping.length, Unknown) or row.fate is Fate.REFUSED:
                     continue
                 if os.fstat(each.fd).st_size < mapping.offset + mapping.length:
                     failed.append((row, f"the file is shorter than what was mapped: {row.text}"))
                 else:
-                    self._mapped.append((mapping.origin.event, index, number))
+                    self._mapped.append((mapping.origin.event, number))
         return failed
 
     def enter(self, directory: str | None, umask: int | None) -> None:
@@ -226,8 +226,8 @@ class Restorer:
             if not isinstance(timer.remaining, Unknown):
                 value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come
                 answer.set_timer(_TIMERS[timer.kind], value, int(timer.interval * 1e9))
-        for event, index, number in self._mapped:
-            answer.map_file(event, index, number)
+        for event, number in self._mapped:
+            answer.map_file(event, number)
         for lock in self._locked_ranges:
             name = lock.path if isinstance(lock.path, str) else "a file"
             number, is_exclusive = min(lock.descriptors), lock.is_exclusive

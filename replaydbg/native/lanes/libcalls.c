@@ -162,24 +162,41 @@ or_lost(pid_t found, pid_t wanted, int *status, struct rusage *usage)
     return found;
 }
 
+/* `found` has come of waiting with `status`; returns the id that the program knows. */
+static pid_t
+known_as(pid_t found, int status)
+{
+    pid_t recorded = pid_recorded(found);
+    if (found > 0 && (WIFEXITED(status) || WIFSIGNALED(status)))
+        pid_reaped(found);
+    return recorded;
+}
+
+static pid_t
+our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+    int own = 0;
+    pid_t today = pid_today(pid), found = -1;
+    if (pid < -1 && pid_is_past(-pid))
+        errno = ECHILD;
+    else if (await_child(today, options) >= 0)
+        found = wait4(today, &own, options, usage);
+    found = or_lost(found, pid, &own, usage);
+    if (status && found > 0)
+        *status = own;
+    return known_as(found, own);
+}
+
 static pid_t
 our_waitpid(pid_t pid, int *status, int options)
 {
-    pid_t today = pid_today(pid), found = await_child(today, options) < 0 ? -1 : waitpid(today, status, options);
-    return pid_recorded(or_lost(found, pid, status, NULL));
+    return our_wait4(pid, status, options, NULL);
 }
 
 static pid_t
 our_wait(int *status)
 {
     return our_waitpid(-1, status, 0);
-}
-
-static pid_t
-our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-    pid_t today = pid_today(pid), found = await_child(today, options) < 0 ? -1 : wait4(today, status, options, usage);
-    return pid_recorded(or_lost(found, pid, status, usage));
 }
 
 static pid_t
@@ -194,8 +211,12 @@ our_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     WaitId w = {type, type == P_PID ? (id_t)pid_today((pid_t)id) : id, info, options};
     int rc = (options & WNOHANG) || !lanes_share() ? waitid(w.type, w.id, info, options)
                                                    : (int)hub_help(wait_in_helper, &w, "a child process");
-    if (rc == 0 && info)
-        info->si_pid = pid_recorded(info->si_pid);
+    if (rc == 0 && info) {
+        pid_t found = info->si_pid;
+        info->si_pid = pid_recorded(found);
+        if (!(options & WNOWAIT) && info->si_code >= CLD_EXITED && info->si_code <= CLD_DUMPED)
+            pid_reaped(found);
+    }
     return rc;
 }
 

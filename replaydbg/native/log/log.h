@@ -104,6 +104,8 @@ bool group_is_child(void);      /* this process was just forked, and is recorded
 void pid_stands_for(pid_t recorded, pid_t today);
 pid_t pid_today(pid_t recorded);
 pid_t pid_recorded(pid_t today);
+void pid_reaped(pid_t today); /* the kernel may give its id to another process from now on */
+bool pid_is_past(pid_t id);   /* a recorded one of a process that has another one today: it names no process group */
 
 /* started.c: the same */
 void group_lets_join(const char *library); /* record: from now on programs that are Python join, by that library */

@@ -6,6 +6,7 @@
 
 typedef struct {
     pid_t recorded, today;
+    bool is_reaped; /* its id may be that of another process by now */
 } Known;
 static Known *known;
 static size_t known_count;
@@ -14,7 +15,7 @@ void
 pid_stands_for(pid_t recorded, pid_t today)
 {
     known = grown(known, known_count + 1, sizeof *known);
-    known[known_count++] = (Known){recorded, today};
+    known[known_count++] = (Known){recorded, today, false};
 }
 
 pid_t
@@ -30,7 +31,24 @@ pid_t
 pid_recorded(pid_t today)
 {
     for (size_t i = 0; i < known_count; i++)
-        if (known[i].today == today)
+        if (known[i].today == today && !known[i].is_reaped)
             return known[i].recorded;
     return today;
+}
+
+void
+pid_reaped(pid_t today)
+{
+    for (size_t i = 0; i < known_count; i++)
+        if (known[i].today == today)
+            known[i].is_reaped = true;
+}
+
+bool
+pid_is_past(pid_t id)
+{
+    for (size_t i = 0; i < known_count; i++)
+        if (known[i].recorded == id && known[i].today != id)
+            return true;
+    return false;
 }

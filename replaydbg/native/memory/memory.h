@@ -13,9 +13,9 @@
  * NULL. */
 void shared_part(void);           /* this process is a clone: what it writes is its own */
 void shared_process_starts(void); /* before there can be a child that shares our memory */
-/* A replay has become a recording: the map that this event made lies over `file` from now on, and has the descriptor
- * `own`. What the program has stored in it is in the file then. False: it cannot be mapped. */
-bool shared_continue(uint64_t event, int file, int own);
+/* A replay has become a recording: the map that this event made lies over `file` from now on, which is its own
+ * descriptor. What the program has stored in it is in the file then. False: it cannot be mapped. */
+bool shared_continue(uint64_t event, int file);
 void shared_end(void); /* nothing is logged any more */
 extern uint64_t shared_written;
 void shared_look(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */

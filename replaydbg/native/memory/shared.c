@@ -425,7 +425,7 @@ write_stores(const MapObject *map, int file)
 
 /* A private map keeps the memory that it has. */
 bool
-shared_continue(uint64_t event, int file, int own)
+shared_continue(uint64_t event, int file)
 {
     for (size_t i = 0; i < count; i++) {
         Map *m = &maps[i];
@@ -438,7 +438,7 @@ shared_continue(uint64_t event, int file, int own)
         if (m->kind != MAP_IS_PRIVATE && mmap(m->map->data, (size_t)m->map->size, protection, MAP_SHARED | MAP_FIXED,
                                               file, m->map->offset) == MAP_FAILED)
             return false;
-        m->map->fd = own; /* that of the replay was closed with all that it has open */
+        m->map->fd = file; /* that of the replay was closed with all that it has open */
         m->is_memory = made_to_be_shared(file);
         if (fstat(file, &st) == 0) {
             m->dev = st.st_dev;

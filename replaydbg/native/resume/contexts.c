@@ -27,7 +27,7 @@ static const struct {
 };
 
 typedef struct {
-    PyObject *context; /* borrowed; NULL: it is gone, or the call was repeated later */
+    PyObject *context; /* borrowed */
     Gate *gate;
     int loader;
     uint64_t event;
@@ -44,12 +44,32 @@ static PyTypeObject *context_type;
 
 /* ---- while it is a replay ---- */
 
+static bool
+is_equal(const Loading *one, const Loading *other)
+{
+    return one->gate == other->gate && one->nargs == other->nargs && one->values.used == other->values.used &&
+           memcmp(one->values.data, other->values.data, one->values.used) == 0;
+}
+
+/* Those of a context, or of them those that are equal to one. A program may make a context for each request. */
+static void
+drop(const PyObject *context, const Loading *equal)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < loading_count; i++) {
+        Loading *l = &loadings[i];
+        if (l->context == context && (equal == NULL || is_equal(l, equal)))
+            free(l->values.data);
+        else
+            loadings[kept++] = *l;
+    }
+    loading_count = kept;
+}
+
 static void
 context_gone(PyObject *context)
 {
-    for (size_t i = 0; i < loading_count; i++)
-        if (loadings[i].context == context)
-            loadings[i].context = NULL;
+    drop(context, NULL);
     original_dealloc(context);
 }
 
@@ -106,17 +126,6 @@ loader_of(const Gate *g)
     return -1;
 }
 
-/* A program that reads its certificates anew every night makes the same call each time: the last one counts. */
-static void
-drop_equal(const Loading *l)
-{
-    for (size_t i = 0; i < loading_count; i++)
-        if (loadings[i].context == l->context && loadings[i].gate == l->gate && loadings[i].nargs == l->nargs &&
-            loadings[i].values.used == l->values.used &&
-            memcmp(loadings[i].values.data, l->values.data, l->values.used) == 0)
-            loadings[i].context = NULL;
-}
-
 void
 contexts_follow(const Crossing *c)
 {
@@ -136,7 +145,7 @@ contexts_follow(const Crossing *c)
         l.is_known &= keep_argument(&l, c->args[i]);
     if (named)
         l.is_known &= keep_value(&l.values, c->kwnames);
-    drop_equal(&l);
+    drop(l.context, &l); /* a program that reads its certificates anew every night makes the same call each time */
     loadings = grown(loadings, loading_count + 1, sizeof *loadings);
     loadings[loading_count++] = l;
 }
@@ -146,18 +155,14 @@ contexts_follow(const Crossing *c)
 void
 contexts_report(Buf *b)
 {
-    uint64_t count = 0;
-    for (size_t i = 0; i < loading_count; i++)
-        count += loadings[i].context != NULL;
-    report_list(b, count);
-    for (size_t i = 0; i < loading_count; i++)
-        if (loadings[i].context) {
-            report_dict(b, 2);
-            report_key(b, "event");
-            report_number(b, (int64_t)loadings[i].event);
-            report_key(b, "known");
-            buf_byte(b, loadings[i].is_known ? TAG_TRUE : TAG_FALSE);
-        }
+    report_list(b, loading_count);
+    for (size_t i = 0; i < loading_count; i++) {
+        report_dict(b, 2);
+        report_key(b, "event");
+        report_number(b, (int64_t)loadings[i].event);
+        report_key(b, "known");
+        buf_byte(b, loadings[i].is_known ? TAG_TRUE : TAG_FALSE);
+    }
 }
 
 /* `paths`: one for each file argument, each ends with a null byte; empty: as the program gave it. */
@@ -225,8 +230,8 @@ why_not(const Loading *l)
     PyObject *shown = value ? PyObject_Str(value) : NULL;
     const char *reason = shown ? PyUnicode_AsUTF8(shown) : NULL;
     const char *file = l->files[0] ? l->files[0] : l->files[1] ? l->files[1] : "";
-    snprintf(text, sizeof text, "%s of its TLS context fails%s%s: %s", strchr(l->gate->name, '.') + 1,
-             *file ? " with " : "", file, reason ? reason : "no reason is known");
+    snprintf(text, sizeof text, "its TLS context: %s failed%s%s: %s", strchr(l->gate->name, '.') + 1,
+             *file ? " for " : "", file, reason ? reason : "no reason is known");
     PyErr_Clear();
     Py_XDECREF(shown);
     Py_XDECREF(type);
@@ -244,7 +249,7 @@ contexts_continue(void)
     core.depth++; /* the C library's calls below it are none of the program's */
     for (size_t i = 0; i < loading_count; i++) {
         Loading *l = &loadings[i];
-        PyObject *done = l->context && l->is_known && problem == NULL ? make_again(l) : NULL;
+        PyObject *done = l->is_known && problem == NULL ? make_again(l) : NULL;
         if (done == NULL && PyErr_Occurred()) {
             const char *reason = why_not(l);
             problem = l->may_fail ? NULL : reason;

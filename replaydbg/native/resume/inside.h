@@ -42,6 +42,7 @@ _Noreturn void orders_report(uint64_t event, int lane); /* what would be asked; 
 void orders_end(void); /* closes what only a replay has, the launcher's socket included; timers begin */
 void orders_follow(uint64_t event,
                    int lane); /* asks, and follows the answer; does not return if it is not to go live */
+const char *orders_map(void); /* maps files again; a problem, or NULL */
 void orders_await_go(void);   /* reports that all is there; the same */
 
 #endif

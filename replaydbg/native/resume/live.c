@@ -110,13 +110,14 @@ complete(void)
     streams_continue();
     problem = sqlite_continue();
     problem = problem ? problem : contexts_continue();
+    problem = problem ? problem : orders_map();
     if (problem)
         diverge("resume", NULL, NULL, problem);
-    orders_await_go(); /* nothing can fail behind it, so of a group none goes live unless each can */
+    prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not, nor with its parent */
+    orders_await_go();          /* nothing can fail after it, so of a group none goes live unless each can */
     signals_continue();
     process_continue();
     orders_end();
-    prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not */
     own_work_end();
 }
 

@@ -34,6 +34,12 @@ typedef struct {
     struct flock lock;
     char *name; /* of the file */
 } RecordLock;
+typedef struct {
+    uint64_t event; /* which made the map */
+    int own;        /* the descriptor that the map has of its file */
+} MapAgain;
+static MapAgain *maps; /* last of all: what the program stored in one is written to the file then */
+static size_t map_count;
 static RecordLock *record_locks; /* taken when all descriptors are there: they belong to this process */
 static size_t record_lock_count;
 
@@ -54,7 +60,7 @@ give_up(void)
 _Noreturn static void
 refuse_order(void)
 {
-    diverge("resume", NULL, NULL, "an order of its launcher cannot be followed");
+    diverge("resume", NULL, NULL, "it cannot carry out a request of its launcher (internal error)");
 }
 
 static void
@@ -164,7 +170,7 @@ put(int64_t fd, int64_t index, bool closes)
     if (index < 0 || (size_t)index >= passed_count || fd < 0 || fd > INT32_MAX || fd_is_ours((int)fd))
         refuse_order();
     if (dup3(passed[index], (int)fd, closes ? O_CLOEXEC : 0) < 0)
-        diverge("resume", NULL, NULL, "it may not have as many descriptors open as it had");
+        diverge("resume", NULL, NULL, "its limit of open descriptors (ulimit -n) is lower than it was");
     if ((int)fd == 0)
         clearerr(stdin);
 }
@@ -217,10 +223,10 @@ take_locks(void)
         char text[512];
         if (fcntl(each->fd, F_SETLK, &each->lock) == 0)
             continue;
-        snprintf(text, sizeof text,
-                 errno == EAGAIN || errno == EACCES ? "another process holds its lock of %s"
-                                                    : "its lock of %s cannot be taken again",
-                 each->name);
+        if (errno == EAGAIN || errno == EACCES)
+            snprintf(text, sizeof text, "another process holds its lock on %s", each->name);
+        else
+            snprintf(text, sizeof text, "its lock on %s cannot be taken again: %s", each->name, strerror(errno));
         diverge("resume", NULL, NULL, text);
     }
     for (size_t i = 0; i < record_lock_count; i++)
@@ -231,12 +237,26 @@ take_locks(void)
 }
 
 static void
-map_again(const int64_t *n)
+want_map(const int64_t *n)
 {
-    if (n[1] < 0 || (size_t)n[1] >= passed_count)
-        refuse_order();
-    if (!shared_continue((uint64_t)n[0], passed[n[1]], (int)n[2]))
-        diverge("resume", NULL, NULL, "a file cannot be mapped into its memory again");
+    maps = grown(maps, map_count + 1, sizeof *maps);
+    maps[map_count++] = (MapAgain){(uint64_t)n[0], (int)n[1]};
+}
+
+const char *
+orders_map(void)
+{
+    static char text[160];
+    for (size_t i = 0; i < map_count; i++)
+        if (!shared_continue(maps[i].event, maps[i].own)) {
+            snprintf(text, sizeof text, "the file of the map that event %llu made cannot be mapped again: %s",
+                     (unsigned long long)maps[i].event, strerror(errno));
+            return text;
+        }
+    free(maps);
+    maps = NULL;
+    map_count = 0;
+    return NULL;
 }
 
 static void
@@ -255,7 +275,7 @@ follow(uint8_t kind, const int64_t *n)
     else if (kind == 'K')
         children_lost((pid_t)n[0]);
     else if (kind == 'M')
-        map_again(n);
+        want_map(n);
     else if (kind == 'I') {
         pid_stands_for((pid_t)n[0], (pid_t)n[1]);
         lanes_relink_pids();

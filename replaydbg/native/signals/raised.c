@@ -127,6 +127,22 @@ sends_to_itself(int signum)
         signals_hooks.is_killed(signum);
 }
 
+/* Process groups are not restored: the number of one is that of another one's today, or of none. */
+static bool
+is_past_group(pid_t group)
+{
+    if (group <= 1 || !pid_is_past(group))
+        return false;
+    errno = ESRCH;
+    return true;
+}
+
+static int
+our_killpg(pid_t group, int signum)
+{
+    return is_past_group(group) ? -1 : killpg(group, signum);
+}
+
 /* The interpreter's own last act, if KeyboardInterrupt has ended a module or a command. */
 static int
 our_kill(pid_t pid, int signum)
@@ -135,7 +151,7 @@ our_kill(pid_t pid, int signum)
         signals_hooks.is_interrupted();
     if (today(pid) == getpid())
         sends_to_itself(signum);
-    return kill(today(pid), signum);
+    return is_past_group(-pid) ? -1 : kill(today(pid), signum);
 }
 
 static int
@@ -161,11 +177,9 @@ our_sigqueue(pid_t pid, int signum, const union sigval value)
     return sigqueue(today(pid), signum, value);
 }
 
-static const Relink functions[] = {{"kill", (void *)our_kill},
-                                   {"sigqueue", (void *)our_sigqueue},
-                                   {"raise", (void *)our_raise},
-                                   {"abort", (void *)our_abort},
-                                   {NULL, NULL}};
+static const Relink functions[] = {{"kill", (void *)our_kill},         {"killpg", (void *)our_killpg},
+                                   {"sigqueue", (void *)our_sigqueue}, {"raise", (void *)our_raise},
+                                   {"abort", (void *)our_abort},       {NULL, NULL}};
 
 void *
 raising_call(const char *name)
