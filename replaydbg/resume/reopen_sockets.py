@@ -28,6 +28,9 @@ def plan_socket(opened: OpenedSocket) -> PlanRow:
     if opened.family not in _FAMILIES or opened.type not in _TYPES:
         shown = f"a socket of family {opened.family}, type {opened.type}"
         return PlanRow("sockets", Fate.REFUSED, shown, "this kind cannot be opened again", numbers, opened=opened)
+    if opened.pair and opened.tls is not None:
+        reason = "TLS within the program: its keys are not recorded"
+        return PlanRow("sockets", Fate.REFUSED, "a pair of the program's own", reason, numbers, opened=opened)
     if opened.pair:
         return PlanRow("sockets", Fate.REOPENED, "a pair of the program's own", "", numbers, opened=opened)
     if opened.pair is not None:

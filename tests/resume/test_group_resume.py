@@ -175,6 +175,36 @@ def test_a_process_group_is_not_there_and_no_other_one_is_reached(tmp_path: Path
     ], resumed
 
 
+# Standard input ends at once when they go on.
+_SIGNALS = """import os, signal
+got = []
+signal.signal(signal.SIGUSR1, lambda *args: got.append(1))
+parent, children = os.getpid(), []
+told, tell = os.pipe()
+for _ in range(3):
+    child = os.fork()
+    if not child:
+        os.write(tell, b"x")
+        os.read(0, 1)
+        os.kill(parent, signal.SIGUSR1)
+        os._exit(0)
+    children.append(child)
+for _ in children:
+    os.read(told, 1)
+open("ready", "w").close()
+os.read(0, 1)
+print([os.waitpid(child, 0)[1] for child in children], len(got) > 0)
+"""
+
+
+def test_a_signal_of_one_that_is_live_already_finds_the_handler(tmp_path: Path) -> None:
+    record_killed(tmp_path, _SIGNALS)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"[0, 0, 0] True\n"), resumed
+
+
 _WITH_FILE = """import os, sys
 reads, writes = os.pipe()
 told, tell = os.pipe()

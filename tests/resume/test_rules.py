@@ -5,6 +5,7 @@ import os
 import select
 import socket
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from replaydbg.resources.kinds import (
     OpenResource,
     Origin,
     SocketState,
+    TlsSession,
     Unknown,
 )
 from replaydbg.resume.digest import output_digest
@@ -146,6 +148,7 @@ def test_what_cannot_be_brought_back_is_refused_by_name(tmp_path: Path) -> None:
         OpenedFile(handle(3), "x", unknown, True, 0, 0, False, None),
         OpenedFile(handle(3), "x", str(tmp_path / "x"), True, 0, 0, True, None),
         sock(SocketState.CONNECTED, family=socket.AF_NETLINK),
+        replace(sock(SocketState.CONNECTED), pair=(5,), tls=TlsSession(Origin(1, 0, None), True, None, 4)),
     ]
 
     assert [fate(each) for each in refused] == [Fate.REFUSED] * len(refused)

@@ -11,6 +11,22 @@ monotonic_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* ---- start parameters ---- */
+
+uint64_t
+boot_number(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v && PyLong_Check(v) ? PyLong_AsUnsignedLongLongMask(v) : 0;
+}
+
+char *
+boot_bytes(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v && PyBytes_Check(v) ? strdup(PyBytes_AS_STRING(v)) : NULL;
+}
+
 /* ---- memory ---- */
 
 /* As realloc(), of `count` items of `each` bytes. Without memory a replay ends with a sentence, and everything else at

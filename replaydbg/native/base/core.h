@@ -126,6 +126,9 @@ typedef struct Buf {
     bool is_fixed; /* it has all the memory that it will ever have, and keeps it */
 } Buf;
 void *grown(void *old, size_t count, size_t each); /* never NULL */
+/* Of the start parameters: 0 or NULL if it is not there. The bytes are a copy. */
+uint64_t boot_number(PyObject *boot, const char *key);
+char *boot_bytes(PyObject *boot, const char *key);
 void buf_reserve(Buf *b, size_t n);
 void buf_byte(Buf *b, uint8_t byte);
 void buf_bytes(Buf *b, const void *data, size_t n);

@@ -44,20 +44,6 @@ static uint64_t max_size;
 static bool stops_on_deadlock;
 static char *group_page, *group_library;
 
-static uint64_t
-number_in(PyObject *boot, const char *key)
-{
-    PyObject *v = PyDict_GetItemString(boot, key);
-    return v && PyLong_Check(v) ? PyLong_AsUnsignedLongLongMask(v) : 0;
-}
-
-static char *
-bytes_in(PyObject *boot, const char *key)
-{
-    PyObject *v = PyDict_GetItemString(boot, key);
-    return v && PyBytes_Check(v) ? strdup(PyBytes_AS_STRING(v)) : NULL;
-}
-
 void
 checkpoint_prepare(PyObject *boot)
 {
@@ -65,13 +51,13 @@ checkpoint_prepare(PyObject *boot)
     for (Py_ssize_t i = 0; command && PyList_CheckExact(command) && i < PyList_GET_SIZE(command) && i < 6; i++)
         words[i] = strdup(PyBytes_AsString(PyList_GET_ITEM(command, i)));
     has_state = PyDict_GetItemString(boot, "has_state") == Py_True;
-    live_dir = PyDict_GetItemString(boot, "next_dir") ? bytes_in(boot, "live_dir") : NULL;
-    default_events = number_in(boot, "checkpoint_events");
-    default_bytes = number_in(boot, "checkpoint_bytes");
-    max_size = number_in(boot, "max_size");
+    live_dir = PyDict_GetItemString(boot, "next_dir") ? boot_bytes(boot, "live_dir") : NULL;
+    default_events = boot_number(boot, "checkpoint_events");
+    default_bytes = boot_number(boot, "checkpoint_bytes");
+    max_size = boot_number(boot, "max_size");
     stops_on_deadlock = PyDict_GetItemString(boot, "stop_on_deadlock") == Py_True;
-    group_page = bytes_in(boot, "group");
-    group_library = bytes_in(boot, "joins");
+    group_page = boot_bytes(boot, "group");
+    group_library = boot_bytes(boot, "joins");
 }
 
 _Noreturn void

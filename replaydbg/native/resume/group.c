@@ -13,28 +13,14 @@ static struct {
     uint32_t endpoints, addresses;
 } group;
 
-static uint64_t
-number_of(PyObject *boot, const char *key)
-{
-    PyObject *v = PyDict_GetItemString(boot, key);
-    return v && PyLong_Check(v) ? PyLong_AsUnsignedLongLong(v) : 0;
-}
-
-static char *
-path_of(PyObject *boot, const char *key)
-{
-    PyObject *v = PyDict_GetItemString(boot, key);
-    return v && PyBytes_Check(v) ? strdup(PyBytes_AS_STRING(v)) : NULL;
-}
-
 void
 group_prepare(PyObject *boot)
 {
-    group.page = path_of(boot, "group");
-    group.library = path_of(boot, "joins");
-    group.process = (unsigned)number_of(boot, "process");
-    group.endpoints = (uint32_t)number_of(boot, "endpoints");
-    group.addresses = (uint32_t)number_of(boot, "addresses");
+    group.page = boot_bytes(boot, "group");
+    group.library = boot_bytes(boot, "joins");
+    group.process = (unsigned)boot_number(boot, "process");
+    group.endpoints = (uint32_t)boot_number(boot, "endpoints");
+    group.addresses = (uint32_t)boot_number(boot, "addresses");
     sent_prepare(PyDict_GetItemString(boot, "resume_sent"));
 }
 

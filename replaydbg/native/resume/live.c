@@ -15,6 +15,7 @@
 #include "resume/inside.h"
 #include "signals/signals.h"
 #include "sqlite/sqlite.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -114,8 +115,12 @@ complete(void)
     if (problem)
         diverge("resume", NULL, NULL, problem);
     prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not, nor with its parent */
-    orders_await_go();          /* nothing can fail after it, so of a group none goes live unless each can */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* who is live already may send one that has no handler here yet */
+    orders_await_go(); /* nothing can fail after it, so of a group none goes live unless each can */
     signals_continue();
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     process_continue();
     orders_end();
     own_work_end();
