@@ -228,8 +228,8 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
     """Raise CannotResume if files differ from what was recorded."""
     if differences and not force:
-        after = "; after a power cut use --after-power-loss" if plan.is_durable else ""
-        reason = f"files differ from what was recorded (--force goes on{after})"
+        hint = ", or --after-power-loss after a power cut" if plan.is_durable else ""
+        reason = f"files differ from what was recorded (use --force to go on anyway{hint})"
         raise CannotResume(plan.name, reason, tuple(differences))
 
 

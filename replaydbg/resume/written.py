@@ -33,7 +33,7 @@ class Written(NamedTuple):
 def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_off: bool = False) -> Written:
     """Find on the disk which of `calls`, writes to `opened` at its current offset, were made.
 
-    `is_cut_off`: what the file has behind its recorded end will be cut off before they are made.
+    `is_cut_off`: what the file has after its recorded end will be cut off before they are made.
     """
     if is_cut_off and isinstance(opened.size, int):
         return Written(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
@@ -126,7 +126,7 @@ def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> 
         return Written(tuple(unknown(each, f"{len(calls)} threads wrote to {path}") for each in calls), 0)
     found = _order(fd, start, end, dict(enumerate(calls)))
     if found is None:
-        reason = f"{path} has {end - start:,} bytes behind its recorded end that are not those of this call"
+        reason = f"{path} has {end - start:,} bytes after its recorded end that are not those of this call"
         return Written(tuple(changed(each, reason) for each in calls), 0)
     findings = [_of_part(each, found.get(index, 0)) for index, each in enumerate(calls)]
     return Written(tuple(findings), end - start)

@@ -162,8 +162,8 @@ def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
     [
         (["--at", "5"], "--at is for one process"),
         (["--follow", "--in-flight=skip"], "--follow is for one process"),
-        (["--at-cut", "nowhere"], "--at-cut takes latest, or moments such as 2@898 (got 'nowhere')."),
-        (["--at-cut", "9@1"], "The group has no recorded process 9."),
+        (["--at-cut", "nowhere"], "--at-cut needs `latest`, or PROCESS@EVENT such as 2@898 or 2@end (got 'nowhere')."),
+        (["--at-cut", "9@1"], "No such process in the group: 9 (recorded: 1, 2)."),
     ],
 )
 def test_bad_input_gets_a_sentence(words: list[str], sentence: str, recorded: Path) -> None:

@@ -225,8 +225,8 @@ why_not(const Loading *l)
     PyObject *shown = value ? PyObject_Str(value) : NULL;
     const char *reason = shown ? PyUnicode_AsUTF8(shown) : NULL;
     const char *file = l->files[0] ? l->files[0] : l->files[1] ? l->files[1] : "";
-    snprintf(text, sizeof text, "%s of its TLS context fails%s%s: %s", strchr(l->gate->name, '.') + 1,
-             *file ? " with " : "", file, reason ? reason : "no reason is known");
+    snprintf(text, sizeof text, "its TLS context: %s failed%s%s: %s", strchr(l->gate->name, '.') + 1,
+             *file ? " for " : "", file, reason ? reason : "no reason is known");
     PyErr_Clear();
     Py_XDECREF(shown);
     Py_XDECREF(type);
