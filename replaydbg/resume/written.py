@@ -1,4 +1,4 @@
-"""Find writes in flight on the disk: the bytes behind the recorded end of a file are compared with those of the call.
+"""Find writes in flight on the disk: the bytes after the recorded end of a file are compared with those of the call.
 
 Threads that were writing to one file at its end may each have written, in any order, and the last one in part.
 """
@@ -52,7 +52,7 @@ def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_of
             if len(starts) > 1:
                 reason = f"where {path} ended is not recorded, and more than one place fits"
                 return Written(tuple(unknown(each, reason) for each in calls), 0)
-            # If none fits, something else was written behind what is known.
+            # If none fits, something else was written after what is known.
             start = starts[0] if starts else 0
         return _appended(fd, path, start, calls) if at_end else _overwritten(fd, start, calls)
     finally:
@@ -75,7 +75,7 @@ def _place(opened: OpenedFile) -> tuple[str, int | None, bool] | str:
 
 
 def _possible_starts(fd: int, last: LastWrite | None, calls: Sequence[CallInFlight]) -> list[int]:
-    """Return where a file may have ended before the calls: behind the last write, as its digest shows it."""
+    """Return where a file may have ended before the calls: after the last write, as its digest shows it."""
     end = os.fstat(fd).st_size
     total = sum(call.data_length for call in calls)
     if total <= MOST_PARTIAL:

@@ -151,6 +151,20 @@ def test_a_file_that_is_gone_or_was_changed_is_listed(folder: Path, is_gone: boo
     assert not (folder / "killed-on.rdbg").exists()
 
 
+def test_a_key_that_cannot_be_loaded_is_named(folder: Path) -> None:
+    _killed(folder)
+    key = folder / "locked-key.pem"
+    loaded = key.stat()
+    key.write_text("no key")
+    os.utime(key, ns=(loaded.st_atime_ns, loaded.st_mtime_ns))  # so it is found only when it is loaded again
+
+    refused = resume_in(folder, "killed")
+
+    assert refused.status == 2
+    assert f"its TLS context: load_cert_chain failed for {folder / 'certificate.pem'}: " in refused.stderr.decode()
+    assert not (folder / "killed-on.rdbg").exists()
+
+
 def test_the_plan_has_the_files(folder: Path) -> None:
     _killed(folder)
 
