@@ -1,7 +1,7 @@
 """After a power cut the disk may lack the last writes that the log has, and may have writes that the log lacks.
 
-So a program goes on from the last moment at which the disk has all writes to its open files, and what these files have
-after their ends at that moment is cut off. By the output commit rule nobody else has seen anything later, if the
+So a program goes on from the last moment at which the disk has all writes to its open files, and these files are
+truncated to their sizes at that moment. By the output commit rule nobody else has seen anything later, if the
 program synchronises its files before it lets others know (docs/explanation/design/resume.md, "After a power cut").
 """
 
