@@ -48,9 +48,9 @@ def cut(name: str = "") -> None:
 def key() -> str:
     """Return an idempotency key for the next outgoing call: a new one for each call, and in each run of the program.
 
-    A recorded program gets the same keys in each replay, and when it is resumed: a request that is repeated has the key
-    of its first attempt. It consists of the run's id, the thread's number and the event's. Outside a recording it is
-    random.
+    A replay, and a resumed program that repeats the call, get the same key. It consists of the run's id, the thread's
+    number and the event's, so a program that goes live at an earlier event and then takes another path can use a key
+    that an earlier request had. Outside a recording it is random.
     """
     answer: list[str] = []
     sys.audit("replaydbg.key", answer)
@@ -82,7 +82,7 @@ def checkpoint(
     """
     for name, value in (("every_events", every_events), ("every_bytes", every_bytes)):
         if type(value) is not int or value < 0:
-            raise ValueError(f"{name} must be a whole number from 0 on (got {value!r})")
+            raise ValueError(f"{name} must be an integer of at least 0 (got {value!r})")
     answer: list[Any] = []
     sys.audit("replaydbg.checkpoint", answer, every_events, every_bytes)
     if not answer or answer[0] is False:

@@ -298,13 +298,13 @@ def _truth(value: Any) -> bool:
 
 def _seed(value: Any) -> int:
     if isinstance(value, bool) or not str(value).strip().isdecimal() or int(value) >= 1 << 63:
-        raise ValueError("a seed is needed: a whole number from 0 on")
+        raise ValueError("a seed is needed: an integer of at least 0")
     return int(value)
 
 
 def _count(value: Any) -> int:
     if isinstance(value, bool) or not str(value).strip().isdecimal() or int(value) >= 1 << 62:
-        raise ValueError("a whole number from 0 on is needed")
+        raise ValueError("it must be an integer of at least 0")
     return int(value)
 
 

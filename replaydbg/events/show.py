@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import signal
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,6 +22,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def show_status(status: int) -> str:
+    """Return how a program ended: its exit code, or the signal that killed it."""
+    if status >= 0:
+        return f"exit code {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
 
 
 def show_value(value: Value, limit: int = 80) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
@@ -70,7 +71,7 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
         channel = channels.get(end) if end is not None else None
         opened = row.opened if row.opened is not None else _opened(plan, row)
         if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
-            reason = "its other side is in the group, and it is not known which connection that is"
+            reason = "its peer is in the group, but cannot be determined"
             rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
         elif channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
             rows.append(row)
@@ -94,11 +95,12 @@ def _text(channel: SharedChannel, process: int) -> str:
     others = sorted({each for holders in channel.holders.values() for each in holders} - {process})
     if channel.kind == "file":
         return ""
-    name = {"pipe": "a pipe", "pair": "a pair of sockets", "connection": "a connection"}.get(channel.kind)
+    name = {"pipe": "a pipe", "pair": "a socket pair", "connection": "a connection"}.get(channel.kind)
     if name is None:
         return "a connection that the group has not accepted yet"
     count = channel.count()
-    whom = f"shared with process{'es' * (len(others) > 1)} {', '.join(map(str, others))}" if others else "others closed"
+    shared = f"shared with process{'es' * (len(others) > 1)} {', '.join(map(str, others))}"
+    whom = shared if others else "whose other end is closed"
     return f"{name}, {whom}{f', {count:,} bytes in flight' if count else ''}"
 
 
@@ -109,8 +111,8 @@ def _child(child: ChildProcess, row: PlanRow, known: Mapping[int, LineMember]) -
     if member.runs:
         return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which goes on")
     status = member.row.status
-    ended = "ended" if status is None else f"ended with exit code {status}" if status >= 0 else f"ended by {-status}"
-    return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which had {ended}")
+    how = "" if status is None else f" ({show_status(status)})"
+    return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which had ended{how}")
 
 
 def _acts(line: RecoveryLine, plans: Mapping[int, Plan]) -> list[OutsideAct]:

@@ -105,7 +105,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
     except ReplaydbgError as error:
         raise CannotResume(name, str(error)) from error
     if cut.doubts:
-        raise CannotResume(name, "it is not known whether the cut is consistent", cut.doubts)
+        raise CannotResume(name, "the cut may be inconsistent", cut.doubts)
     members = _members(opened, ends, cut)
     if not any(each.runs for each in members.values()):
         raise CannotResume(name, "all of its processes have ended: choose an earlier cut with --at-cut")

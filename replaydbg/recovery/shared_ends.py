@@ -102,12 +102,14 @@ class SharedEnds:
                 used = members[index].endpoints[members[index].transfers.endpoint[row] - 1]
                 end = self._senders.get((used.kind, used.own, used.peer))
                 if end is None and channel.receivers:
-                    reason = f"{channel.kind} {channel.name}: it is not known through which end bytes were sent"
+                    reason = f"{channel.kind} {channel.name}: the sender of bytes in flight cannot be determined"
                     raise CannotResume(self._line.name, reason)
                 if end is None or not self._is_awaited(end):
                     continue
                 if part.certainty == UNSURE or channel.is_urgent:
-                    reason = "urgent data was in flight" if channel.is_urgent else "what was in flight is not known"
+                    reason = (
+                        "urgent data was in flight" if channel.is_urgent else "the bytes in flight cannot be determined"
+                    )
                     raise CannotResume(self._line.name, f"{channel.kind} {channel.name}: {reason}")
                 found.append((history, part, end))
                 if part.receive is not None:

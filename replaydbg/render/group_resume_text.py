@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from replaydbg.events.show import printable
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.render.resume_text import MOST_ACTS_SHOWN, resource_lines, text_block
+
+_CHANNELS = {
+    "pipe": "pipe",
+    "pair": "socket pair",
+    "connection": "connection",
+    "waiting": "connection not accepted yet",
+    "file": "socket",
+}
+"""The kinds of shared channels in words. `file` is one end of any kind, of which only a socket has bytes in flight."""
 
 
 def group_start_line(plan: GroupPlan) -> str:
@@ -26,8 +37,7 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
         if own is not None:
             lines += [f"  {each}" for each in resource_lines(own)]
             lines += [f"  {each}" for each in text_block("differs", own.differences)]
-    flying = [f"{each.kind}: {each.count():,} bytes" for each in plan.flying]
-    lines += text_block("in flight", flying)
+    lines += text_block("in flight", _flying(plan))
     acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
     if len(plan.acts) > len(acts):
         acts.append(f"and {len(plan.acts) - len(acts):,} more")
@@ -36,7 +46,24 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
 
 def _member(plan: GroupPlan, member: LineMember) -> str:
     if not member.runs:
-        return f"process {member.number} has ended"
-    events = plan.line.opened.member(member.number).events
-    again = f", {events - member.position:,} events are done again" if events > member.position else ""
-    return f"process {member.number} from event {member.position:,}{again}"
+        return f"process {member.number}: has ended"
+    later = plan.line.opened.member(member.number).events - member.position
+    again = f" ({later:,} later event{'s are' if later > 1 else ' is'} executed again)" if later > 0 else ""
+    return f"process {member.number}: from event {member.position:,}{again}"
+
+
+def _flying(plan: GroupPlan) -> Iterator[str]:
+    """Yield, for each direction of a channel, how many bytes are in flight."""
+    holders = {end: numbers for each in plan.shared.channels for end, numbers in each.holders.items()}
+    for channel in plan.flying:
+        takers = [channel.listener] if channel.listener is not None else channel.ends
+        for sender, pieces in channel.flying.items():
+            receivers = sorted({number for end in takers if end != sender for number in holders.get(end, ())})
+            to = f" to {_processes(receivers)}" if receivers else ""
+            count = sum(each.length for each in pieces)
+            yield f"{_CHANNELS[channel.kind]} from {_processes({each.process for each in pieces})}{to}: {count:,} bytes"
+
+
+def _processes(numbers: Iterable[int]) -> str:
+    words = [str(each) for each in sorted(numbers)]
+    return f"process{'es' * (len(words) > 1)} {', '.join(words)}"

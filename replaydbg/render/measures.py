@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 
 def show_size(size: int) -> str:
     """Return a size in bytes in human-readable form."""
@@ -20,13 +18,3 @@ def show_seconds(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def show_status(status: int) -> str:
-    """Return how a program ended: its exit code, or the signal that killed it."""
-    if status >= 0:
-        return f"exit code {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"

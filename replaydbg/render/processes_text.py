@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from replaydbg.events.show import printable
+from replaydbg.events.show import printable, show_status
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.log.group import GroupProcess
 from replaydbg.render import texts
-from replaydbg.render.measures import show_status
 
 
 def started_text(process: GroupProcess) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 
+from replaydbg.events.show import show_status
 from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
-from replaydbg.render.measures import show_seconds, show_size, show_status
+from replaydbg.render.measures import show_seconds, show_size
 
 MOST_EXTENSIONS = 100
 """Number of extension modules that are listed."""

@@ -38,8 +38,8 @@ def plan_lines(plan: Plan) -> list[str]:
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
     lines += text_block("differs", plan.differences)
     lines += text_block(
-        "cut off",
-        (f"{each.path}: {each.found - each.size:,} bytes behind byte {each.size:,}" for each in plan.leftovers),
+        "truncated",
+        (f"{each.path}: to {each.size:,} bytes ({each.found - each.size:,} bytes removed)" for each in plan.leftovers),
     )
     lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
@@ -93,9 +93,9 @@ def text_block(word: str, texts: Iterable[str]) -> list[str]:
 
 
 def _recovery(recovery: Recovery) -> str:
-    computed = f" and {show_seconds(recovery.cpu_ms / 1000)} of processor time" if recovery.cpu_ms else ""
+    computed = f", {show_seconds(recovery.cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
     repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
-    return f"about {show_seconds(recovery.seconds)} to repeat {repeated}; the log has {show_size(recovery.log_bytes)}"
+    return f"about {show_seconds(recovery.seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"
 
 
 def _duration(nanoseconds: int) -> str:

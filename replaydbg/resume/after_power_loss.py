@@ -1,7 +1,7 @@
 """After a power cut the disk may lack the last writes that the log has, and may have writes that the log lacks.
 
-So a program goes on from the last moment at which the disk has all writes to its open files, and what these files have
-behind their end at that moment is cut off. By the output commit rule nobody else has seen anything later, if the
+So a program goes on from the last moment at which the disk has all writes to its open files, and these files are
+truncated to their sizes at that moment. By the output commit rule nobody else has seen anything later, if the
 program synchronises its files before it lets others know (docs/explanation/design/resume.md, "After a power cut").
 """
 
@@ -24,7 +24,7 @@ _SYNCHRONISE_ALL = "posix.sync"
 
 
 class Leftover(NamedTuple):
-    """What a file has behind its end, from events that the log lacks."""
+    """What a file has after its recorded end, from events that are not in the log."""
 
     path: str
     size: int
@@ -40,7 +40,7 @@ def first_missing_write(recording: Recording, name: str) -> EventNumber:
     CannotResume if the recording is not durable, and Corrupt if it has no event log.
     """
     if not recording.header.durable:
-        reason = "it was not recorded with --durable, so its last events may be lost, and nothing shows which"
+        reason = "it was not recorded with --durable: events before the power cut may be missing"
         raise CannotResume(name, reason)
     missing = 0
     while found := _first_missing(recording, missing - 1 if missing else None):
@@ -123,11 +123,13 @@ def without_contents(resources: Resources) -> Resources:
 def unknown_ends(resources: Resources) -> tuple[str, ...]:
     """Return the differences of files that are always written at their end, if that is not recorded."""
     found = [each for each in _written(resources) if isinstance(each.size, Unknown) and _appends(each)]
-    return tuple(f"{each.absolute} may have more behind its end, which is not recorded" for each in found)
+    return tuple(
+        f"{each.absolute}: its recorded size is unknown, so data after it cannot be recognised" for each in found
+    )
 
 
 def leftovers(resources: Resources) -> tuple[Leftover, ...]:
-    """Return what the files that a program writes have behind their recorded ends."""
+    """Return what the files that a program writes have after their recorded ends."""
     found = dict[str, Leftover]()
     for each in _written(resources):
         assert isinstance(each.absolute, str)

@@ -1,8 +1,8 @@
 """The conversation with the core of a replay that is due to go live: one message from it, then the answer to it.
 
-The core follows the answer, says that all is there, and waits for the word to go live. So nothing is live that lacks
-something, and of a group no process is unless each can be: the first phase of a two-phase commit (J. Gray, Notes on
-Data Base Operating Systems, 1978).
+The core carries out the answer, reports that it has done so, and waits for permission to go live. So no program goes
+live with something missing, and no process of a group goes live unless all can: the two phases of a distributed commit
+(J. Gray, Notes on Data Base Operating Systems, 1978).
 
 Messages of the core are checked field by field: until it is live, the program in its process is not trusted.
 """
@@ -163,7 +163,7 @@ def _load(fields: _Fields) -> LoadDue:
 
 def _sent(value: Value) -> tuple[int, bytes]:
     if not isinstance(value, list) or len(value) != 2:
-        raise ForgedMessage("its field 'sent' has an entry that is no pair")
+        raise ForgedMessage("its field 'sent' has an entry that is not a pair")
     event, data = value
     if type(event) is not int or not isinstance(data, bytes):
         raise ForgedMessage("its field 'sent' has an entry of the wrong types")

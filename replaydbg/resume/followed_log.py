@@ -27,7 +27,7 @@ _PIECE = 1 << 20
 
 
 class FollowedLog:
-    """Reads a growing log, and makes the plan of going live behind its last event.
+    """Reads a growing log, and makes the plan of going live after its last event.
 
     A program commits whole records only, so each stretch that is read ends with one.
     """
@@ -53,7 +53,7 @@ class FollowedLog:
         return count == most
 
     def plan(self, name: str) -> Plan:
-        """Return the plan of going live behind the last event that was read; `name` is that of the recording."""
+        """Return the plan of going live after the last event that was read; `name` is that of the recording."""
         past = self._past.past()
         header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
         recovery = Recovery(past.events, header.cpu_ms if header is not None else 0, self._position)

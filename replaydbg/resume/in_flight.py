@@ -37,7 +37,7 @@ class Situation:
     last_ns: int
     """When the last event happened, at the earliest: nanoseconds since the epoch."""
     is_cut_off: bool = False
-    """Whether what files have behind their recorded ends is cut off, so that no write in flight was made."""
+    """Whether what files have after their recorded ends is cut off, so that no write in flight was made."""
 
     def opened(self, number: int) -> OpenResource | None:
         """Return what a descriptor refers to; None: not known."""

@@ -69,7 +69,7 @@ class Choices:
     """What the user wants."""
 
     at: int = 0
-    """The event before which the program goes live; 0: behind the last one."""
+    """The event before which the program goes live; 0: after the last one."""
     policy: str = ASK
     """What is done with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
     force: bool = False
@@ -282,9 +282,11 @@ class GoingLive:
         unknown = sorted(number for number in set(due.fds) - known if number < _OF_MAPS)
         if unknown and not self.choices.force:
             numbers = ", ".join(map(str, unknown))
-            raise CannotResume(
-                self.plan.name, f"C code opened its descriptors {numbers}, which nothing shows (see --force)"
-            )
+            opened, are = (f"descriptors {numbers} were", "they are")
+            if len(unknown) == 1:
+                opened, are = (f"descriptor {numbers} was", "it is")
+            reason = f"{opened} opened by C code, and the recording does not show what {are} (see --force)"
+            raise CannotResume(self.plan.name, reason)
 
     def _grown(self, findings: list[Finding]) -> tuple[str, ...]:
         """Return the differences of files that are longer than recorded, and to which no call in flight wrote."""

@@ -52,7 +52,7 @@ class Plan:
     in_flight: tuple[Finding, ...] = ()
     """The calls in flight, with what is done."""
     leftovers: tuple[Leftover, ...] = ()
-    """After a power cut: what files have behind their ends, and is cut off."""
+    """After a power cut: what files have after their recorded ends, and is cut off."""
     is_durable: bool = False
     """Whether it was recorded with --durable."""
 

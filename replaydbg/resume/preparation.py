@@ -70,7 +70,7 @@ def written_to(live: Path) -> Iterator[None]:
 def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = False, lost_power: bool = False) -> Plan:
     """Return the plan as far as it is known without a replay. Nothing is opened or changed.
 
-    `at`: the event before which the program goes live; 0: behind the last one. `is_member`: all processes of its group
+    `at`: the event before which the program goes live; 0: after the last one. `is_member`: all processes of its group
     go live. `lost_power`: whether the machine lost power, so that files may differ from the log. Raises CannotResume,
     and NoSuchMoment.
     """
@@ -120,7 +120,7 @@ def recovery_to(recording: Recording, event: int) -> Recovery:
 
 
 def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: Recovery) -> Plan:
-    """Return the plan of a program that goes live behind `event`, as far as it is known without a replay."""
+    """Return the plan of a program that goes live after `event`, as far as it is known without a replay."""
     rows = (*plan_resources(resources, past.used), *past.attributes)
     return Plan(
         name=name,
@@ -228,8 +228,8 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
     """Raise CannotResume if files differ from what was recorded."""
     if differences and not force:
-        after = "; after a power cut use --after-power-loss" if plan.is_durable else ""
-        reason = f"files differ from what was recorded (--force goes on{after})"
+        hint = ", or --after-power-loss after a power cut" if plan.is_durable else ""
+        reason = f"files differ from what was recorded (use --force to go on anyway{hint})"
         raise CannotResume(plan.name, reason, tuple(differences))
 
 

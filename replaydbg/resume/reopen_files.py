@@ -90,7 +90,7 @@ def _changed(fd: int, path: str, last: LastWrite | None) -> list[str]:
 
 
 def grown(opened: OpenedFile) -> str | None:
-    """Return the difference if a file that the program writes has more behind its recorded end; None: it has not."""
+    """Return the difference if a file that the program writes has more after its recorded end; None: it has not."""
     flags = opened.handle.flags
     if isinstance(opened.absolute, Unknown) or opened.is_regular is False or opened.is_deleted:
         return None

@@ -188,7 +188,7 @@ class Restorer:
                     os.set_blocking(each.fd, not flags & os.O_NONBLOCK)
 
     def move(self, moved: Mapping[int, int]) -> None:
-        """Move the offset of files behind what was written in flight."""
+        """Move the offset of files past what was written in flight."""
         for each in self.placed:
             for number in each.opened.handle.numbers:
                 if moved.get(number):

@@ -133,7 +133,7 @@ def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
     text = f"{name}, {mapping.length:,} bytes from byte {mapping.offset:,}"
     if all(mapped_number(mapping, opened) is None for opened in resources.opened):
         return PlanRow("mappings", Fate.REFUSED, text, "the mapping has no descriptor of its own")
-    return PlanRow("mappings", Fate.REOPENED, text, "a shared one with what the program stored in it")
+    return PlanRow("mappings", Fate.REOPENED, text, "stores of the program are written to the file if it is shared")
 
 
 def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[Origin]) -> PlanRow:

@@ -24,8 +24,7 @@ def plan_loads(loads: Iterable[LoadDue], resources: Resources, past: Past) -> li
         if load is not None:
             rows.append(_plan(load, due, past.loaded_ns.get(due.event)))
         elif not due.is_known:
-            reason = f"an argument of event {due.event:,} is not recorded"
-            rows.append(PlanRow("TLS", Fate.REFUSED, "a setting of a TLS context", reason))
+            rows.append(PlanRow("TLS", Fate.REFUSED, "a setting of a TLS context", _not_recorded(due)))
     return rows
 
 
@@ -43,12 +42,16 @@ def _plan(load: TlsLoad, due: LoadDue, loaded_ns: int | None) -> PlanRow:
     text = f"{load.call} of {', '.join(files) if load.files else 'the default certificates'}"
     unknown = next((each.reason for each in load.files if isinstance(each, Unknown)), None)
     if unknown is not None or not due.is_known:
-        reason = unknown or "an argument of it is not recorded"
+        reason = unknown or _not_recorded(due)
         return PlanRow("TLS", Fate.REFUSED, f"{load.call} at event {due.event:,}", reason)
     if load.call == _WRITTEN:
         return PlanRow("TLS", Fate.REOPENED, f"keys are logged to {', '.join(files)}")
     differences = [difference for each in files if (difference := _difference(each, loaded_ns)) is not None]
     return PlanRow("TLS", Fate.REOPENED, text, "loaded again", differences=tuple(differences))
+
+
+def _not_recorded(due: LoadDue) -> str:
+    return f"an argument of this call (event {due.event:,}) is not recorded"
 
 
 def _difference(path: str, loaded_ns: int | None) -> str | None:

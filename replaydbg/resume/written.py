@@ -1,4 +1,4 @@
-"""Find writes in flight on the disk: the bytes behind the recorded end of a file are compared with those of the call.
+"""Find writes in flight on the disk: the bytes after the recorded end of a file are compared with those of the call.
 
 Threads that were writing to one file at its end may each have written, in any order, and the last one in part.
 """
@@ -33,7 +33,7 @@ class Written(NamedTuple):
 def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_off: bool = False) -> Written:
     """Find on the disk which of `calls`, writes to `opened` at its current offset, were made.
 
-    `is_cut_off`: what the file has behind its recorded end will be cut off before they are made.
+    `is_cut_off`: what the file has after its recorded end will be cut off before they are made.
     """
     if is_cut_off and isinstance(opened.size, int):
         return Written(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
@@ -52,7 +52,7 @@ def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_of
             if len(starts) > 1:
                 reason = f"where {path} ended is not recorded, and more than one place fits"
                 return Written(tuple(unknown(each, reason) for each in calls), 0)
-            # If none fits, something else was written behind what is known.
+            # If none fits, something else was written after what is known.
             start = starts[0] if starts else 0
         return _appended(fd, path, start, calls) if at_end else _overwritten(fd, start, calls)
     finally:
@@ -75,7 +75,7 @@ def _place(opened: OpenedFile) -> tuple[str, int | None, bool] | str:
 
 
 def _possible_starts(fd: int, last: LastWrite | None, calls: Sequence[CallInFlight]) -> list[int]:
-    """Return where a file may have ended before the calls: behind the last write, as its digest shows it."""
+    """Return where a file may have ended before the calls: after the last write, as its digest shows it."""
     end = os.fstat(fd).st_size
     total = sum(call.data_length for call in calls)
     if total <= MOST_PARTIAL:
@@ -126,7 +126,7 @@ def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> 
         return Written(tuple(unknown(each, f"{len(calls)} threads wrote to {path}") for each in calls), 0)
     found = _order(fd, start, end, dict(enumerate(calls)))
     if found is None:
-        reason = f"{path} has {end - start:,} bytes behind its recorded end that are not those of this call"
+        reason = f"{path} has {end - start:,} bytes after its recorded end that are not those of this call"
         return Written(tuple(changed(each, reason) for each in calls), 0)
     findings = [_of_part(each, found.get(index, 0)) for index, each in enumerate(calls)]
     return Written(tuple(findings), end - start)

@@ -255,9 +255,9 @@ def _resume(facts: Facts) -> Goal:
     if found is None:
         return Goal("resume", name, None, (), NOT_MEASURED)
     parts = (
-        Part("CPU time of an event until live", median(found["until_live"]), found["target_us"], "us"),
-        Part("of it the replay", median(found["replayed"]), found["target_us"], "us"),
-        Part("an event from then on, to recorded", found["live_ratio"], found["target_live"]),
+        Part("CPU time per event until live", median(found["until_live"]), found["target_us"], "us"),
+        Part("of which replay", median(found["replayed"]), found["target_us"], "us"),
+        Part("CPU time of a later event, relative to a recorded one", found["live_ratio"], found["target_live"]),
     )
     return Goal("resume", name, median(found["plain"]) * 300_000 / 1e6, parts)
 

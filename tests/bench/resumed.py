@@ -74,7 +74,7 @@ class ResumeCosts:
         return "\n".join(
             (
                 f"resume of {EVENTS:,} events, CPU time of one event, median of {len(self.live)} rounds",
-                f"  until it is live  {until:.2f} us ({rate}), of it the replay {replayed:.2f} us",
+                f"  until it is live  {until:.2f} us ({rate}), of which replay {replayed:.2f} us",
                 f"  from then on      {median(self.live):.2f} us ({each}; to recorded {self.live_ratio:.2f})",
             )
         )

@@ -82,9 +82,12 @@ def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
     record_killed(tmp_path, _IN_FLIGHT)
 
     plan = json.loads(replaydbg(tmp_path, "resume", "one", "--plan", "--json").stdout)
+    shown = replaydbg(tmp_path, "resume", "one", "--plan").stdout
     resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
 
     assert [each["bytes"] for each in plan["in_flight"]] == [5004]
+    assert b"  in flight  pipe from process 1 to process 2: 5,004 bytes\n" in shown, shown.decode()
+    assert b"a pipe, whose other end is closed" not in shown
     assert resumed.stdout == b"the child got 5004\nended True 7\n", resumed
     assert resumed.status == 0
     replayed = replaydbg(tmp_path, "replay", "two")
@@ -261,8 +264,11 @@ for child in (second, first):
 def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
     directory = record_killed(tmp_path, _ENDED)
 
+    plan = replaydbg(tmp_path, "resume", "one", "--plan").stdout
     resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
 
+    for line in (b"process 2: has ended\n", b"process 2 of the group, which had ended (exit code 5)\n"):
+        assert line in plan, plan.decode()
     assert (resumed.status, resumed.stdout) == (0, b"6 True\n5 True\n"), resumed
     before, after = (read_group(each).processes for each in (directory, tmp_path / "two.rdbgs"))
     assert [each.status for each in before] == [-9, 5, -9]
@@ -276,8 +282,8 @@ def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
     [
         (["--at", "5"], "--at is for one process"),
         (["--follow", "--in-flight=skip"], "--follow is for one process"),
-        (["--at-cut", "nowhere"], "--at-cut takes latest, or moments such as 2@898 (got 'nowhere')."),
-        (["--at-cut", "9@1"], "The group has no recorded process 9."),
+        (["--at-cut", "nowhere"], "--at-cut needs `latest`, or PROCESS@EVENT such as 2@898 or 2@end (got 'nowhere')."),
+        (["--at-cut", "9@1"], "No such process in the group: 9 (recorded: 1, 2)."),
     ],
 )
 def test_bad_input_gets_a_sentence(words: list[str], sentence: str, recorded: Path) -> None:

@@ -1,15 +1,18 @@
 """A TLS context of a resumed program has its certificates again, although no recording contains them."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from replaydbg.resources.tls_events import FILE_ARGUMENTS
 from tests.resume.going_on import KILLED, assert_goes_on, own_events, record_in, resume_in
 
 pytestmark = pytest.mark.slow
 
+_CORE = Path(__file__).parents[2] / "replaydbg" / "native" / "resume" / "contexts.c"
 _CERTIFICATES = Path(__file__).parents[2] / "fixtures" / "tls" / "conversations" / "certificate.py"
 
 _CONTEXTS = """
@@ -148,6 +151,20 @@ def test_a_file_that_is_gone_or_was_changed_is_listed(folder: Path, is_gone: boo
     assert not (folder / "killed-on.rdbg").exists()
 
 
+def test_a_key_that_cannot_be_loaded_is_named(folder: Path) -> None:
+    _killed(folder)
+    key = folder / "locked-key.pem"
+    loaded = key.stat()
+    key.write_text("no key")
+    os.utime(key, ns=(loaded.st_atime_ns, loaded.st_mtime_ns))  # so it is found only when it is loaded again
+
+    refused = resume_in(folder, "killed")
+
+    assert refused.status == 2
+    assert f"its TLS context: load_cert_chain failed for {folder / 'certificate.pem'}: " in refused.stderr.decode()
+    assert not (folder / "killed-on.rdbg").exists()
+
+
 def test_the_plan_has_the_files(folder: Path) -> None:
     _killed(folder)
 
@@ -156,3 +173,15 @@ def test_the_plan_has_the_files(folder: Path) -> None:
     certificate, key = folder / "certificate.pem", folder / "locked-key.pem"
     assert f"TLS: load_cert_chain of {certificate}, {key}: loaded again" in planned.stdout.decode()
     assert f"TLS: load_verify_locations of {folder / 'below'}" not in planned.stdout.decode()
+
+
+def test_the_core_and_the_log_agree_which_arguments_are_files() -> None:
+    """The launcher sends the paths of one list, and the core uses them as those of the other one."""
+    table = re.search(r"\} loaders\[\] = \{(.*?)\n\};", _CORE.read_text(), re.DOTALL)
+    assert table is not None
+    rows = re.findall(r'\{"(\w+\.\w+)", \{(.*?)\}, (?:true|false)\}', table[1])
+    in_core = {f"_ssl.{name}": tuple(re.findall(r'"(\w+)"', files)) for name, files in rows}
+
+    assert len(rows) == table[1].count("_SSLContext.") and FILE_ARGUMENTS.items() <= in_core.items()
+    # Calls without files load nothing that the log has to show, except for the default certificates.
+    assert all(not files for name, files in in_core.items() if name not in FILE_ARGUMENTS)

@@ -21,6 +21,7 @@ from replaydbg.debugger.compare.first_difference import MemoryDifference, first_
 from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
+from replaydbg.events.show import show_status
 from replaydbg.heap.comparison.snapshot_diff import SCOPES
 from replaydbg.heap.retention.holding import MINE
 from replaydbg.hunt.capture import captured
@@ -31,7 +32,6 @@ from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
 from replaydbg.log.reader import Recording
 from replaydbg.prompt.terminal import ProgressLine
 from replaydbg.render.json_data.recordings_json import facts
-from replaydbg.render.measures import show_status
 from replaydbg.render.recordings_text import RecordingsReport, Travelled, as_markdown, text
 from replaydbg.replay import replay
 

@@ -14,9 +14,8 @@ from replaydbg.cli.common.output import the_store
 from replaydbg.cli.common.streams import is_interactive
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
-from replaydbg.events.show import printable
+from replaydbg.events.show import printable, show_status
 from replaydbg.log.reader import open_recording
-from replaydbg.render.measures import show_status
 from replaydbg.store.directory import GROUP, LIVE, SEALED, is_group, member_path
 
 if TYPE_CHECKING:

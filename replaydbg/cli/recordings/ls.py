@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 
 from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import ReplaydbgError
-from replaydbg.events.show import printable
+from replaydbg.events.show import printable, show_status
 from replaydbg.log.group import size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.measures import show_seconds, show_size, show_status
+from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.store.directory import StoredRecording
 
 _COLUMNS = ("name", "created", "ended", "events", "size", "time", "command")

@@ -48,15 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--at-cut",
-        metavar="MOMENT",
+        metavar="PROCESS@EVENT",
         nargs="+",
-        help="of a group: go on from the latest recovery line, or the latest one at or before moments such as 2@898 "
-        "(default: latest)",
+        help="for a group: use the latest recovery line at or before these moments, such as 2@898 (process 2, event "
+        "898); put it after the group's name (default: latest)",
     )
     parser.add_argument(
         "--plan",
         action="store_true",
-        help="print what would be reopened, lost and repeated; nothing goes live",
+        help="print what would be reopened, lost and repeated, and the expected time; change nothing",
     )
     parser.add_argument(
         "--follow",
@@ -75,8 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--after-power-loss",
         action="store_true",
-        help="for a recording made with --durable: go live before the first write that the disk lacks, and cut off "
-        "what files have behind their recorded ends",
+        help="for a recording made with --durable: go live before the first write that is missing on disk, "
+        "and truncate files to their recorded sizes",
     )
     parser.add_argument(
         "-o",
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     choices = Choices(_event(args.at), args.in_flight, args.force, args.after_power_loss)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
-        raise UsageError(f"--after-power-loss cannot be used with {other}: it finds the moment itself.")
+        raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
     if not args.plan and not args.force:
         _check_own(path, name)
     if args.plan:
@@ -117,11 +117,11 @@ def run(args: argparse.Namespace) -> int:
         else:
             print("\n".join(plan_lines(plan)))
         return 0
-    is_told = not settings.quiet and not args.json
+    is_verbose = not settings.quiet and not args.json
     listener = Listener(
         ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        begins=_print_start if is_told and not args.follow else None,  # a standby says so by itself, before
-        goes_live=_print_plan if is_told else None,
+        begins=_print_start if is_verbose and not args.follow else None,  # a standby says so by itself, before
+        goes_live=_print_plan if is_verbose else None,
     )
     result: RecordResult | NotNeeded
     if args.follow:
@@ -132,21 +132,21 @@ def run(args: argparse.Namespace) -> int:
             output=args.output,
             settings=settings,
             listener=listener,
-            begins=partial(_print_standby, name) if is_told else None,
+            begins=partial(_print_standby, name) if is_verbose else None,
         )
     else:
         result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
     if isinstance(result, NotNeeded):
-        _print_not_needed(name, result, is_told=is_told, as_json=args.json)
+        _print_not_needed(name, result, is_verbose=is_verbose, as_json=args.json)
         return 0
-    _print_result(args, result, store.name_of(result.path), is_told=is_told)
+    _print_result(args, result, store.name_of(result.path), is_verbose=is_verbose)
     return end_like(result.status)
 
 
-def _print_result(args: argparse.Namespace, result: RecordResult, name: str, *, is_told: bool) -> None:
+def _print_result(args: argparse.Namespace, result: RecordResult, name: str, *, is_verbose: bool) -> None:
     if args.json:
         print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
-    elif is_told:
+    elif is_verbose:
         print("\n".join(summary_lines(result, name, is_held=False, output=args.output)), file=sys.stderr)
     elif result.problem:
         print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
@@ -181,11 +181,11 @@ def _print_standby(name: str, pid: int) -> None:
     print(f"replaydbg: {text}, with all your rights", file=sys.stderr, flush=True)
 
 
-def _print_not_needed(name: str, standby: NotNeeded, *, is_told: bool, as_json: bool) -> None:
+def _print_not_needed(name: str, standby: NotNeeded, *, is_verbose: bool, as_json: bool) -> None:
     if as_json:
         facts = {"recording": name, "took_over": False, "status": standby.status}
         print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}), file=sys.stderr)
-    elif is_told:
+    elif is_verbose:
         text = f"the program of {printable(name)} ended with exit code {standby.status}; the standby was not needed"
         print(f"replaydbg: {text}", file=sys.stderr)
 

@@ -57,15 +57,15 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
         else:
             print("\n".join(group_plan_lines(plan)))
         return 0
-    is_told = not settings.quiet and not args.json
-    listener = GroupListener(_print_start if is_told else None, _print_plan if is_told else None)
+    is_verbose = not settings.quiet and not args.json
+    listener = GroupListener(_print_start if is_verbose else None, _print_plan if is_verbose else None)
     choices = Choices(0, args.in_flight, args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener
     )
     if args.json:
         print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
-    elif is_told:
+    elif is_verbose:
         lines = summary_lines(result, store.name_of(result.path), is_held=False, output=args.output)
         print("\n".join(lines), file=sys.stderr)
     elif result.problem:
@@ -89,10 +89,11 @@ def cut_positions(words: list[str] | None, group: Group) -> dict[int, int]:
             continue
         match = _MOMENT.fullmatch(word)
         if match is None:
-            raise UsageError(f"--at-cut takes latest, or moments such as 2@898 (got {word!r}).")
+            raise UsageError(f"--at-cut needs `latest`, or PROCESS@EVENT such as 2@898 or 2@end (got {word!r}).")
         process = int(match[1])
         if process not in numbers:
-            raise UsageError(f"The group has no recorded process {process}.")
+            recorded = ", ".join(map(str, sorted(numbers)))
+            raise UsageError(f"No such process in the group: {process} (recorded: {recorded}).")
         position = _END if match[2] == "end" else int(match[2])
         found[process] = min(position, found.get(process, position))
     return found
