@@ -93,6 +93,7 @@ class PastReader:
             self._add_before(entry)
         elif entry.gate in _ACTS and not entry.raised:
             self._act_count += 1
+            self._note_database(entry)
             self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
             if len(self._acts) > 2 * MOST_ACTS:
                 del self._acts[:MOST_ACTS]
@@ -109,6 +110,13 @@ class PastReader:
             self._attributes[entry.gate] = row
         _follow_listing(entry, self._attributes)
         self._follow_lock(entry)
+
+    def _note_database(self, event: Event) -> None:
+        """Note that a database is ahead of the moment. It cannot be compared with what is recorded, as a file can."""
+        if event.gate in _DATABASE_WRITES:
+            reason = f"it was written to after this moment, at event {event.number:,}"
+            row = PlanRow("databases", Fate.REFUSED, "an SQLite database", reason)
+            self._attributes.setdefault("_sqlite3", row)
 
     def _follow_lock(self, event: Event) -> None:
         """Note a lock by an object of a class with `fileno`: the event does not show the descriptor."""
@@ -189,3 +197,4 @@ _ACTS = (
     | _names("_posixshmem", "shm_unlink")
     | _names("_sqlite3", "file.write file.truncate vfs.delete")
 )
+_DATABASE_WRITES = _names("_sqlite3", "file.write file.truncate")

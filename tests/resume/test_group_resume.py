@@ -208,6 +208,30 @@ def test_a_signal_of_one_that_is_live_already_finds_the_handler(tmp_path: Path) 
     assert (resumed.status, resumed.stdout) == (0, b"[0, 0, 0] True\n"), resumed
 
 
+_COMMITS = """import os, sqlite3, sys
+if not os.fork():
+    database = sqlite3.connect("rows.db", isolation_level=None)
+    database.execute("create table rows (number)")
+    for number in range(20):
+        database.execute("insert into rows values (?)", (number,))
+    open("ready", "w").close()
+    os.read(0, 1)
+    os._exit(0)
+os.wait()
+print(sqlite3.connect("rows.db").execute("select count(*) from rows").fetchall())
+"""
+
+
+def test_a_database_that_is_ahead_of_the_line_is_refused(tmp_path: Path) -> None:
+    record_killed(tmp_path, _COMMITS)
+
+    early = replaydbg(tmp_path, "resume", "one", "--at-cut", "2@5", "-o", "early")
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert early.status == 2 and b"an SQLite database: it was written to after this moment" in early.stderr, early
+    assert (resumed.status, resumed.stdout) == (0, b"[(20,)]\n"), resumed
+
+
 _WITH_FILE = """import os, sys
 reads, writes = os.pipe()
 told, tell = os.pipe()
