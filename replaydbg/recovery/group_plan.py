@@ -13,6 +13,7 @@ from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import first_plan
 from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.rules import RULES
 from replaydbg.store.directory import member_path
 
 _MAKES_PROCESSES = frozenset({"posix.fork", "posix.forkpty", "_posixsubprocess.fork_exec", "posix.posix_spawn"})
@@ -72,17 +73,30 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
         if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
             reason = "its other side is in the group, and it is not known which connection that is"
             rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
-        elif channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
+        elif channel is None or opened is None:
             rows.append(row)
+        elif channel.kind == "file":
+            rows.append(_shared_row(row, channel, opened))
         else:
             kind, text = _KINDS[channel.kind], _text(channel, process)
-            rows.append(PlanRow(kind or row.kind, Fate.REOPENED, text or row.text, "", row.numbers, (), opened))
+            rows.append(PlanRow(kind, Fate.REOPENED, text, "", row.numbers, (), opened))
     acts = tuple(_outside(line, process, plan.past.acts))
     past = replace(plan.past, acts=acts, act_count=len(acts))
     return replace(plan, rows=tuple(rows), past=past, differences=tuple(e for row in rows for e in row.differences))
 
 
-_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections", "file": ""}
+_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections"}
+
+
+def _shared_row(row: PlanRow, channel: SharedChannel, opened: OpenResource) -> PlanRow:
+    """Return the row of an open file of several processes: one that knows all of it lets each of them have it."""
+    (known,) = channel.opened.values()
+    made = RULES[type(known)].plan(known)
+    if made.fate is Fate.REFUSED:
+        return row if row.fate is Fate.REFUSED else replace(row, fate=Fate.REFUSED, reason=made.reason)
+    if row.fate is not Fate.REFUSED:
+        return replace(row, fate=Fate.REOPENED, reason="", opened=opened)
+    return replace(made, numbers=row.numbers, opened=opened)
 
 
 def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
@@ -92,8 +106,6 @@ def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
 
 def _text(channel: SharedChannel, process: int) -> str:
     others = sorted({each for holders in channel.holders.values() for each in holders} - {process})
-    if channel.kind == "file":
-        return ""
     name = {"pipe": "a pipe", "pair": "a pair of sockets", "connection": "a connection"}.get(channel.kind)
     if name is None:
         return "a connection that the group has not accepted yet"

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
 from replaydbg.distributed.descriptors import PAIR, End
-from replaydbg.recovery.shared_ends import FlyingPiece, SharedChannel, SharedEnds
+from replaydbg.recovery.bytes_in_flight import FlyingPiece
+from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import set_mode
@@ -53,8 +54,12 @@ class MadeEnds:
         """
         for channel in self._shared.channels:
             for end, pieces in channel.flying.items():
-                data = b"".join(_data(each, sent) for each in pieces)
-                _send(self.fds[end], data, f"the {channel.kind} of process {end.process}, event {end.event}")
+                name = f"the {channel.kind} of process {end.process}, event {end.event}"
+                contents = [_data(each, sent) for each in pieces]
+                if _keeps_bounds(channel):
+                    _send_messages(self.fds[end], contents, name)
+                else:
+                    _send(self.fds[end], b"".join(contents), name)
             if channel.kind in ("pair", "connection", "waiting"):
                 self._shut(channel)
 
@@ -83,9 +88,7 @@ class MadeEnds:
                 raise CannotReopen(f"a pipe for {channel.count():,} bytes in flight: {error.strerror}") from error
 
     def _pair(self, channel: SharedChannel) -> None:
-        kinds = [each.type for each in channel.opened.values() if isinstance(each, OpenedSocket)]
-        kind = next((each for each in kinds if isinstance(each, int)), socket.SOCK_STREAM)
-        self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, kind))
+        self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, _type(channel)))
 
     def _connection(self, channel: SharedChannel) -> None:
         family = _family(channel)
@@ -154,6 +157,17 @@ def _family(channel: SharedChannel) -> int:
     return next((each for each in families if isinstance(each, int)), int(socket.AF_INET))
 
 
+def _type(channel: SharedChannel) -> int:
+    """Return the type of the sockets of a pair."""
+    kinds = [each.type for each in channel.opened.values() if isinstance(each, OpenedSocket)]
+    return next((each for each in kinds if isinstance(each, int)), int(socket.SOCK_STREAM))
+
+
+def _keeps_bounds(channel: SharedChannel) -> bool:
+    """Whether a receive takes exactly what one send gave."""
+    return channel.kind == PAIR and _type(channel) != socket.SOCK_STREAM
+
+
 def _make_room(made: socket.socket, channel: SharedChannel) -> None:
     if channel.count() > _SMALL:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -183,3 +197,14 @@ def _send(fd: int, data: bytes, name: str) -> None:
         raise CannotReopen(f"{name}: {error.strerror}") from error
     finally:
         os.set_blocking(fd, was_blocking)
+
+
+def _send_messages(fd: int, messages: Iterable[bytes], name: str) -> None:
+    with socket.socket(fileno=os.dup(fd)) as made:
+        for data in messages:
+            try:
+                made.send(data, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                raise CannotReopen(f"the messages in flight in {name} do not fit in it") from None
+            except OSError as error:
+                raise CannotReopen(f"{name}: {error.strerror}") from error

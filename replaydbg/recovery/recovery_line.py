@@ -17,7 +17,7 @@ from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_ends import GroupEnds
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.group import GroupProcess
+from replaydbg.log.group import HAS_NOT_BEGUN, WHY_NOT, GroupProcess
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import member_path
 
@@ -101,7 +101,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         ends = GroupEnds(cuts)
         failed = _failed(opened, ends)
         cuts.require([*ends.requirements(failed), *_unnoticed(opened, failed), *_unborn(opened)])
-        cut = cuts.latest(wanted, quiet=True)
+        cut = cuts.latest(_before_starts(opened, wanted), quiet=True)
     except ReplaydbgError as error:
         raise CannotResume(name, str(error)) from error
     if cut.doubts:
@@ -162,6 +162,18 @@ def _unborn(opened: OpenedGroup) -> Iterator[Requirement]:
     for row in opened.group.processes:
         if row.recording is not None and (member := opened.member(row.number)).events < member.branch:
             yield Requirement(row.number, row.parent, (member.branch,), (row.event,))
+
+
+def _before_starts(opened: OpenedGroup, wanted: Mapping[int, int]) -> dict[int, int]:
+    """Return the positions `wanted`, or earlier ones: before the start of a Python that was killed before it began.
+
+    There is nothing of it that could go on, so it is started again.
+    """
+    found = dict(wanted)
+    for row in opened.group.processes:
+        if row.recording is None and row.why_not == WHY_NOT[HAS_NOT_BEGUN] and not row.waited and row.event:
+            found[row.parent] = min(found.get(row.parent, row.event), row.event - 1)
+    return found
 
 
 def _members(opened: OpenedGroup, ends: GroupEnds, cut: GroupCut) -> dict[int, LineMember]:
