@@ -12,6 +12,7 @@ from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, End
 from replaydbg.errors import CannotResume
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
+from replaydbg.recovery.unaccepted import closed_connections
 from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState, Unknown
 
 
@@ -114,6 +115,12 @@ class SharedEnds:
             if channel is not None:
                 seen.update(channel.ends)
                 yield channel
+        closed = closed_connections(self._line, set(self._holders), self._flying, self._listening_to)
+        for end, listener in closed:
+            yield self._made((end,), "waiting", listener)
+
+    def _listening_to(self, address: object) -> End | None:
+        return self._listening_at(_address(address))
 
     def _channel(self, end: End) -> SharedChannel | None:
         """Return the channel of an end; None: it is the process's own, or leads out of the group."""

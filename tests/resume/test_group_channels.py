@@ -132,3 +132,44 @@ def test_what_one_process_knows_all_have(tmp_path: Path) -> None:
     assert [row["fate"] for row in rows] == ["reopened"] * 2
     assert rows[0]["text"] == rows[1]["text"]
     assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n0\n"), resumed
+
+
+# The client has closed its connections before the server accepts the first one.
+_CLOSED = """import os, socket, sys
+listener = {listener}
+address = listener.getsockname()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go), listener.close()
+    for data in (b"first", b"", b"third" * 1000):
+        client = socket.socket(listener.family)
+        client.connect(address)
+        client.sendall(data)
+        client.close()
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+accepted, _ = listener.accept()
+print(len(accepted.recv(100)))
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+for _ in range(2):
+    accepted, _ = listener.accept()
+    print(sum(map(len, iter(lambda: accepted.recv(5000), b""))))
+os.close(go)
+print(os.wait()[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "listener", ['socket.create_server(("127.0.0.1", 0))', 'socket.create_server("here", family=socket.AF_UNIX)']
+)
+def test_connections_that_were_closed_before_they_are_accepted(listener: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, _CLOSED.format(listener=listener))
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert resumed.stdout == b"5\n0\n5000\n0\n", resumed

@@ -15,7 +15,6 @@ from tests.resumes.group_rounds import kill_group
 
 pytestmark = pytest.mark.slow
 
-# The interpreter of the grandchild waits for somebody who opens the fifo, before it is recorded.
 _STARTS = """import os, subprocess, sys
 if sys.argv[1:]:
     sys.stdin.readline()
