@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
-from replaydbg.resources.kinds import ChildProcess, OpenedSocket, OpenResource
+from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedSocket, OpenResource
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
-from replaydbg.resume.preparation import first_plan
+from replaydbg.resume.preparation import check_running, first_plan
 from replaydbg.resume.rows import Fate, PlanRow
 from replaydbg.resume.rules import RULES
 from replaydbg.store.directory import member_path
@@ -43,13 +44,24 @@ class GroupPlan:
 
 def plan_group(line: RecoveryLine) -> GroupPlan:
     """Return the plan of a group; no process is replayed. Raises CannotResume."""
+    _check_ended(line)
     plans = {}
     for member in line.running:
         with open_recording(member_path(line.directory, member.number)) as recording:
             plans[member.number] = first_plan(recording, _name(line, member), member.position + 1, is_member=True)
     shared = SharedEnds(line, {number: each.resources for number, each in plans.items()})
     plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
+    plans = {number: _with_maps(each, number, plans) for number, each in plans.items()}
     return GroupPlan(line, shared, plans, tuple(_acts(line, plans)))
+
+
+def _check_ended(line: RecoveryLine) -> None:
+    """Raise CannotResume if a process still runs that has ended, or not begun, in the cut: it would be there twice."""
+    running = {each.number for each in line.running}
+    for row in line.opened.group.processes:
+        if row.recording is not None and row.number not in running:
+            with open_recording(member_path(line.directory, row.number)) as recording:
+                check_running(recording, f"{line.name}/{row.number}")
 
 
 def _name(line: RecoveryLine, member: LineMember) -> str:
@@ -83,6 +95,33 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
     acts = tuple(_outside(line, process, plan.past.acts))
     past = replace(plan.past, acts=acts, act_count=len(acts))
     return replace(plan, rows=tuple(rows), past=past, differences=tuple(e for row in rows for e in row.differences))
+
+
+def _with_maps(plan: Plan, process: int, plans: Mapping[int, Plan]) -> Plan:
+    """Return a plan that refuses maps of files which other processes write, too.
+
+    The replay of each process has only its own stores: the one that comes last would overwrite those of the others.
+    """
+    mappings = iter(plan.resources.mappings)
+    rows: list[PlanRow] = []
+    for row in plan.rows:
+        mapping = next(mappings) if row.kind == "mappings" else None
+        path = _written_path(mapping) if mapping is not None and row.fate is not Fate.REFUSED else ""
+        others = [number for number, each in plans.items() if number != process and path and path in _written(each)]
+        if others:
+            reason = f"process {others[0]} maps it for writing, too, and stores of several processes are not restored"
+            row = replace(row, fate=Fate.REFUSED, reason=reason)
+        rows.append(row)
+    return replace(plan, rows=tuple(rows))
+
+
+def _written(plan: Plan) -> set[str]:
+    return {_written_path(each) for each in plan.resources.mappings}
+
+
+def _written_path(mapping: FileMapping) -> str:
+    """Return the path of a file to which stores in a map are written; empty: they are not, or it is not known."""
+    return os.path.realpath(mapping.path) if mapping.is_written and isinstance(mapping.path, str) else ""
 
 
 _KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections"}

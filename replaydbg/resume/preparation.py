@@ -76,9 +76,10 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     """
     if not is_member:
         check_alone(recording, name)
-    _check_running(recording, name)
+    check_running(recording, name)
     plan = _plan_at(recording, name, at)
-    plan = replace(plan, is_durable=recording.header.durable)
+    # A group cannot be resumed after a power cut.
+    plan = replace(plan, is_durable=recording.header.durable and not is_member)
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
@@ -149,7 +150,7 @@ def check_alone(recording: Recording, name: str) -> None:
         raise CannotResume(name, "it is one of several processes that were recorded together: resume the whole group")
 
 
-def _check_running(recording: Recording, name: str) -> None:
+def check_running(recording: Recording, name: str) -> None:
     """Raise CannotResume if the program that is recorded still runs: a process has its log mapped."""
     if not recording.is_live:
         return

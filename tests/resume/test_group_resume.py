@@ -130,6 +130,8 @@ def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
     [
         (["--at", "5"], "--at is for one process"),
         (["--follow", "--in-flight=skip"], "--follow is for one process"),
+        (["--in-flight=skip"], "--in-flight is for one process"),
+        (["--after-power-loss"], "--after-power-loss is for one process"),
         (["--at-cut", "nowhere"], "--at-cut takes latest, or moments such as 2@898 (got 'nowhere')."),
         (["--at-cut", "9@1"], "The group has no recorded process 9."),
     ],
@@ -154,3 +156,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("group")
     record_killed(folder, _WITH_FILE)
     return folder
+
+
+def test_a_plan_of_somebody_elses_group_needs_no_force(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # another user's key
+
+    planned = replaydbg(recorded, "resume", "one", "--plan")
+    refused = replaydbg(recorded, "resume", "one", "-o", "two")
+
+    assert (planned.status, refused.status) == (0, 2), (planned, refused)
+    assert b"(--force goes on)" in refused.stderr
