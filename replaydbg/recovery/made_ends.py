@@ -13,10 +13,12 @@ from replaydbg.recovery.bytes_in_flight import FlyingPiece
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.reopen_others import set_pipe_mode
-from replaydbg.resume.reopen_sockets import set_mode
+from replaydbg.resume.reopen_sockets import address_text, set_mode
 from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.rules import RULES
 
+_PATIENCE = 5.0
+"""Seconds after which a listening socket counts as full."""
 _SMALL = 1 << 16
 """Bytes that each channel holds anyway."""
 
@@ -95,33 +97,29 @@ class MadeEnds:
         if family == socket.AF_UNIX:
             self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
             return
-        with socket.socket(family, socket.SOCK_STREAM) as listener:
-            listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-            listener.listen(1)
-            made = socket.socket(family, socket.SOCK_STREAM)
-            _make_room(made, channel)
-            try:
-                made.connect(listener.getsockname())
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as listener:
+                listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+                listener.listen(1)
+                made = _connected(family, listener.getsockname(), channel)
                 accepted, _ = listener.accept()
-            except OSError as error:
-                made.close()
-                raise CannotReopen(f"a connection over loopback: {error.strerror or error}") from error
-        _make_room(accepted, channel)
+            _make_room(accepted, channel)
+        except OSError as error:
+            raise CannotReopen(f"a connection over loopback: {error.strerror or error}") from error
         self._add_sockets(channel, (made, accepted))
 
     def _waiting(self, channel: SharedChannel) -> None:
         """Connect to the listening socket of the group; whoever has that accepts it."""
         (end,) = channel.ends
         assert channel.listener is not None, channel
+        if channel.listener not in self.fds:
+            raise CannotReopen("a connection that was not accepted yet: its listening socket is not there")
         with socket.socket(fileno=os.dup(self.fds[channel.listener])) as listener:
             address, family = listener.getsockname(), listener.family
-        made = socket.socket(family, socket.SOCK_STREAM)
-        _make_room(made, channel)
         try:
-            made.connect(address)
+            made = _connected(family, address, channel)
         except OSError as error:
-            made.close()
-            raise CannotReopen(f"a connection to {address}: {error.strerror or error}") from error
+            raise CannotReopen(f"a connection to {address_text(address)}: {error.strerror or error}") from error
         self._add_sockets(channel, (made,))
         assert end in self.fds
 
@@ -166,6 +164,20 @@ def _type(channel: SharedChannel) -> int:
 def _keeps_bounds(channel: SharedChannel) -> bool:
     """Whether a receive takes exactly what one send gave."""
     return channel.kind == PAIR and _type(channel) != socket.SOCK_STREAM
+
+
+def _connected(family: int, address: object, channel: SharedChannel) -> socket.socket:
+    """Return a socket that is connected to an address of our own. Raises OSError."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        _make_room(made, channel)
+        made.settimeout(_PATIENCE)
+        made.connect(address)  # type: ignore[arg-type]
+        made.settimeout(None)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _make_room(made: socket.socket, channel: SharedChannel) -> None:

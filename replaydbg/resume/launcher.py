@@ -45,6 +45,7 @@ from replaydbg.resume.preparation import (
     check_differences,
     check_refused,
     continued_header,
+    first_orders,
     first_plan,
     held,
     written_to,
@@ -310,7 +311,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
     with ExitStack() as stack:
         with written_to(live):
             unpacked = recording.unpack(live)
-            write_start(live, continued_header(recording, live, run.plan), {})
+            write_start(live, continued_header(recording, live, run.plan), first_orders())
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
 

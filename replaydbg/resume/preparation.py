@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 import replaydbg
 from replaydbg.classes import replace
 from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
+from replaydbg.gates.table import gate_table
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import reason_of
@@ -232,6 +234,14 @@ def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) ->
         after = "; after a power cut use --after-power-loss" if plan.is_durable else ""
         reason = f"files differ from what was recorded (--force goes on{after})"
         raise CannotResume(plan.name, reason, tuple(differences))
+
+
+def first_orders() -> dict[str, object]:
+    """Return the orders in the directory of a recording that goes on: the rows of all packages, for its checkpoints.
+
+    A program that goes on from a checkpoint is started without them on its path.
+    """
+    return {"gates": [tuple(row) for row in gate_table(sys.path)]}
 
 
 def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:

@@ -173,3 +173,34 @@ def test_connections_that_were_closed_before_they_are_accepted(listener: str, tm
 
     assert resumed.status == 0, resumed
     assert resumed.stdout == b"5\n0\n5000\n0\n", resumed
+
+
+# The queue of the listening socket has room for one connection; the others go on in the background.
+_FULL = """import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+address = listener.getsockname()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go), listener.close()
+    clients = [socket.socket() for _ in range(3)]
+    for client in clients:
+        client.setblocking(False)
+        client.connect_ex(address)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+"""
+
+
+def test_more_connections_than_a_listening_socket_takes(tmp_path: Path) -> None:
+    record_killed(tmp_path, _FULL)
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2, refused
+    assert b"a connection to 127.0.0.1:" in refused.stderr and b"timed out" in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists()
