@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
@@ -60,6 +61,7 @@ _SIGCHLD = 17
 _ACCEPT, _SHUTDOWN = "_socket.socket._accept", "_socket.socket.shutdown"
 _SHUT_RD, _SHUT_WR = 0, 1
 _CONNECTS = ("_socket.socket.connect", "_socket.socket.connect_ex")
+_IN_BACKGROUND = ("BlockingIOError", "InterruptedError")
 _BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
@@ -112,6 +114,14 @@ class Shutdown(NamedTuple):
     of_sending: bool
 
 
+class Contact(NamedTuple):
+    """A call that connected a socket, or accepted a connection."""
+
+    event: int
+    address: object
+    """The address of the other side, as Python has it."""
+
+
 class WaitHistory:
     """The threads of a process, and what each waits for."""
 
@@ -135,6 +145,10 @@ class WaitHistory:
         """For each socket the calls of shutdown()."""
         self.connects: dict[End, int] = {}
         """For each socket after which event of its thread it was first connected."""
+        self.connections: dict[End, Contact] = {}
+        """For each socket the call that connected it, also one that went on in the background."""
+        self.accepts: defaultdict[End, list[Contact]] = defaultdict(list)
+        """For each listening socket the connections that were accepted."""
         self.accepted: dict[End, int] = {}
         """For each accepted connection the event."""
         self.signals: list[tuple[int, int]] = []
@@ -253,6 +267,10 @@ class WaitHistory:
         self.table.apply(event)
         if event.gate == _ACCEPT and not event.raised and (end := self.table.end_of(_first(event.outcome), number)):
             self.accepted[end] = number
+            listener, outcome = self.table.end_of(_argument(event, 0), number), event.outcome
+            if listener is not None:
+                address = outcome[1] if isinstance(outcome, tuple) and len(outcome) > 1 else None
+                self.accepts[listener].append(Contact(number, address))
 
     def _connections(self, event: Event) -> None:
         if event.gate not in (_SHUTDOWN, *_CONNECTS):
@@ -266,6 +284,8 @@ class WaitHistory:
         else:  # it may go on in the background after it has raised
             before = self._lanes[event.lane][-2:-1]
             self.connects.setdefault(end, before[0] if before else 0)
+            if _connects(event):
+                self.connections.setdefault(end, Contact(event.number, _argument(event, 1)))
 
     def _signals(self, event: Event) -> None:
         if event.raised:
@@ -325,6 +345,13 @@ class WaitHistory:
     def _all(self) -> tuple[End | None, ...]:
         """Return all ends that a poll can wait for whose descriptors are not known."""
         return tuple(end for number, end in sorted(self.table.ends.items()) if number > 2)
+
+
+def _connects(event: Event) -> bool:
+    """Whether a call has connected a socket, or has begun to."""
+    if event.raised:
+        return isinstance(event.outcome, ExceptionValue) and event.outcome.type.qualname in _IN_BACKGROUND
+    return event.outcome in (None, 0, errno.EINPROGRESS)
 
 
 def _meets_end(event: Event) -> bool:

@@ -130,6 +130,11 @@ def is_recorded(row: GroupProcess) -> bool:
     return bool(row.pid) and (bool(row.recording) or row.why_not == WHY_NOT[HAS_NOT_BEGUN])
 
 
+def is_of_several(group: Group) -> bool:
+    """Whether more than one process of a group was recorded."""
+    return sum(each.recording is not None for each in group.processes) > 1
+
+
 def is_starting(row: GroupProcess) -> bool:
     """Whether a process is going to be recorded, but its recording has not begun."""
     return not row.has_ended and row.why_not == WHY_NOT[HAS_NOT_BEGUN]

@@ -15,7 +15,7 @@ from replaydbg.classes import dataclass, replace
 from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, KINDS, Endpoint, Transfer
 from replaydbg.log.allowance import allowance
-from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, TRANSFERS_MAGIC, read_log_header, transfers_end
+from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -169,22 +169,6 @@ def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
                 columns.digest[row] = 0
     _settle_open(columns, crossings)
     return endpoints, columns
-
-
-def transfers_before(data: bytes, events: int) -> bytes:
-    """Return the section without the transfers that began when there were `events` events, or later."""
-    end = min(transfers_end(data), len(data))
-    at = TRANSFERS_HEADER
-    while at + SLOT <= end:
-        if data[at + SLOT - 1] == DEFINES:
-            at += max(DEFINITION.unpack_from(data, at)[1], 1) * SLOT
-        elif int.from_bytes(data[at + 8 : at + 16], "little") < events:
-            at += SLOT
-        else:
-            break
-    if at <= TRANSFERS_HEADER or at > end:
-        return b""
-    return SECTION_HEADER.pack(TRANSFERS_MAGIC, TRANSFERS_FORMAT, 0, at) + data[TRANSFERS_HEADER:at]
 
 
 def _corrupt(reason: str) -> Corrupt:

@@ -278,7 +278,7 @@ class _Resumption:
         """Raise why the replay of a process has ended before it was due to go live."""
         if (reason := reason_of_core(part.start)) is not None:
             raise CannotResume(part.run.plan.name, reason)
-        explain(part.recording, part.run, part.start, Ended(0, 0.0), may_end=False)
+        explain(part.recording, part.run, part.start, None, may_end=False)
 
     def _go_live(self, family: Family, made: MadeEnds) -> None:
         sent: dict[tuple[int, int], bytes] = {}
@@ -300,8 +300,9 @@ class _Resumption:
         if self._listener.goes_live is not None:
             self._listener.goes_live(self.plan)
         self._is_live = True
-        for number, part in self._parts.items():
-            part.run.let_go(answers[number])
+        for number in sorted(self._parts, reverse=True):  # children first: a parent that ends takes them with it
+            with suppress(ConnectionError):  # it was killed just now, as it can be at any time
+                self._parts[number].run.let_go(answers[number])
         made.close()
         family.let_end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,11 +10,12 @@ from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
-from replaydbg.resources.kinds import ChildProcess, OpenedSocket, OpenResource
+from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedSocket, OpenResource
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
-from replaydbg.resume.preparation import first_plan
+from replaydbg.resume.preparation import check_running, first_plan
 from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.rules import RULES
 from replaydbg.store.directory import member_path
 
 _MAKES_PROCESSES = frozenset({"posix.fork", "posix.forkpty", "_posixsubprocess.fork_exec", "posix.posix_spawn"})
@@ -43,13 +45,24 @@ class GroupPlan:
 
 def plan_group(line: RecoveryLine) -> GroupPlan:
     """Return the plan of a group; no process is replayed. Raises CannotResume."""
+    _check_ended(line)
     plans = {}
     for member in line.running:
         with open_recording(member_path(line.directory, member.number)) as recording:
             plans[member.number] = first_plan(recording, _name(line, member), member.position + 1, is_member=True)
     shared = SharedEnds(line, {number: each.resources for number, each in plans.items()})
     plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
+    plans = {number: _with_maps(each, number, plans) for number, each in plans.items()}
     return GroupPlan(line, shared, plans, tuple(_acts(line, plans)))
+
+
+def _check_ended(line: RecoveryLine) -> None:
+    """Raise CannotResume if a process still runs that has ended, or not begun, in the cut: it would be there twice."""
+    running = {each.number for each in line.running}
+    for row in line.opened.group.processes:
+        if row.recording is not None and row.number not in running:
+            with open_recording(member_path(line.directory, row.number)) as recording:
+                check_running(recording, f"{line.name}/{row.number}")
 
 
 def _name(line: RecoveryLine, member: LineMember) -> str:
@@ -73,17 +86,57 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
         if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
             reason = "its peer is in the group, but cannot be determined"
             rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
-        elif channel is None or opened is None or (channel.kind == "file" and row.fate is Fate.REFUSED):
+        elif channel is None or opened is None:
             rows.append(row)
+        elif channel.kind == "file":
+            rows.append(_shared_row(row, channel, opened))
         else:
             kind, text = _KINDS[channel.kind], _text(channel, process)
-            rows.append(PlanRow(kind or row.kind, Fate.REOPENED, text or row.text, "", row.numbers, (), opened))
+            rows.append(PlanRow(kind, Fate.REOPENED, text, "", row.numbers, (), opened))
     acts = tuple(_outside(line, process, plan.past.acts))
     past = replace(plan.past, acts=acts, act_count=len(acts))
     return replace(plan, rows=tuple(rows), past=past, differences=tuple(e for row in rows for e in row.differences))
 
 
-_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections", "file": ""}
+def _with_maps(plan: Plan, process: int, plans: Mapping[int, Plan]) -> Plan:
+    """Return a plan that refuses maps of files which other processes write, too.
+
+    The replay of each process has only its own stores: the one that comes last would overwrite those of the others.
+    """
+    mappings = iter(plan.resources.mappings)
+    rows: list[PlanRow] = []
+    for row in plan.rows:
+        mapping = next(mappings) if row.kind == "mappings" else None
+        path = _written_path(mapping) if mapping is not None and row.fate is not Fate.REFUSED else ""
+        others = [number for number, each in plans.items() if number != process and path and path in _written(each)]
+        if others:
+            reason = f"process {others[0]} maps it for writing, too, and stores of several processes are not restored"
+            row = replace(row, fate=Fate.REFUSED, reason=reason)
+        rows.append(row)
+    return replace(plan, rows=tuple(rows))
+
+
+def _written(plan: Plan) -> set[str]:
+    return {_written_path(each) for each in plan.resources.mappings}
+
+
+def _written_path(mapping: FileMapping) -> str:
+    """Return the path of a file to which stores in a map are written; empty: they are not, or it is not known."""
+    return os.path.realpath(mapping.path) if mapping.is_written and isinstance(mapping.path, str) else ""
+
+
+_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections"}
+
+
+def _shared_row(row: PlanRow, channel: SharedChannel, opened: OpenResource) -> PlanRow:
+    """Return the row of an open file of several processes: one that knows all of it lets each of them have it."""
+    (known,) = channel.opened.values()
+    made = RULES[type(known)].plan(known)
+    if made.fate is Fate.REFUSED:
+        return row if row.fate is Fate.REFUSED else replace(row, fate=Fate.REFUSED, reason=made.reason)
+    if row.fate is not Fate.REFUSED:
+        return replace(row, fate=Fate.REOPENED, reason="", opened=opened)
+    return replace(made, numbers=row.numbers, opened=opened)
 
 
 def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
@@ -93,8 +146,6 @@ def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
 
 def _text(channel: SharedChannel, process: int) -> str:
     others = sorted({each for holders in channel.holders.values() for each in holders} - {process})
-    if channel.kind == "file":
-        return ""
     name = {"pipe": "a pipe", "pair": "a socket pair", "connection": "a connection"}.get(channel.kind)
     if name is None:
         return "a connection that the group has not accepted yet"

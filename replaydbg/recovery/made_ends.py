@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
 from replaydbg.distributed.descriptors import PAIR, End
-from replaydbg.recovery.shared_ends import FlyingPiece, SharedChannel, SharedEnds
+from replaydbg.recovery.bytes_in_flight import FlyingPiece
+from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.reopen_others import set_pipe_mode
-from replaydbg.resume.reopen_sockets import set_mode
+from replaydbg.resume.reopen_sockets import address_text, set_mode
 from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.rules import RULES
 
+_PATIENCE = 5.0
+"""Seconds after which a listening socket counts as full."""
 _SMALL = 1 << 16
 """Bytes that each channel holds anyway."""
 
@@ -53,8 +56,12 @@ class MadeEnds:
         """
         for channel in self._shared.channels:
             for end, pieces in channel.flying.items():
-                data = b"".join(_data(each, sent) for each in pieces)
-                _send(self.fds[end], data, f"the {channel.kind} of process {end.process}, event {end.event}")
+                name = f"the {channel.kind} of process {end.process}, event {end.event}"
+                contents = [_data(each, sent) for each in pieces]
+                if _keeps_bounds(channel):
+                    _send_messages(self.fds[end], contents, name)
+                else:
+                    _send(self.fds[end], b"".join(contents), name)
             if channel.kind in ("pair", "connection", "waiting"):
                 self._shut(channel)
 
@@ -83,42 +90,36 @@ class MadeEnds:
                 raise CannotReopen(f"a pipe for {channel.count():,} bytes in flight: {error.strerror}") from error
 
     def _pair(self, channel: SharedChannel) -> None:
-        kinds = [each.type for each in channel.opened.values() if isinstance(each, OpenedSocket)]
-        kind = next((each for each in kinds if isinstance(each, int)), socket.SOCK_STREAM)
-        self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, kind))
+        self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, _type(channel)))
 
     def _connection(self, channel: SharedChannel) -> None:
         family = _family(channel)
         if family == socket.AF_UNIX:
             self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
             return
-        with socket.socket(family, socket.SOCK_STREAM) as listener:
-            listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
-            listener.listen(1)
-            made = socket.socket(family, socket.SOCK_STREAM)
-            _make_room(made, channel)
-            try:
-                made.connect(listener.getsockname())
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as listener:
+                listener.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+                listener.listen(1)
+                made = _connected(family, listener.getsockname(), channel)
                 accepted, _ = listener.accept()
-            except OSError as error:
-                made.close()
-                raise CannotReopen(f"a connection over loopback: {error.strerror or error}") from error
-        _make_room(accepted, channel)
+            _make_room(accepted, channel)
+        except OSError as error:
+            raise CannotReopen(f"a connection over loopback: {error.strerror or error}") from error
         self._add_sockets(channel, (made, accepted))
 
     def _waiting(self, channel: SharedChannel) -> None:
         """Connect to the listening socket of the group; whoever has that accepts it."""
         (end,) = channel.ends
         assert channel.listener is not None, channel
+        if channel.listener not in self.fds:
+            raise CannotReopen("a connection that was not accepted yet: its listening socket is not there")
         with socket.socket(fileno=os.dup(self.fds[channel.listener])) as listener:
             address, family = listener.getsockname(), listener.family
-        made = socket.socket(family, socket.SOCK_STREAM)
-        _make_room(made, channel)
         try:
-            made.connect(address)
+            made = _connected(family, address, channel)
         except OSError as error:
-            made.close()
-            raise CannotReopen(f"a connection to {address}: {error.strerror or error}") from error
+            raise CannotReopen(f"a connection to {address_text(address)}: {error.strerror or error}") from error
         self._add_sockets(channel, (made,))
         assert end in self.fds
 
@@ -154,6 +155,31 @@ def _family(channel: SharedChannel) -> int:
     return next((each for each in families if isinstance(each, int)), int(socket.AF_INET))
 
 
+def _type(channel: SharedChannel) -> int:
+    """Return the type of the sockets of a pair."""
+    kinds = [each.type for each in channel.opened.values() if isinstance(each, OpenedSocket)]
+    return next((each for each in kinds if isinstance(each, int)), int(socket.SOCK_STREAM))
+
+
+def _keeps_bounds(channel: SharedChannel) -> bool:
+    """Whether a receive takes exactly what one send gave."""
+    return channel.kind == PAIR and _type(channel) != socket.SOCK_STREAM
+
+
+def _connected(family: int, address: object, channel: SharedChannel) -> socket.socket:
+    """Return a socket that is connected to an address of our own. Raises OSError."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        _make_room(made, channel)
+        made.settimeout(_PATIENCE)
+        made.connect(address)  # type: ignore[arg-type]
+        made.settimeout(None)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
 def _make_room(made: socket.socket, channel: SharedChannel) -> None:
     if channel.count() > _SMALL:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -183,3 +209,14 @@ def _send(fd: int, data: bytes, name: str) -> None:
         raise CannotReopen(f"{name}: {error.strerror}") from error
     finally:
         os.set_blocking(fd, was_blocking)
+
+
+def _send_messages(fd: int, messages: Iterable[bytes], name: str) -> None:
+    with socket.socket(fileno=os.dup(fd)) as made:
+        for data in messages:
+            try:
+                made.send(data, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                raise CannotReopen(f"the messages in flight in {name} do not fit in it") from None
+            except OSError as error:
+                raise CannotReopen(f"{name}: {error.strerror}") from error

@@ -14,10 +14,11 @@ from replaydbg.distributed.cuts import Requirement
 from replaydbg.distributed.descriptors import INHERITED, End
 from replaydbg.errors import CannotResume, ReplaydbgError
 from replaydbg.events.transfers import Endpoint
+from replaydbg.groups.command_lines import with_commands
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_ends import GroupEnds
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.group import GroupProcess
+from replaydbg.log.group import HAS_NOT_BEGUN, IS_OTHER, WHY_NOT, GroupProcess
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import member_path
 
@@ -101,7 +102,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         ends = GroupEnds(cuts)
         failed = _failed(opened, ends)
         cuts.require([*ends.requirements(failed), *_unnoticed(opened, failed), *_unborn(opened)])
-        cut = cuts.latest(wanted, quiet=True)
+        cut = cuts.latest(_before_starts(opened, wanted), quiet=True)
     except ReplaydbgError as error:
         raise CannotResume(name, str(error)) from error
     if cut.doubts:
@@ -162,6 +163,28 @@ def _unborn(opened: OpenedGroup) -> Iterator[Requirement]:
     for row in opened.group.processes:
         if row.recording is not None and (member := opened.member(row.number)).events < member.branch:
             yield Requirement(row.number, row.parent, (member.branch,), (row.event,))
+
+
+def _before_starts(opened: OpenedGroup, wanted: Mapping[int, int]) -> dict[int, int]:
+    """Return the positions `wanted`, or earlier ones: before the start of a Python that was killed before it began.
+
+    There is nothing of it that could go on, so it is started again.
+    """
+    found = dict(wanted)
+    for row in with_commands(opened.directory, opened.group).processes:
+        if row.event and not row.waited and _has_not_begun(row):
+            found[row.parent] = min(found.get(row.parent, row.event), row.event - 1)
+    return found
+
+
+def _has_not_begun(row: GroupProcess) -> bool:
+    """Whether a process is a Python that was killed before its recording began."""
+    if row.recording is not None:
+        return False
+    if row.why_not == WHY_NOT[IS_OTHER]:  # or before it was known to be a Python
+        was_killed = row.status is None or row.status < 0
+        return was_killed and bool(row.argv) and Path((row.argv or [""])[0]).name.startswith("python")
+    return row.why_not == WHY_NOT[HAS_NOT_BEGUN]
 
 
 def _members(opened: OpenedGroup, ends: GroupEnds, cut: GroupCut) -> dict[int, LineMember]:

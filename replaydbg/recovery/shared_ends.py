@@ -8,32 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, End
-from replaydbg.distributed.segments import UNSURE
-from replaydbg.distributed.sides import PIPES, STREAM_SOCKETS
 from replaydbg.errors import CannotResume
-from replaydbg.events.records import Event
-from replaydbg.groups.opened_group import received_bytes
-from replaydbg.log.reader import open_recording
+from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
-from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState
-from replaydbg.store.directory import member_path
-
-
-@dataclass(frozen=True, slots=True)
-class FlyingPiece:
-    """Bytes in flight, of one send."""
-
-    process: int
-    """The process that sent them."""
-    event: int
-    """Its event."""
-    offset: int
-    """How many bytes of the send come before them."""
-    length: int
-    data: bytes | None
-    """The bytes as they were received later; None: nobody received them, so only a replay of the sender has them."""
+from replaydbg.recovery.unaccepted import closed_connections
+from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState, Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,87 +54,34 @@ class SharedEnds:
                 self._holders[end].add(process)
                 if number in by_number:
                     self._keep(end, by_number[number])
-        self._flying: defaultdict[End, list[FlyingPiece]] = defaultdict(list)
-        self._follow_channels()
+        self._flying = flying_pieces(line, self._is_awaited, self._receives)
         self.channels = list(self._found())
         """All of them, listening sockets first."""
         self.channels.sort(key=lambda each: (each.kind == "waiting", each.ends))
         self._check_senders()
 
     def _keep(self, end: End, opened: OpenResource) -> None:
-        """Keep what knows most: of an open file, a process that does not know the offset cannot open it again."""
+        """Keep what knows most: a process need not know the offset, or the address, of what another one has opened."""
         known = self._opened.get(end)
-        if known is None or (isinstance(opened, OpenedFile) and isinstance(opened.offset, int)):
+        if known is None or (_is_known(opened) and not _is_known(known)):
             self._opened[end] = opened
 
     # ---- bytes in flight ----
-
-    def _follow_channels(self) -> None:
-        members = self._line.opened.matching.members
-        received: defaultdict[int, set[int]] = defaultdict(set)
-        found: list[tuple[ChannelHistory, InFlight, End]] = []
-        for history in self._line.cuts.histories:
-            channel = history.found.channel
-            if channel.kind not in (*PIPES, *STREAM_SOCKETS):
-                continue
-            for part in history.in_flight(self._line.cut.positions):
-                index, row = history.found.sends.place(part.send)
-                used = members[index].endpoints[members[index].transfers.endpoint[row] - 1]
-                end = self._senders.get((used.kind, used.own, used.peer))
-                if end is None and channel.receivers:
-                    reason = f"{channel.kind} {channel.name}: the sender of bytes in flight cannot be determined"
-                    raise CannotResume(self._line.name, reason)
-                if end is None or not self._is_awaited(end):
-                    continue
-                if part.certainty == UNSURE or channel.is_urgent:
-                    reason = (
-                        "urgent data was in flight" if channel.is_urgent else "the bytes in flight cannot be determined"
-                    )
-                    raise CannotResume(self._line.name, f"{channel.kind} {channel.name}: {reason}")
-                found.append((history, part, end))
-                if part.receive is not None:
-                    taker, at = history.found.receives.place(part.receive)
-                    received[members[taker].process].add(members[taker].transfers.event[at])
-        contents = {process: self._received(process, events) for process, events in received.items()}
-        for history, part, end in found:
-            self._flying[end].append(self._piece(history, part, contents))
-
-    @cached_property
-    def _senders(self) -> dict[tuple[str, str, str], End]:
-        """The ends by their names: a process that was resumed before has several endpoints of one end."""
-        found: dict[tuple[str, str, str], End] = {}
-        for process, history in self._ends.histories.items():
-            endpoints = self._line.opened.member(process).endpoints
-            for end, number in history.endpoint_of.items():
-                name = endpoints[number - 1]
-                sender = end._replace(side=1) if end.kind == PIPE else end
-                found.setdefault((name.kind, name.own, name.peer), sender)
-        return found
 
     def _is_awaited(self, end: End) -> bool:
         """Whether a process that goes on can still receive what was sent through an end."""
         others = self._ends.others(end)
         return others is None or any(self._holders.get(each) for each in others) or self._waits(others) is not None
 
-    def _received(self, process: int, events: set[int]) -> dict[int, bytes]:
-        with open_recording(member_path(self._line.directory, process)) as recording:
-            return {
-                entry.number: received_bytes(recording, entry)
-                for entry in recording.events(first=min(events), last=max(events), controls=False)
-                if isinstance(entry, Event) and entry.number in events
-            }
-
-    def _piece(self, history: ChannelHistory, part: InFlight, contents: dict[int, dict[int, bytes]]) -> FlyingPiece:
-        members = self._line.opened.matching.members
-        index, row = history.found.sends.place(part.send)
-        data = None
-        if part.receive is not None:
-            taker, at = history.found.receives.place(part.receive)
-            whole = contents[members[taker].process].get(members[taker].transfers.event[at], b"")
-            data = whole[part.taken_at : part.taken_at + part.length]
-            data = data if len(data) == part.length else None
-        event = members[index].transfers.event[row]
-        return FlyingPiece(members[index].process, event, part.offset, part.length, data)
+    def _receives(self, name: str) -> bool:
+        """Whether a process that goes on has a datagram socket of this name: a path, or an inode."""
+        for end in self._holders:
+            identity, opened = self._ends.endpoint(end), self._opened.get(end)
+            if identity is not None and name in (identity.own, identity.path):
+                return True
+            if isinstance(opened, OpenedSocket) and opened.bound == name:
+                return True
+        return False
 
     def _check_senders(self) -> None:
         """Raise CannotResume for bytes that only the replay of a process that has ended would have."""
@@ -188,6 +115,12 @@ class SharedEnds:
             if channel is not None:
                 seen.update(channel.ends)
                 yield channel
+        closed = closed_connections(self._line, set(self._holders), self._flying, self._listening_to)
+        for end, listener in closed:
+            yield self._made((end,), "waiting", listener)
+
+    def _listening_to(self, address: object) -> End | None:
+        return self._listening_at(_address(address))
 
     def _channel(self, end: End) -> SharedChannel | None:
         """Return the channel of an end; None: it is the process's own, or leads out of the group."""
@@ -301,6 +234,15 @@ class SharedEnds:
             {each: tuple(self._flying[each]) for each in ends if self._flying.get(each)},
             listener,
         )
+
+
+def _is_known(opened: OpenResource) -> bool:
+    """Whether a process knows enough of what it has open to open it again."""
+    if isinstance(opened, OpenedFile):
+        return isinstance(opened.offset, int)
+    if isinstance(opened, OpenedSocket):
+        return not any(isinstance(each, Unknown) for each in (opened.family, opened.type, opened.bound, opened.peer))
+    return True
 
 
 def _address(address: object) -> str:

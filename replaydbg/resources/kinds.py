@@ -319,6 +319,8 @@ class FileMapping:
     """In bytes."""
     offset: int
     """Where it begins in the file, in bytes."""
+    is_written: bool
+    """Whether what the program stores in it is written to the file: it is shared, and not only read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from replaydbg.events.records import Event
 from replaydbg.resources.descriptions import Description
-from replaydbg.resources.event_values import argument, first, integer, number_of, whole
+from replaydbg.resources.event_values import argument, first, integer, items, number_of, whole
 from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import FileMapping, ProcessSemaphore, Unknown
 from replaydbg.resources.process_state import DatabaseFacts, ProcessState
@@ -25,6 +25,8 @@ _FIRST_READER = 3
 _GUESSED = "SQLite opened it; its number is inferred"
 _MAPPED = "a mapping keeps a copy of its descriptor, which is closed without an event; its number is inferred"
 _MANY_MAPPINGS = 1000
+_MAP_IS_WRITTEN = 2
+"""The third part of what `mmap` returned: stores are written to the file (`MapKind` in memory/inside.h)."""
 _NO_SEMAPHORE = Unknown("the log does not show which semaphore a call is of")
 
 
@@ -68,7 +70,7 @@ def _map(to: ProcessState, event: Event) -> None:
     length = whole(first(event.outcome))
     offset = integer(argument(event, 5, "offset"))
     size = length if length is not None else Unknown("the log does not show it")
-    made = FileMapping(to.origin(event), path, size, offset)
+    made = FileMapping(to.origin(event), path, size, offset, _is_written(event))
     if not argument(event, 9, "trackfd", True):
         to.mappings_without_copy.append(made)
         return
@@ -76,6 +78,12 @@ def _map(to: ProcessState, event: Event) -> None:
     to.numbers.guess(description, to.origin(event), _MAPPED)
     if len(to.mappings) > _MANY_MAPPINGS:
         to.live_mappings()
+
+
+def _is_written(event: Event) -> bool:
+    """Whether stores in a map are written to its file; also if the recording is too old to show it."""
+    outcome = items(event.outcome)
+    return len(outcome) < 3 or outcome[2] == _MAP_IS_WRITTEN
 
 
 # ---- semaphores ----

@@ -111,7 +111,10 @@ def _first_of_file(description: Description, writes: list[LastWrite]) -> EventNu
 
 
 def _is_there(fd: int, start: int, write: LastWrite) -> bool:
-    return output_digest(os.pread(fd, write.length, start)) == write.digest
+    try:
+        return output_digest(os.pread(fd, write.length, start)) == write.digest
+    except OSError:  # it is a directory now, or a fifo
+        return False
 
 
 def without_contents(resources: Resources) -> Resources:

@@ -45,13 +45,14 @@ from replaydbg.resume.preparation import (
     check_differences,
     check_refused,
     continued_header,
+    first_orders,
     first_plan,
     held,
     written_to,
 )
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
-from replaydbg.resume.rows import Fate
+from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
 from replaydbg.resume.tls_loads import plan_loads, send_loads
 
@@ -203,6 +204,10 @@ class GoingLive:
         if failed and not self.choices.force:
             details = tuple(f"{row.kind}: {reason}" for row, reason in failed)
             raise CannotResume(self.plan.name, "it cannot be brought back as it was (see --force)", details)
+        try:
+            self._restorer.open_leftovers(self.plan.leftovers)
+        except CannotReopen as error:
+            raise CannotResume(self.plan.name, str(error)) from error
         if self._listener.begins is not None:
             self._listener.begins(self.plan)
 
@@ -270,10 +275,11 @@ class GoingLive:
 
     def let_go(self, answer: Answer) -> None:
         """Let the program run."""
-        for leftover in self.plan.leftovers:
-            os.truncate(leftover.path, leftover.size)
-        answer.go_live()
-        self._restorer.close()
+        try:
+            self._restorer.truncate()
+            answer.go_live()
+        finally:
+            self._restorer.close()
         self.is_live = True
 
     def _check_known(self, due: Due) -> None:
@@ -307,7 +313,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
     with ExitStack() as stack:
         with written_to(live):
             unpacked = recording.unpack(live)
-            write_start(live, continued_header(recording, live, run.plan), {})
+            write_start(live, continued_header(recording, live, run.plan), first_orders())
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
 
@@ -436,8 +442,11 @@ def reason_of_core(start: Start) -> str | None:
     return str(facts.get("detail")) if isinstance(facts, dict) and facts.get("kind") == "resume" else None
 
 
-def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended, *, may_end: bool) -> None:
-    """Raise why the program did not go live, unless that was wanted; `may_end`: so it is if it ended as recorded."""
+def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended | None, *, may_end: bool) -> None:
+    """Raise why the program did not go live, unless that was wanted.
+
+    `ended`: how its replay did; None: not known. `may_end`: whether it was wanted if that ended as recorded.
+    """
     if run.error is not None and not isinstance(run.error, (BrokenPipeError, ConnectionError)):
         raise run.error
     if run.signal:
@@ -447,10 +456,13 @@ def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended, *,
         return
     start.report.seek(0)
     report = start.report.read(MOST_WRITTEN)
-    result = strict_result(recording, ended.status, report, start.is_cut, run.plan.name)
+    if ended is None and not report:  # something else than a divergence
+        raise CannotResume(run.plan.name, "its replay ended before it was due to go live") from run.error
+    result = strict_result(recording, ended.status if ended is not None else 0, report, start.is_cut, run.plan.name)
     if result.divergence is not None:
         raise result.divergence
-    if may_end and ended.status >= 0:
+    if may_end and ended is not None and ended.status >= 0:
         return
-    reason = f"its replay ended with {ended.status} before it was due to go live, after {result.events:,} events"
+    status = f" with {ended.status}" if ended is not None else ""
+    reason = f"its replay ended{status} before it was due to go live, after {result.events:,} events"
     raise CannotResume(run.plan.name, reason) from run.error

@@ -9,8 +9,8 @@ from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.rows import Fate, PlanRow
 
-_EVENTS_PER_SECOND = 500_000
-"""Events that a resumption replays at least: measured with 300,000 reads, 0.55 s with the start of the command."""
+_READING, _REPLAY = 8.2e-6, 0.14e-6
+"""Seconds that the launcher takes to read an event, and that a replay takes at least (docs/explanation/cost.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Recovery:
     @property
     def seconds(self) -> float:
         """The expected time until the program is live."""
-        return max(self.cpu_ms / 1000, self.events / _EVENTS_PER_SECOND)
+        return self.events * _READING + max(self.cpu_ms / 1000, self.events * _REPLAY)
 
 
 @dataclass(frozen=True, slots=True)

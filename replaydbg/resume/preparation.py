@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 import replaydbg
 from replaydbg.classes import replace
 from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
+from replaydbg.gates.table import gate_table
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import reason_of
@@ -76,9 +78,10 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     """
     if not is_member:
         check_alone(recording, name)
-    _check_running(recording, name)
+    check_running(recording, name)
     plan = _plan_at(recording, name, at)
-    plan = replace(plan, is_durable=recording.header.durable)
+    # A group cannot be resumed after a power cut.
+    plan = replace(plan, is_durable=recording.header.durable and not is_member)
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
@@ -149,7 +152,7 @@ def check_alone(recording: Recording, name: str) -> None:
         raise CannotResume(name, "it is one of several processes that were recorded together: resume the whole group")
 
 
-def _check_running(recording: Recording, name: str) -> None:
+def check_running(recording: Recording, name: str) -> None:
     """Raise CannotResume if the program that is recorded still runs: a process has its log mapped."""
     if not recording.is_live:
         return
@@ -231,6 +234,14 @@ def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) ->
         hint = ", or --after-power-loss after a power cut" if plan.is_durable else ""
         reason = f"files differ from what was recorded (use --force to go on anyway{hint})"
         raise CannotResume(plan.name, reason, tuple(differences))
+
+
+def first_orders() -> dict[str, object]:
+    """Return the orders in the directory of a recording that goes on: the rows of all packages, for its checkpoints.
+
+    A program that goes on from a checkpoint is started without them on its path.
+    """
+    return {"gates": [tuple(row) for row in gate_table(sys.path)]}
 
 
 def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:

@@ -21,6 +21,7 @@ from replaydbg.resources.kinds import (
     Resources,
     Unknown,
 )
+from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import Answer
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import set_mode
@@ -57,6 +58,8 @@ class Restorer:
         self._pairs: dict[int, tuple[int, ...]] = {}
         """Of a pipe or a pair of sockets, by the lowest number of its other end: what is made for that end."""
         self.placed: list[Placed] = []
+        self._leftovers: list[tuple[int, int]] = []
+        """Descriptors of files that are truncated, each with its recorded size."""
         self._directory: int | None = None
         self._umask: int | None = None
         self._mapped: list[tuple[int, int]] = []
@@ -125,6 +128,21 @@ class Restorer:
         elif isinstance(opened, OpenedSocket):
             set_mode(mine, opened)
         return mine
+
+    def open_leftovers(self, leftovers: Iterable[Leftover]) -> None:
+        """Open the files that are truncated when the program goes live. Raises CannotReopen."""
+        for each in leftovers:
+            try:
+                fd = os.open(each.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+            except OSError as error:
+                raise CannotReopen(f"{each.path} cannot be truncated: {error.strerror}") from error
+            self._stack.callback(os.close, fd)
+            self._leftovers.append((fd, each.size))
+
+    def truncate(self) -> None:
+        """Truncate the files with leftovers to their recorded sizes."""
+        for fd, size in self._leftovers:
+            os.ftruncate(fd, size)
 
     def close(self) -> None:
         """Close our descriptors: the program has its own, and what it closes must be closed."""

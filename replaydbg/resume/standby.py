@@ -39,7 +39,7 @@ from replaydbg.resume.launcher import (
     removed_unless_live,
     resume,
 )
-from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, held, writer_of
+from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held, writer_of
 from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False
@@ -181,7 +181,7 @@ def _stand_by_one_log(
         live = make_live_directory(output, settings.store)
         run = _StandingBy(recording, live, logs["log"], name, choices, listener, hooks, stack)
         with removed_unless_live(live, run):
-            write_start(live, continued_header(recording, live, run.plan), {})
+            write_start(live, continued_header(recording, live, run.plan), first_orders())
             announce(program)
             followed = {"program_fd": program_fd, "followed_content_fd": content}
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, Transfer, digest_of, joined_digest
 from replaydbg.log import transfers as module
+from replaydbg.log.cut_transfers import transfers_before
 from replaydbg.log.reader import open_recording
-from replaydbg.log.transfers import SLOT, has_transfers, read_transfers, transfers_before
+from replaydbg.log.transfers import SLOT, has_transfers, read_transfers
 from replaydbg.native import _core
 from tests.harness.build import Example, LogBuilder, header_json
 from tests.harness.transfers import pack_transfers

@@ -98,3 +98,18 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
         losses += power_loss_round(seed, folder, images=8)[1]
 
     assert all(each.live_from <= each.events for each in losses)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"), [((), "out is no regular file any more"), (("--force",), "out cannot be truncated")]
+)
+def test_a_directory_in_the_place_of_a_file(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, "--durable")
+    (tmp_path / "out").unlink()
+    (tmp_path / "out").mkdir()
+
+    refused = replaydbg(tmp_path, "resume", "one.rdbg", *_AFTER, *options)
+
+    assert refused.status == 2, refused
+    assert sentence in refused.stderr.decode() and b"Traceback" not in refused.stderr
+    assert not (tmp_path / "two.rdbg").exists()

@@ -288,3 +288,41 @@ def test_keys_differ_between_calls_and_runs(tmp_path: Path) -> None:
 
     assert len({*first.stdout.split(), *second.stdout.split(), replaydbg.key(), replaydbg.key()}) == 6
     assert replaydbg_run(tmp_path, "replay", "one.rdbg").stdout == second.stdout
+
+
+def test_a_resumed_program_keeps_the_rows_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind its next checkpoint, where it is started without their directories on its path."""
+    about = tmp_path / "site" / "sensor-1.dist-info"
+    about.mkdir(parents=True)
+    (about / "entry_points.txt").write_text("[replaydbg.gates]\nsensor = sensor_rows:ROWS\n")
+    rows = "from replaydbg.gates.row import rows\nROWS = rows('sensor', 'measure')\n"
+    (tmp_path / "site" / "sensor_rows.py").write_text(rows)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    record(tmp_path, counting(each="if number == 10: os.kill(os.getpid(), 9)"))
+
+    resumed = replaydbg_run(tmp_path, "resume", "one.rdbg", "--in-flight=skip", "-o", "two.rdbg")
+
+    assert (resumed.status, resumed.stdout) == (0, b"done 300 True\n"), resumed
+    with open_recording(tmp_path / "two.rdbg") as recording:
+        assert "sensor.measure" in {each.name for each in recording.header.gates}
+
+
+_PREPARES = """import json, sys
+from pathlib import Path
+from replaydbg.record import continuing
+live = Path("one.rdbg-live")
+live.mkdir()
+(live / "header.json").write_text(json.dumps({"tool": "0.0.1"}))
+sys.argv = ["continuing.py", str(live), "next", "0", "0", "", ""]
+continuing.main()
+"""
+
+
+def test_a_tool_that_was_replaced_meanwhile(tmp_path: Path) -> None:
+    ended = run([sys.executable, "-c", _PREPARES], cwd=tmp_path, env=dict(os.environ), timeout=_TIMEOUT)
+
+    assert ended.status == -signal.SIGKILL
+    assert ended.stderr.decode() == (
+        "replaydbg: the program cannot go on from its checkpoint: replaydbg 0.0.1 was replaced by "
+        f"{replaydbg.__version__} meanwhile. Its recording can be resumed.\n"
+    )

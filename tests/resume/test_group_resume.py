@@ -1,47 +1,15 @@
 """`replaydbg resume` of a group: all processes go on from the recovery line, or none does."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from replaydbg.log.group import page_rows, read_group
-from tests.harness.process import Finished, run
-from tests.harness.surroundings import without_steering
-from tests.harness.waiting import wait_until
-from tests.resumes.group_rounds import group_round, kill_group
+from replaydbg.log.group import read_group
+from tests.resume.killed_groups import record_killed, replaydbg
+from tests.resumes.group_rounds import group_round
 
 pytestmark = pytest.mark.slow
-
-_TIMEOUT = 60.0
-
-
-def replaydbg(folder: Path, *words: str) -> Finished:
-    """Run a command that finds its recordings, and makes new ones, in `folder`."""
-    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
-    return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=_TIMEOUT)
-
-
-def record_killed(folder: Path, text: str, *words: str) -> Path:
-    """Record a program until it has made the file `ready`, and kill its group; return the group's directory."""
-    (folder / "program.py").write_text(text)
-    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
-    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
-    process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
-    wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)
-    wait_until(lambda: all(_waits(each.pid) for each in page_rows(folder / "one.rdbgs")[0]))
-    kill_group(folder / "one.rdbgs")
-    process.communicate(timeout=_TIMEOUT)
-    wait_until(lambda: read_group(folder / "one.rdbgs").is_complete)
-    return folder / "one.rdbgs"
-
-
-def _waits(pid: int) -> bool:
-    """Whether a process waits, or has ended."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -306,6 +274,8 @@ def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
     [
         (["--at", "5"], "--at is for one process"),
         (["--follow", "--in-flight=skip"], "--follow is for one process"),
+        (["--in-flight=skip"], "--in-flight is for one process"),
+        (["--after-power-loss"], "--after-power-loss is for one process"),
         (["--at-cut", "nowhere"], "--at-cut needs `latest`, or PROCESS@EVENT such as 2@898 or 2@end (got 'nowhere')."),
         (["--at-cut", "9@1"], "No such process in the group: 9 (recorded: 1, 2)."),
     ],
@@ -330,3 +300,15 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("group")
     record_killed(folder, _WITH_FILE)
     return folder
+
+
+def test_a_plan_of_somebody_elses_group_needs_no_force(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))  # another user's key
+
+    planned = replaydbg(recorded, "resume", "one", "--plan")
+    refused = replaydbg(recorded, "resume", "one", "-o", "two")
+
+    assert (planned.status, refused.status) == (0, 2), (planned, refused)
+    assert b"(--force goes on)" in refused.stderr

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
 from replaydbg.errors import Corrupt, ReplaydbgError
-from replaydbg.events.records import Event
 from replaydbg.events.show import printable
+from replaydbg.groups.command_lines import with_commands
 from replaydbg.log.group import Group, GroupProcess, process_facts, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.json_object import JsonObject
@@ -31,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     """List the processes of a group; 1 if a recording in it is missing or damaged."""
     directory = named_group(args.recording)
     group = read_group(directory)
-    group = _with_commands(directory, group)
+    group = with_commands(directory, group)
     found = [(each, *_events(directory, group, each)) for each in group.processes]
     if args.json:
         facts = [{**process_facts(each), "events": events, "problem": problem} for each, events, problem in found]
@@ -41,38 +39,6 @@ def run(args: argparse.Namespace) -> int:
         for line in _remarks(group, found):
             print(f"replaydbg: {printable(line)}", file=sys.stderr)
     return 1 if any(problem for *_, problem in found) else 0
-
-
-def _with_commands(directory: Path, group: Group) -> Group:
-    """Return the group with the command lines of programs that are not recorded: their parents' events have them."""
-    wanted: dict[int, set[int]] = {}
-    for each in group.processes:
-        if each.argv is None and each.event:
-            wanted.setdefault(each.parent, set()).add(each.event)
-    commands: dict[tuple[int, int], list[str]] = {}
-    for parent, events in wanted.items():
-        # A recording that is damaged is reported with its own row.
-        with suppress(ReplaydbgError), open_recording(member_path(directory, parent)) as recording:
-            for event in recording.events(first=min(events), last=max(events), controls=False):
-                if isinstance(event, Event) and event.number in events:
-                    commands[parent, event.number] = _command(event.gate, event.arguments)
-    return group._replace(
-        processes=[
-            each._replace(argv=each.argv or commands.get((each.parent, each.event)) or None) for each in group.processes
-        ]
-    )
-
-
-def _command(gate: str, arguments: object) -> list[str]:
-    """Return the command line that was started by a call; empty if its arguments do not have it."""
-    given = list(arguments) if isinstance(arguments, tuple) else []
-    place = {"_posixsubprocess.fork_exec": 0, "posix.posix_spawn": 1, "posix.posix_spawnp": 1}.get(gate)
-    if gate == "posix.system" and given and isinstance(given[0], str):
-        return ["sh", "-c", given[0]]
-    words = given[place] if place is not None and len(given) > place else ()
-    if not isinstance(words, list | tuple):
-        return []
-    return [os.fsdecode(word) for word in words if isinstance(word, str | bytes)]
 
 
 def _events(directory: Path, group: Group, process: GroupProcess) -> tuple[int | None, str | None]:

@@ -10,17 +10,14 @@ from pathlib import Path
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.streams import open_closed_streams
-from replaydbg.cli.running.resume_group import is_of_several, run_group
+from replaydbg.cli.running.resume_group import run_group
+from replaydbg.cli.running.resume_result import check_own, print_result
 from replaydbg.config import load_settings
-from replaydbg.errors import CannotResume, UsageError
+from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
-from replaydbg.log.group import read_group
-from replaydbg.log.origin import is_own
-from replaydbg.log.reader import open_recording
+from replaydbg.log.group import is_of_several, read_group
 from replaydbg.render.json_data.resume_json import plan_facts
-from replaydbg.render.json_data.runs_json import record_facts
-from replaydbg.render.record_summary import summary_lines
 from replaydbg.render.resume_text import plan_lines, question, start_line
 from replaydbg.resume.launcher import Choices, Listener, plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
@@ -78,6 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for a recording made with --durable: go live before the first write that is missing on disk, "
         "and truncate files to their recorded sizes",
     )
+    _add_output_arguments(parser)
+
+
+def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for the new recording, and for what is printed."""
     parser.add_argument(
         "-o",
         "--output",
@@ -109,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
     if not args.plan and not args.force:
-        _check_own(path, name)
+        check_own([path], name)
     if args.plan:
         plan = plan_resume(path, name=name, choices=choices)
         if args.json:
@@ -139,28 +141,8 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(result, NotNeeded):
         _print_not_needed(name, result, is_verbose=is_verbose, as_json=args.json)
         return 0
-    _print_result(args, result, store.name_of(result.path), is_verbose=is_verbose)
+    print_result(args, result, store, is_verbose=is_verbose)
     return end_like(result.status)
-
-
-def _print_result(args: argparse.Namespace, result: RecordResult, name: str, *, is_verbose: bool) -> None:
-    if args.json:
-        print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
-    elif is_verbose:
-        print("\n".join(summary_lines(result, name, is_held=False, output=args.output)), file=sys.stderr)
-    elif result.problem:
-        print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
-
-
-def _check_own(path: Path, name: str) -> None:
-    """Raise CannotResume for a recording that somebody else may have made. For `--plan` the fence is up."""
-    if is_own(path):
-        return
-    with open_recording(path) as recording:
-        is_damaged = bool(recording.damage)
-    doubt = "it is damaged, so that nothing shows whether you recorded it with this installation"
-    reason = doubt if is_damaged else "it was not recorded by you with this installation"
-    raise CannotResume(name, f"{reason}, and its program would run with all your rights (--force goes on)")
 
 
 def _check_follow(args: argparse.Namespace) -> None:

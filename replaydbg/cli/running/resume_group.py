@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
 
 from replaydbg.cli.common.output import print_json
-from replaydbg.cli.common.schema import SCHEMA_VERSION
+from replaydbg.cli.running.resume_result import check_own, print_result
 from replaydbg.config import Settings
-from replaydbg.errors import CannotResume, UsageError
+from replaydbg.errors import UsageError
 from replaydbg.launch.endings import end_like
 from replaydbg.log.group import Group
-from replaydbg.log.origin import is_own
 from replaydbg.recovery.group_launcher import GroupListener, plan_group_resumption, resume_group
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.group_resume_text import group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
-from replaydbg.render.json_data.runs_json import record_facts
-from replaydbg.render.record_summary import summary_lines
 from replaydbg.resume.launcher import Choices
+from replaydbg.resume.settle import ASK
 from replaydbg.store.directory import Store, member_path
 
 TYPE_CHECKING = False
@@ -32,24 +29,14 @@ _MOMENT = re.compile(r"([0-9]{1,6})@([0-9]{1,18}|end)")
 _END = 1 << 62
 
 
-def is_of_several(group: Group) -> bool:
-    """Whether more than one process of a group was recorded."""
-    return sum(each.recording is not None for each in group.processes) > 1
-
-
 def run_group(args: argparse.Namespace, directory: Path, group: Group, store: Store, settings: Settings) -> int:
     """Resume the group in `directory`; return the exit code of its first program, or end by its signal."""
     name = directory.name.removesuffix(".rdbgs") if directory.parent == settings.store else str(directory)
     _check(args)
     at = cut_positions(args.at_cut, group)
-    foreign = [
-        each.number
-        for each in group.processes
-        if each.recording is not None and not is_own(member_path(directory, each.number))
-    ]
-    if foreign and not args.force:
-        reason = "it was not recorded by you with this installation, and its programs would run with all your rights"
-        raise CannotResume(name, f"{reason} (--force goes on)")
+    if not args.force and not args.plan:
+        paths = (member_path(directory, each.number) for each in group.processes if each.recording is not None)
+        check_own(paths, name)
     if args.plan:
         plan = plan_group_resumption(directory, name=name, at=at)
         if args.json:
@@ -59,17 +46,11 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
         return 0
     is_verbose = not settings.quiet and not args.json
     listener = GroupListener(_print_start if is_verbose else None, _print_plan if is_verbose else None)
-    choices = Choices(0, args.in_flight, args.force)
+    choices = Choices(force=args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener
     )
-    if args.json:
-        print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
-    elif is_verbose:
-        lines = summary_lines(result, store.name_of(result.path), is_held=False, output=args.output)
-        print("\n".join(lines), file=sys.stderr)
-    elif result.problem:
-        print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
+    print_result(args, result, store, is_verbose=is_verbose)
     return end_like(result.status)
 
 
@@ -78,6 +59,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--at is for one process: a group of processes is resumed with --at-cut.")
     if args.follow:
         raise UsageError("--follow is for one process: a group cannot have a hot standby.")
+    if args.after_power_loss:
+        raise UsageError("--after-power-loss is for one process: a group cannot be resumed after a power cut.")
+    if args.in_flight != ASK:
+        raise UsageError("--in-flight is for one process: a group goes on from a cut, and makes its calls again.")
 
 
 def cut_positions(words: list[str] | None, group: Group) -> dict[int, int]:

@@ -132,7 +132,7 @@ class LiveRecording:
 
     def _transfers(self, place: LogPosition) -> bytes:
         # Imported here: only groups of processes have it.
-        from replaydbg.log.transfers import transfers_before
+        from replaydbg.log.cut_transfers import transfers_before
 
         try:
             return transfers_before((self._directory / "transfers").read_bytes(), place.events)

@@ -177,7 +177,7 @@ content_of(Crossing *c, PyObject *map, int fd, MapKind kind)
     const uint8_t *copy = shared_map_made(map, fd, file, kind, n);
     c->fill = copy ? copy : view.buf;
     c->fill_length = n;
-    PyObject *outcome = Py_BuildValue("(nK)", view.len, (unsigned long long)file);
+    PyObject *outcome = Py_BuildValue("(nKi)", view.len, (unsigned long long)file, (int)kind);
     PyBuffer_Release(&view); /* the memory stays: the map is not closed before the crossing ends */
     return outcome;
 }
@@ -212,7 +212,8 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (replayed && outcome) {
         long long total = 0;
         unsigned long long file = 0;
-        if (!PyArg_ParseTuple(outcome, "LK", &total, &file))
+        int recorded; /* the kind, for readers of the log: keywords are not in it */
+        if (!PyArg_ParseTuple(outcome, "LK|i", &total, &file, &recorded))
             PyErr_Clear(); /* a recording by an older version */
         if ((map = map_recorded(type, args, kwds, &c, file, total)))
             shared_map_made(map, -1, file, kind, 0);

@@ -1,0 +1,206 @@
+"""What was under way between the processes of a group is there again when they go on, or the group refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.resume.killed_groups import record_killed, replaydbg
+
+pytestmark = pytest.mark.slow
+
+# The child receives when its standard input, or the pipe from its parent, has ended: in the second run.
+_MESSAGES = """import os, socket, sys
+one, other = socket.socketpair(socket.AF_UNIX, socket.{kind})
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    one.close(), os.close(go)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    print(other.recv(100), other.recv(100), flush=True)
+    os._exit(0)
+other.close()
+os.read(told, 1)
+one.send(b"one")
+one.send(b"two")
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(go)
+print(os.wait()[1])
+"""
+
+
+@pytest.mark.parametrize("kind", ["SOCK_DGRAM", "SOCK_SEQPACKET"])
+def test_messages_keep_their_bounds(kind: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, _MESSAGES.format(kind=kind))
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"b'one' b'two'\n0\n"), resumed
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
+
+
+_TO_A_NAME = """import os, socket, sys
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind("address")
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go)
+    print(receiver.recv(100), flush=True)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    print(receiver.recv(100), flush=True)
+    os._exit(0)
+receiver.close()
+sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+sender.sendto(b"first", "address")
+os.read(told, 1)
+sender.sendto(b"second", "address")
+open("ready", "w").close()
+sys.stdin.readline()
+"""
+
+
+def test_messages_to_a_name_are_refused(tmp_path: Path) -> None:
+    record_killed(tmp_path, _TO_A_NAME)
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2, refused
+    assert b"messages to a socket that is not of a pair were in flight" in refused.stderr
+
+
+_DESCRIPTORS = """import os, socket, sys
+one, other = socket.socketpair()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    one.close(), os.close(go)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    socket.recv_fds(other, 100, 1)
+    os._exit(0)
+other.close()
+os.read(told, 1)
+socket.send_fds(one, [b"one"], [os.open("program.py", os.O_RDONLY)])
+open("ready", "w").close()
+sys.stdin.readline()
+"""
+
+
+def test_descriptors_in_flight_are_refused(tmp_path: Path) -> None:
+    record_killed(tmp_path, _DESCRIPTORS)
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2, refused
+    assert b"descriptors that process 1 sent (SCM_RIGHTS) were in flight" in refused.stderr
+
+
+# Only the parent knows the port that the kernel chose.
+_INHERITED = """import os, socket, sys
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("127.0.0.1", 0))
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    print(receiver.recv(100), flush=True)
+    os._exit(0)
+os.read(told, 1)
+address = receiver.getsockname()
+open("ready", "w").close()
+sys.stdin.readline()
+receiver.sendto(b"hello", address)
+os.close(go)
+print(os.wait()[1])
+"""
+
+
+def test_what_one_process_knows_all_have(tmp_path: Path) -> None:
+    record_killed(tmp_path, _INHERITED)
+
+    plan = json.loads(replaydbg(tmp_path, "resume", "one", "--plan", "--json").stdout)
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    rows = [row for each in plan["processes"] for row in each["plan"]["resources"] if row["kind"] == "sockets"]
+    assert [row["fate"] for row in rows] == ["reopened"] * 2
+    assert rows[0]["text"] == rows[1]["text"]
+    assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n0\n"), resumed
+
+
+# The client has closed its connections before the server accepts the first one.
+_CLOSED = """import os, socket, sys
+listener = {listener}
+address = listener.getsockname()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go), listener.close()
+    for data in (b"first", b"", b"third" * 1000):
+        client = socket.socket(listener.family)
+        client.connect(address)
+        client.sendall(data)
+        client.close()
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+accepted, _ = listener.accept()
+print(len(accepted.recv(100)))
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+for _ in range(2):
+    accepted, _ = listener.accept()
+    print(sum(map(len, iter(lambda: accepted.recv(5000), b""))))
+os.close(go)
+print(os.wait()[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "listener", ['socket.create_server(("127.0.0.1", 0))', 'socket.create_server("here", family=socket.AF_UNIX)']
+)
+def test_connections_that_were_closed_before_they_are_accepted(listener: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, _CLOSED.format(listener=listener))
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert resumed.stdout == b"5\n0\n5000\n0\n", resumed
+
+
+# The queue of the listening socket has room for one connection; the others go on in the background.
+_FULL = """import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0), backlog=0)
+address = listener.getsockname()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go), listener.close()
+    clients = [socket.socket() for _ in range(3)]
+    for client in clients:
+        client.setblocking(False)
+        client.connect_ex(address)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+"""
+
+
+def test_more_connections_than_a_listening_socket_takes(tmp_path: Path) -> None:
+    record_killed(tmp_path, _FULL)
+
+    refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert refused.status == 2, refused
+    assert b"a connection to 127.0.0.1:" in refused.stderr and b"timed out" in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists()
