@@ -53,8 +53,8 @@ class Plan:
     """The calls in flight, with what is done."""
     leftovers: tuple[Leftover, ...] = ()
     """After a power cut: what files have after their recorded ends, and is cut off."""
-    is_durable: bool = False
-    """Whether it was recorded with --durable."""
+    may_have_lost_power: bool = False
+    """Whether a power cut can explain why files differ: it was recorded with --durable, and is not resumed after one."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

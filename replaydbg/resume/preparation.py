@@ -81,13 +81,13 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     check_running(recording, name)
     plan = _plan_at(recording, name, at)
     # A group cannot be resumed after a power cut.
-    plan = replace(plan, is_durable=recording.header.durable and not is_member)
+    plan = replace(plan, may_have_lost_power=recording.header.durable and not is_member)
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
     lost = plan_of(name, plan.event, plan.past, resources, plan.recovery)
     differences = (*lost.differences, *unknown_ends(resources))
-    return replace(lost, differences=differences, leftovers=leftovers(resources), is_durable=True)
+    return replace(lost, differences=differences, leftovers=leftovers(resources))
 
 
 def _plan_at(recording: Recording, name: str, at: int) -> Plan:
@@ -231,9 +231,9 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:
     """Raise CannotResume if files differ from what was recorded."""
     if differences and not force:
-        hint = ", or --after-power-loss after a power cut" if plan.is_durable else ""
+        hint = ", or --after-power-loss after a power cut" if plan.may_have_lost_power else ""
         reason = f"files differ from what was recorded (use --force to go on anyway{hint})"
-        raise CannotResume(plan.name, reason, tuple(differences))
+        raise CannotResume(plan.name, reason, tuple(dict.fromkeys(differences)))
 
 
 def first_orders() -> dict[str, object]:
