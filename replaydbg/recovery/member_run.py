@@ -10,8 +10,8 @@ from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.resources.kinds import OpenResource
 from replaydbg.resume.conversation import Answer, Due, Settled
+from replaydbg.resume.going_live import Choices, GoingLive, Listener
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.launcher import Choices, GoingLive, Listener
 from replaydbg.resume.restore import Restorer
 
 
