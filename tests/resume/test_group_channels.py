@@ -204,3 +204,33 @@ def test_more_connections_than_a_listening_socket_takes(tmp_path: Path) -> None:
     assert refused.status == 2, refused
     assert b"a connection to 127.0.0.1:" in refused.stderr and b"timed out" in refused.stderr
     assert not (tmp_path / "two.rdbgs").exists()
+
+
+_APPENDED = """import os, sys
+shared = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go)
+    os.write(shared, b"child\\n")
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os.write(shared, b"child\\n")
+    os._exit(0)
+os.read(told, 1)
+os.write(shared, b"parent\\n")
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(go)
+os.wait()
+os.write(shared, b"parent\\n")
+"""
+
+
+def test_a_shared_file_that_is_written_at_its_end(tmp_path: Path) -> None:
+    record_killed(tmp_path, _APPENDED)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert (tmp_path / "log").read_text() == "child\nparent\n" * 2
