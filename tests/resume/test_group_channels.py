@@ -134,24 +134,28 @@ def test_what_one_process_knows_all_have(tmp_path: Path) -> None:
     assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n0\n"), resumed
 
 
-# The client has closed its connections before the server accepts the first one.
+# Of three connections, two are closed before the server accepts them.
 _CLOSED = """import os, socket, sys
 listener = {listener}
 address = listener.getsockname()
 begin, go = os.pipe()
 told, tell = os.pipe()
+heard, hear = os.pipe()
 if not os.fork():
     os.close(go), listener.close()
     for data in (b"first", b"", b"third" * 1000):
         client = socket.socket(listener.family)
         client.connect(address)
         client.sendall(data)
+        if data == b"first":
+            os.read(heard, 1)
         client.close()
     os.write(tell, b"x")
     os.read(begin, 1)
     os._exit(0)
 accepted, _ = listener.accept()
 print(len(accepted.recv(100)))
+os.write(hear, b"x")
 os.read(told, 1)
 open("ready", "w").close()
 sys.stdin.readline()

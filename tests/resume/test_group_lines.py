@@ -30,7 +30,7 @@ print(child.wait())
 
 
 def test_a_python_that_had_not_begun_is_started_again(tmp_path: Path) -> None:
-    """It is killed as soon as it has a row among the processes."""
+    """It is killed as soon as it has a row among the processes, nearly always before its recording begins."""
     (tmp_path / "program.py").write_text(_STARTS)
     env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(tmp_path / "store")}
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", "program.py"]
@@ -40,7 +40,6 @@ def test_a_python_that_had_not_begun_is_started_again(tmp_path: Path) -> None:
     kill_group(directory)
     process.communicate(timeout=60)
     wait_until(lambda: read_group(directory).is_complete)
-    assert read_group(directory).processes[2].recording is None
 
     resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
 
