@@ -33,15 +33,10 @@ from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import Start
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resume.conversation import Answer, Due, Settled, moved_high, read_due
+from replaydbg.resume.going_live import Choices
 from replaydbg.resume.hooks import Hooks, installed_hooks
-from replaydbg.resume.launcher import (
-    Choices,
-    core_orders,
-    explain,
-    prepare_live,
-    reason_of_core,
-)
 from replaydbg.resume.preparation import held
+from replaydbg.resume.replaying import core_orders, explain, prepare_live, reason_of_core
 from replaydbg.resume.rows import CannotReopen
 from replaydbg.store.directory import member_path
 

@@ -8,11 +8,16 @@ from replaydbg.classes import replace
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
-from replaydbg.resources.kinds import OpenResource
+from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.conversation import Answer, Due, Settled
+from replaydbg.resume.going_live import Choices, GoingLive, Listener
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.launcher import Choices, GoingLive, Listener
 from replaydbg.resume.restore import Restorer
+from replaydbg.resume.written import ends_with_last_write
+
+_WRITES = frozenset(f"posix.{name}" for name in ("write", "writev", "pwrite", "pwritev", "sendfile")) | {
+    "_io.FileIO.write"
+}
 
 
 class MemberRun(GoingLive):
@@ -33,7 +38,7 @@ class MemberRun(GoingLive):
         super().__init__(plan, Choices(member.position + 1, choices.policy, choices.force), Listener(), hooks, stack)
         self.member = member
         self.table = group.shared.tables[member.number]
-        self._made, self._line = made, group.line
+        self._made, self._line, self._group = made, group.line, group
         self._restorer = _MemberRestorer(self, stack, kept_children)
 
     def reopen(self, opened: OpenResource) -> int | None:
@@ -53,6 +58,23 @@ class MemberRun(GoingLive):
         """Let all calls be made: at its position the process waits, and what it did after that is done again."""
         super().decide(_without_calls(due))
         return [Settled(each.thread, is_done=False) for each in due.calls]
+
+    def is_written_by_others(self, opened: OpenedFile) -> bool:
+        """Whether another process of the group wrote last to a file that both append to.
+
+        Not if any of them has written after the cut: that is written again.
+        """
+        if any(act.gate in _WRITES for act in self._group.acts):
+            return False
+        others = (each for number, each in self._group.plans.items() if number != self.member.number)
+        return any(
+            isinstance(each, OpenedFile)
+            and each.absolute == opened.absolute
+            and each.last_write is not None
+            and ends_with_last_write(each)
+            for other in others
+            for each in other.resources.opened
+        )
 
     def name_ends(self, answer: Answer) -> None:
         """Let the recording name channels and streams as it did before."""

@@ -179,11 +179,10 @@ def _before_starts(opened: OpenedGroup, wanted: Mapping[int, int]) -> dict[int, 
 
 def _has_not_begun(row: GroupProcess) -> bool:
     """Whether a process is a Python that was killed before its recording began."""
-    if row.recording is not None:
+    if row.recording is not None or (row.status is not None and row.status >= 0):
         return False
     if row.why_not == WHY_NOT[IS_OTHER]:  # or before it was known to be a Python
-        was_killed = row.status is None or row.status < 0
-        return was_killed and bool(row.argv) and Path((row.argv or [""])[0]).name.startswith("python")
+        return bool(row.argv) and Path((row.argv or [""])[0]).name.startswith("python")
     return row.why_not == WHY_NOT[HAS_NOT_BEGUN]
 
 

@@ -98,14 +98,16 @@ def _is_of(address: object, name: str) -> bool:
 def _unknown(
     line: RecoveryLine, queue: _Queue, accepted: int, held: Collection[End], sending: Collection[End]
 ) -> list[End]:
-    """Return those of the connections of which nothing shows whether they were accepted that were not, by their number.
+    """Return those that wait, by their number, of the connections of which nothing shows whether they were accepted.
 
-    They are accepted in the order in which they were begun.
+    They are accepted in the order in which they were begun, which is known if one process did that.
     """
     count = len(queue.unknown) - max(accepted - queue.accepted, 0)
     if count <= 0:
         return []
-    is_known = count == len(queue.unknown) or not any(each in held or each in sending for each in queue.unknown)
+    is_in_order = len({each.process for each in queue.unknown}) == 1
+    makes_no_difference = not any(each in held or each in sending for each in queue.unknown)
+    is_known = count == len(queue.unknown) or is_in_order or makes_no_difference
     if not is_known:
         reason = "connections were closed, and it is not known which of them were accepted before"
         raise CannotResume(line.name, reason)

@@ -54,7 +54,7 @@ class Plan:
     leftovers: tuple[Leftover, ...] = ()
     """After a power cut: what files have after their recorded ends, and is cut off."""
     may_have_lost_power: bool = False
-    """Whether a power cut can explain why files differ: it was recorded with --durable, and is not resumed after one."""
+    """Whether a power cut can explain why files differ: it was recorded with --durable, and none was said."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

@@ -29,17 +29,11 @@ from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import Start, UnpackedLogs, followed_logs, inheritable, prepare
 from replaydbg.resume.conversation import Answer, Due
 from replaydbg.resume.followed_log import FollowedLog
+from replaydbg.resume.going_live import Choices, GoingLive, Listener
 from replaydbg.resume.hooks import Hooks, installed_hooks
-from replaydbg.resume.launcher import (
-    Choices,
-    GoingLive,
-    Listener,
-    core_orders,
-    perform,
-    removed_unless_live,
-    resume,
-)
+from replaydbg.resume.launcher import resume
 from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held, writer_of
+from replaydbg.resume.replaying import core_orders, perform, removed_unless_live
 from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from replaydbg.log.group import page_rows, read_group
+from replaydbg.log.group import GroupProcess, page_rows, read_group
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
@@ -39,3 +39,11 @@ def record_killed(folder: Path, text: str, *words: str) -> Path:
 def _waits(pid: int) -> bool:
     """Whether a process waits, or has ended."""
     return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
+
+
+def rows_of(directory: Path) -> list[GroupProcess]:
+    """Return the rows of a group that is recorded; none while it is made."""
+    try:
+        return page_rows(directory)[0]
+    except FileNotFoundError:
+        return []

@@ -134,24 +134,28 @@ def test_what_one_process_knows_all_have(tmp_path: Path) -> None:
     assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n0\n"), resumed
 
 
-# The client has closed its connections before the server accepts the first one.
+# Of three connections, two are closed before the server accepts them.
 _CLOSED = """import os, socket, sys
 listener = {listener}
 address = listener.getsockname()
 begin, go = os.pipe()
 told, tell = os.pipe()
+heard, hear = os.pipe()
 if not os.fork():
     os.close(go), listener.close()
     for data in (b"first", b"", b"third" * 1000):
         client = socket.socket(listener.family)
         client.connect(address)
         client.sendall(data)
+        if data == b"first":
+            os.read(heard, 1)
         client.close()
     os.write(tell, b"x")
     os.read(begin, 1)
     os._exit(0)
 accepted, _ = listener.accept()
 print(len(accepted.recv(100)))
+os.write(hear, b"x")
 os.read(told, 1)
 open("ready", "w").close()
 sys.stdin.readline()
@@ -204,3 +208,33 @@ def test_more_connections_than_a_listening_socket_takes(tmp_path: Path) -> None:
     assert refused.status == 2, refused
     assert b"a connection to 127.0.0.1:" in refused.stderr and b"timed out" in refused.stderr
     assert not (tmp_path / "two.rdbgs").exists()
+
+
+_APPENDED = """import os, sys
+shared = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go)
+    os.write(shared, b"child\\n")
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os.write(shared, b"child\\n")
+    os._exit(0)
+os.read(told, 1)
+os.write(shared, b"parent\\n")
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(go)
+os.wait()
+os.write(shared, b"parent\\n")
+"""
+
+
+def test_a_shared_file_that_is_written_at_its_end(tmp_path: Path) -> None:
+    record_killed(tmp_path, _APPENDED)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert (tmp_path / "log").read_text() == "child\nparent\n" * 2

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.group import page_rows
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
-from tests.resume.killed_groups import record_killed
+from tests.resume.killed_groups import record_killed, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +64,8 @@ def test_a_process_that_is_killed_in_its_replay(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replaydbg", "resume", "one", "-o", "two"]
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     directory = tmp_path / "two.rdbgs"
-    wait_until(lambda: directory.exists() and len(page_rows(directory)[0]) == 2 and page_rows(directory)[0][1].pid)
-    os.kill(page_rows(directory)[0][1].pid, signal.SIGKILL)
+    wait_until(lambda: len(rows_of(directory)) == 2 and rows_of(directory)[1].pid)
+    os.kill(rows_of(directory)[1].pid, signal.SIGKILL)
 
     out, errors = process.communicate(timeout=60)
 

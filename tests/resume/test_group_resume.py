@@ -1,11 +1,18 @@
 """`replaydbg resume` of a group: all processes go on from the recovery line, or none does."""
 
 import json
+import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from replaydbg.log.blocks import FILE_HEADER, read_block
+from replaydbg.log.files import DataFile
 from replaydbg.log.group import read_group
+from tests.harness.process import run
+from tests.harness.surroundings import without_steering
 from tests.resume.killed_groups import record_killed, replaydbg
 from tests.resumes.group_rounds import group_round
 
@@ -312,3 +319,35 @@ def test_a_plan_of_somebody_elses_group_needs_no_force(
 
     assert (planned.status, refused.status) == (0, 2), (planned, refused)
     assert b"(--force goes on)" in refused.stderr
+
+
+def test_a_recording_that_lacks_modules(recorded: Path, tmp_path: Path) -> None:
+    shutil.copytree(recorded / "one.rdbgs", tmp_path / "one.rdbgs")
+    recording = tmp_path / "one.rdbgs" / "1.rdbg"
+    with DataFile(recording) as file:
+        block = read_block(file, FILE_HEADER)
+        while block is not None and block.section != "world":
+            block = read_block(file, block.end)
+    assert block is not None
+    data = bytearray(recording.read_bytes())
+    data[block.end - 1] ^= 4
+    recording.write_bytes(data)
+
+    refused = replaydbg(tmp_path, "resume", "one", "--force", "--at-cut", "1@1", "-o", "two")
+
+    assert refused.status == 1, refused
+    assert b"a part of the modules that it imported is missing" in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists()
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """No file gets longer than a part of what the modules take."""
+    record_killed(tmp_path, f"import asyncio\n{_WITH_FILE}")
+    command = f"ulimit -f 300; exec {sys.executable} -m replaydbg resume one -o two"
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(tmp_path / "store")}
+
+    refused = run(["bash", "-c", command], cwd=tmp_path, env=env, timeout=60)
+
+    assert refused.status == 2, refused
+    assert b"Cannot record to" in refused.stderr and b"File too large" in refused.stderr
+    assert not (tmp_path / "two.rdbgs").exists()

@@ -13,8 +13,9 @@ import pytest
 
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
+from replaydbg.resume.going_live import Choices
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.launcher import Choices, resume
+from replaydbg.resume.launcher import resume
 from replaydbg.resume.past import OutsideAct
 from tests.harness import tool
 from tests.harness.process import Finished, run

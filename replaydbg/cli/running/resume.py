@@ -19,7 +19,8 @@ from replaydbg.launch.endings import end_like
 from replaydbg.log.group import is_of_several, read_group
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
-from replaydbg.resume.launcher import Choices, Listener, plan_resume, resume
+from replaydbg.resume.going_live import Choices, Listener
+from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
 from replaydbg.resume.standby import NotNeeded, stand_by
 from replaydbg.store.directory import Store

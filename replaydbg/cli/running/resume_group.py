@@ -16,7 +16,7 @@ from replaydbg.recovery.group_launcher import GroupListener, plan_group_resumpti
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.group_resume_text import group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
-from replaydbg.resume.launcher import Choices
+from replaydbg.resume.going_live import Choices
 from replaydbg.resume.settle import ASK
 from replaydbg.store.directory import Store, member_path
 

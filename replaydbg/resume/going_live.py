@@ -1,0 +1,213 @@
+"""One resumption: open what the program had open, settle its calls in flight, and answer its core."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from replaydbg.classes import dataclass, replace
+from replaydbg.errors import CannotResume
+from replaydbg.launch.process import ended_by_signals
+from replaydbg.resources.kinds import OpenedFile
+from replaydbg.resume.conversation import Answer, Due, Settled, read_due
+from replaydbg.resume.findings import Finding
+from replaydbg.resume.hooks import Hooks
+from replaydbg.resume.in_flight import Situation, examine
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.preparation import (
+    check_differences,
+    check_refused,
+)
+from replaydbg.resume.reopen_files import grown
+from replaydbg.resume.restore import Restorer
+from replaydbg.resume.rows import CannotReopen, Fate
+from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
+from replaydbg.resume.tls_loads import plan_loads, send_loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    pass
+
+_OF_MAPS = 800
+"""Descriptors of memory maps have numbers from there on in a replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the user wants."""
+
+    at: int = 0
+    """The event before which the program goes live; 0: behind the last one."""
+    policy: str = ASK
+    """What is done with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
+    force: bool = False
+    """Whether it goes live although files differ or something cannot be brought back."""
+    after_power_loss: bool = False
+    """Whether the machine lost power, so that the disk may lack writes, or have some that the log lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """What the caller wants to know, and answers."""
+
+    ask: Ask | None = None
+    """Asks about a call in flight; None: there is nobody to ask."""
+    begins: Callable[[Plan], None] | None = None
+    """Called before the replay begins."""
+    goes_live: Callable[[Plan], None] | None = None
+    """Called right before the program goes live."""
+
+
+class GoingLive:
+    """A resumption from the start of its replay to the moment at which the program goes live."""
+
+    def __init__(
+        self, plan: Plan, choices: Choices, listener: Listener, hooks: Hooks, stack: ExitStack, *, is_dry: bool = False
+    ) -> None:
+        """`is_dry`: only the plan is wanted, and nothing is opened."""
+        self.plan = plan
+        self.choices = choices
+        self.is_live = False
+        self.is_planned = False
+        """Whether the core has asked, and so the plan is complete."""
+        self.is_dry = is_dry
+        self.error: BaseException | None = None
+        """What stopped it."""
+        self.signal = 0
+        """The signal that ended the replay."""
+        self._listener = listener
+        self._hooks = hooks
+        self._stack = stack
+        self._restorer = Restorer(plan.resources, stack, hooks.reopen)
+
+    def learn(self, plan: Plan) -> None:
+        """Use another plan from here on; nothing is open yet."""
+        self.plan = plan
+        self._restorer = Restorer(plan.resources, self._stack, self._hooks.reopen)
+
+    def enter_by_core(self) -> None:
+        """Let the core take the program's working directory and mask, which its process did not inherit from us."""
+        cwd = self.plan.resources.cwd
+        try:
+            self._restorer.enter(cwd if isinstance(cwd, str) else None, self.plan.past.umask)
+        except OSError as error:
+            if not self.choices.force:
+                raise CannotResume(self.plan.name, f"its working directory {cwd}: {error.strerror}") from error
+
+    def open_all(self) -> None:
+        """Open what the program had open. Raises CannotResume."""
+        check_refused(self.plan, self._restorer.try_refused(self.plan.rows), force=self.choices.force)
+        check_differences(self.plan, self.plan.differences, force=self.choices.force)
+        failed = self._restorer.reopen_all(self.plan.rows)
+        if failed and not self.choices.force:
+            details = tuple(f"{row.kind}: {reason}" for row, reason in failed)
+            raise CannotResume(self.plan.name, "it cannot be brought back as it was (see --force)", details)
+        try:
+            self._restorer.open_leftovers(self.plan.leftovers)
+        except CannotReopen as error:
+            raise CannotResume(self.plan.name, str(error)) from error
+        if self._listener.begins is not None:
+            self._listener.begins(self.plan)
+
+    def converse(self, connection: socket.socket, pid: int, idle: float) -> None:
+        """Wait for the core, and answer it. Raises nothing: `error` has what happened."""
+        try:
+            with ended_by_signals(pid, idle) as first_signal:
+                try:
+                    self.wait(connection, pid)
+                    due = read_due(connection)
+                    if due is not None and not first_signal():
+                        self.answer(due, Answer(connection), pid)
+                finally:
+                    self.signal = first_signal()
+        except BaseException as error:  # noqa: BLE001 - the process is waited for first, then it is raised
+            self.error = error
+        finally:
+            connection.close()
+
+    def wait(self, connection: socket.socket, pid: int) -> None:
+        """Do what there is to do until the core of the process `pid` asks, or has ended; nothing here."""
+
+    def answer(self, due: Due, answer: Answer, pid: int) -> None:
+        """Decide what is open, and let the program of the process `pid` go live. Raises CannotResume."""
+        settled = self.decide(due)
+        if not self.is_dry:  # then the core has only reported, and is gone
+            self.deliver(due, settled, answer, pid)
+            answer.end()
+            if not answer.is_followed():
+                return  # the core's report has the reason
+            if self._listener.goes_live is not None:
+                self._listener.goes_live(self.plan)
+            self.let_go(answer)
+
+    def decide(self, due: Due) -> list[Settled]:
+        """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
+        situation = Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
+        findings, moved = examine(due.calls, situation)
+        findings = ask_hooks(findings, self._hooks)
+        thread = due.thread if due.thread >= 0 else None
+        self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
+        loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
+        differences = (*self._grown(findings), *(each for row in loads for each in row.differences))
+        rows, all_differences = (*self.plan.rows, *loads), (*self.plan.differences, *differences)
+        self.plan = replace(self.plan, rows=rows, differences=all_differences)
+        self.is_planned = True
+        if self.is_dry:
+            return []  # the core has only reported, and is gone
+        check_refused(self.plan, [row for row in loads if row.fate is Fate.REFUSED], force=self.choices.force)
+        check_differences(self.plan, differences, force=self.choices.force)
+        self._check_known(due)
+        name, policy, force = self.plan.name, self.choices.policy, self.choices.force
+        settled, findings = settle(findings, name=name, policy=policy, force=force, ask=self._listener.ask)
+        self.plan = replace(self.plan, in_flight=tuple(findings))
+        self._restorer.move(moved)
+        return settled
+
+    def deliver(self, due: Due, settled: Sequence[Settled], answer: Answer, pid: int) -> None:
+        """Put everything in its place in the process `pid`."""
+        self._restorer.match_modes(pid)
+        self._restorer.send(answer, due.fds, due.real)
+        send_loads(answer, due.loads, self.plan.resources, force=self.choices.force)
+        for each in settled:
+            answer.settle(each)
+
+    def let_go(self, answer: Answer) -> None:
+        """Let the program run."""
+        try:
+            self._restorer.truncate()
+            answer.go_live()
+        finally:
+            self._restorer.close()
+        self.is_live = True
+
+    def _check_known(self, due: Due) -> None:
+        """Raise CannotResume for descriptors of the program that no event has made: C code opened them."""
+        known = {*self.plan.resources.by_number(), *due.real, 0, 1, 2}
+        unknown = sorted(number for number in set(due.fds) - known if number < _OF_MAPS)
+        if unknown and not self.choices.force:
+            numbers = ", ".join(map(str, unknown))
+            opened, are = (f"descriptors {numbers} were", "they are")
+            if len(unknown) == 1:
+                opened, are = (f"descriptor {numbers} was", "it is")
+            reason = f"{opened} opened by C code, and the recording does not show what {are} (see --force)"
+            raise CannotResume(self.plan.name, reason)
+
+    def is_written_by_others(self, opened: OpenedFile) -> bool:
+        """Whether what a file has after its recorded end is known to be of other processes; it is not."""
+        return False
+
+    def _grown(self, findings: list[Finding]) -> tuple[str, ...]:
+        """Return the differences of files that are longer than recorded, and to which no call in flight wrote."""
+        if self.choices.after_power_loss:
+            return ()  # that is cut off
+        by_number = self.plan.resources.by_number()
+        written = [by_number.get(each.call.fd) for each in findings if each.call.data_length]
+        names = {each.absolute for each in written if isinstance(each, OpenedFile) and isinstance(each.absolute, str)}
+        found = []
+        for each in self.plan.resources.opened:
+            if not isinstance(each, OpenedFile) or each.absolute in names:
+                continue
+            if (difference := grown(each)) is not None and not self.is_written_by_others(each):
+                found.append(difference)
+        return tuple(dict.fromkeys(found))
