@@ -38,7 +38,7 @@ class Choices:
     """What the user wants."""
 
     at: int = 0
-    """The event before which the program goes live; 0: behind the last one."""
+    """The event before which the program goes live; 0: after the last one."""
     policy: str = ASK
     """What is done with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
     force: bool = False

@@ -1,8 +1,9 @@
 """Which tests run in which stage: `python -m tests.harness.stages JUNIT.xml ...` writes the lists anew from all runs.
 
 The first stage (`tox -e py`) has a test of each file, and of all tests the quick ones: mechanisms rather than
-repetitions. The second one (`tox -e long`, also in CI) has a case of each other test. Further cases of those run in
-the third (`tox -e exhaustive`), which is run before a release and where it concerns a change.
+repetitions. The second one (`tox -e long`, also in CI) has a case of each other test, unless that takes too long.
+Further cases of those run in the third (`tox -e exhaustive`), which is run before a release and where it concerns a
+change.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ LONG = Path(__file__).with_name("long.txt")
 """The tests of the second stage."""
 EXHAUSTIVE = Path(__file__).with_name("exhaustive.txt")
 """Those of the third."""
-FIRST, SECOND = 0.06, 0.30
+FIRST, SECOND = 0.06, 0.28
 """Share of the time of all tests that the first two stages may take: machines differ in speed."""
+LONGEST = 8.0
+"""Seconds that a test may take in the second stage."""
 FURTHER = 3.0
 """How much less a further case of a parametrized test is worth than its first one."""
 
@@ -62,8 +65,8 @@ def chosen(tests: list[Timed]) -> Stages:
     rest = [test for test in order if test not in first]
     # Of a test with a quick case in the first stage, none has to be in the second.
     known = {test.function for test in first}
-    wanted = {test for test in _cheapest(rest, "function") if test.function not in known}
-    second = _filled(rest, wanted, SECOND * total)
+    wanted = {test for test in _cheapest(rest, "function") if test.function not in known and test.seconds <= LONGEST}
+    second = _filled([test for test in rest if test.seconds <= LONGEST], wanted, SECOND * total)
     return Stages(frozenset(test.node for test in second), frozenset(test.node for test in rest if test not in second))
 
 
