@@ -281,6 +281,15 @@ def _import_resource() -> None:
         sys.path[:] = every
 
 
+def _has_job_control() -> bool:
+    """Whether our process group is not orphaned, in the sense of POSIX: a shell continues it if it is stopped."""
+    parent = os.getppid()
+    try:
+        return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()
+    except OSError:  # it has just ended, or is outside of our PID namespace
+        return False
+
+
 def _wait(pid: int) -> Ended:
     _import_resource()
     while True:
@@ -288,7 +297,9 @@ def _wait(pid: int) -> Ended:
         if not os.WIFSTOPPED(status):
             return Ended(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
         # Ctrl-Z stops the program, and the shell waits for us. But if we were stopped with it, and were continued a
-        # moment before it, nobody would continue us again.
+        # moment before it, nobody would continue us again. Nor would anybody without a shell.
+        if not _has_job_control():
+            continue
         time.sleep(_CONTINUING)
         if os.waitid(os.P_PID, pid, os.WCONTINUED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             os.kill(os.getpid(), signal.SIGSTOP)

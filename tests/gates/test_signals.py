@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,28 @@ def test_a_group_that_is_stopped_and_continued_goes_on(tmp_path: Path) -> None:
     recorded = _record_and_signal(_CATCHES, recording, signal.SIGINT, send=stop_and_interrupt)
 
     assert recorded.status == 3
+
+
+def test_a_program_that_is_killed_while_it_is_stopped_leaves_a_sealed_recording(tmp_path: Path) -> None:
+    """No shell would continue a launcher that stopped like its program."""
+    recording = tmp_path / "r.rdbg"
+
+    def stop_and_kill(launcher: int, number: int) -> None:
+        program = int(Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()[0])
+        os.kill(program, signal.SIGSTOP)
+        wait_until(lambda: _state(program) == "T")
+        with suppress(AssertionError):
+            wait_until(lambda: _state(launcher) == "T", 0.5)
+        os.kill(program, number)
+
+    recorded = _record_and_signal(_SLEEPS, recording, signal.SIGKILL, send=stop_and_kill)
+
+    assert recorded.status == 128 + signal.SIGKILL
+    assert recording.is_file()
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_signal_that_the_program_handles_late_is_not_passed_on_to_it() -> None:
