@@ -66,3 +66,29 @@ def test_a_file_that_is_shorter_than_its_map_is_refused(tmp_path: Path) -> None:
 
     assert refused.status == 2
     assert b"counter" in refused.stderr
+
+
+_SHARED = """
+import _posixshmem, os
+from multiprocessing import resource_tracker, shared_memory
+
+block = shared_memory.SharedMemory(f"replaydbg-{os.getpid()}", create=True, size=4096)
+resource_tracker.unregister(block._name, "shared_memory")  # it would remove the block when the program is killed
+block.buf[:5] = b"hello"
+os.utime(".")
+print(bytes(block.buf[:5]))
+_posixshmem.shm_unlink(block._name)
+block.close()
+"""
+
+
+def test_shared_memory_that_is_still_there_is_mapped_again(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_SHARED)
+    record_in(tmp_path, "whole")
+    with open_recording(tmp_path / "whole.rdbg") as recording:
+        (touched,) = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    assert record_in(tmp_path, "killed", killed_at=touched).status in KILLED
+
+    resumed = resume_in(tmp_path, "killed")
+
+    assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n"), resumed
