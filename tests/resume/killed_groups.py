@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from replaydbg.errors import Corrupt
 from replaydbg.log.group import GroupProcess, page_rows, read_group
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
@@ -45,5 +46,5 @@ def rows_of(directory: Path) -> list[GroupProcess]:
     """Return the rows of a group that is recorded; none while it is made."""
     try:
         return page_rows(directory)[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, Corrupt):  # it is there, and has no head yet
         return []

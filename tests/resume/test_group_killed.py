@@ -64,10 +64,13 @@ def test_a_process_that_is_killed_in_its_replay(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replaydbg", "resume", "one", "-o", "two"]
     process = subprocess.Popen(command, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
     directory = tmp_path / "two.rdbgs"
-    wait_until(lambda: len(rows_of(directory)) == 2 and rows_of(directory)[1].pid)
-    os.kill(rows_of(directory)[1].pid, signal.SIGKILL)
+    try:
+        wait_until(lambda: len(rows_of(directory)) == 2 and rows_of(directory)[1].pid)
+        os.kill(rows_of(directory)[1].pid, signal.SIGKILL)
 
-    out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
 
     assert (process.returncode, out) == (2, b""), errors
     assert b"one.rdbgs/2': its replay ended before it was due to go live." in errors
