@@ -117,6 +117,8 @@ def ended_by_signals(pid: int, idle: float = 0.0) -> Iterator[Callable[[], int]]
     ender = _Ender()
     before = {number: signal.signal(number, ender) for number in ENDING}
     try:
+        # One that came since the start was passed on to a replay, which handles none.
+        ender.number = ender.number or next(filter(None, map(_first_received, before.values())), 0)
         ender.started(pid)
         with _watched(pid, idle, ()):
             yield lambda: ender.number
@@ -205,8 +207,11 @@ class _Forwarder:
         self.handled = handled or (lambda: 0)
         self.known = 0
         self.pid = 0
+        self.first = 0
+        """The first signal that came; 0: none."""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.first = self.first or number
         if not self.pid or self._is_handled_by_itself():
             return
         try:
@@ -229,8 +234,15 @@ class _Forwarder:
 
     def unless_typed(self, number: int, frame: FrameType | None) -> None:
         """Forward it, too, unless we receive a terminal's keys: then the program has certainly received it."""
+        self.first = self.first or number
         if not _is_in_foreground():
             self(number, frame)
+
+
+def _first_received(handler: object) -> int:
+    """Return the first signal that a handler of `run_process` received; 0 for another handler."""
+    forwarder = getattr(handler, "__self__", handler)
+    return forwarder.first if isinstance(forwarder, _Forwarder) else 0
 
 
 def _is_in_foreground() -> bool:
