@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import cached_property
 
+from replaydbg.debugger.first_pass.first_pass import FirstPass
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.travel import MOST
 
@@ -12,10 +13,13 @@ from replaydbg.engine.travel import MOST
 class Limitations:
     """Why a seek may take longer than it should, and where values may differ from those of the recorded run."""
 
-    def __init__(self, view: ReplayView) -> None:
-        self._view = view
-        self.doubt = ""
+    def __init__(self, view: ReplayView, first_pass: FirstPass) -> None:
+        self._view, self._pass = view, first_pass
+
+    @property
+    def doubt(self) -> str:
         """That a signal handler may have run elsewhere than in the recorded run; empty: there is no doubt."""
+        return self._pass.doubt
 
     @property
     def text(self) -> str:

@@ -1,7 +1,6 @@
 """A session: an open recording and a position in it that moves in both directions.
 
-It is longer than other modules because each motion replaces the process and the position together, and so does the end
-of a first pass that goes on while the session is used.
+It is longer than other modules because each motion replaces the process and the position together.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from pathlib import Path
 
 from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
+from replaydbg.debugger.first_pass.first_pass import FirstPass
 from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
-from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended, is_divergence
-from replaydbg.debugger.first_pass.run_index import Index, RunEnding, load_index, read_index, save_index
+from replaydbg.debugger.first_pass.run_endings import how_a_changed_run_ended
+from replaydbg.debugger.first_pass.run_index import Index, load_index
 from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.limitations import Limitations
 from replaydbg.debugger.long_work import LongWork
@@ -48,8 +48,30 @@ from replaydbg.log.reader import open_recording
 
 PATH_DIFFERS = "The control flow of this replay differs from the previous one."
 
-LONG = 1_000_000
-"""Lines of a run that takes so long to repeat that a session opens before that is done."""
+
+def _travel_of(
+    path: Path,
+    branch_of: Session | None,
+    *,
+    current_source: bool,
+    spacing: float,
+    memory: int | MemoryBudget,
+    last_line: int,
+    course: bool,
+) -> Travel:
+    """Return the processes of a session: behind the part of the session that it branches from, if that is possible."""
+    if branch_of is not None and not (current_source or course or branch_of.has_diverged):
+        travel = branched(path, branch_of.travel, spacing=spacing, memory=memory)
+        if travel is not None:
+            return travel
+    return Travel(
+        path,
+        current_source=current_source,
+        spacing=spacing,
+        most_memory=memory,
+        last_line=last_line,
+        course=course,
+    )
 
 
 class Session:
@@ -86,26 +108,21 @@ class Session:
         """
         self.path = path = Path(path)
         self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
-        self._keeps_index = keeps_index
         self._cursor: EngineProcess | None = None
-        self._known: Index | None = None
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
             """The test that was recorded, if any."""
         held = None if current_source or course else take_over(path)
-        known = None if current_source else load_index(path)
-        # A second session ends where the first one did, where that was a matter of time.
-        last_line = known.total if known is not None and known.ending.is_bounded else 0
-        travel = held[0] if held is not None else None
-        if travel is None and branch_of is not None and not (current_source or course or branch_of.has_diverged):
-            travel = branched(path, branch_of.travel, spacing=spacing, memory=memory)
-        self.travel: Travel = travel or Travel(
+        earlier = None if current_source else load_index(path)
+        self.travel: Travel = (held[0] if held is not None else None) or _travel_of(
             path,
+            branch_of,
             current_source=current_source,
             spacing=spacing,
-            most_memory=memory,
-            last_line=last_line,
+            memory=memory,
+            # A second session ends where the first one did, where that was a matter of time.
+            last_line=earlier.total if earlier is not None and earlier.ending.is_bounded else 0,
             course=course,
         )
         self.was_held = held is not None
@@ -114,83 +131,55 @@ class Session:
         """The current position."""
         self.work = LongWork(self.travel, progress)
         """Progress and cancellation of what takes long."""
+        self._pass = FirstPass(self.travel, self.work, earlier, is_script=self.header.kind == "script")
         self.ask = FrameQueries(self)
         """Questions about frames at the current position."""
         self.run = RunQueries(self)
         """Questions about the run as a whole."""
         self.heap = HeapQueries(self, path)
         """Snapshots of the heap."""
-        self.limitations = Limitations(self)
+        self.limitations = Limitations(self, self._pass)
         """Why a seek may be slow, and where values may differ from those of the recorded run."""
         self.breakpoints = Breakpoints()
         """The breakpoints."""
-        self._has_diverged = self._is_repeated = False
         self._notice = ""
         self.marks = Marks(self, self.heap)
         """The named moments."""
         self._positions = Positions(self, path, self.marks)
+        is_plain = held is None and not course and self.test is None
         try:
-            is_plain = held is None and not course and self.test is None
-            if ahead and is_plain and known is not None and known.total >= LONG and known.knows_failure:
-                self._open_ahead(known)
+            if ahead and is_plain and self._pass.can_run_behind:
+                self._open_ahead()
             else:
-                self._open(current_source, known, held[1] if held is not None else None)
+                self._pass.run(held[1] if held is not None else None)
+                self.sources = SourceFiles(path, (each.file for each in self.index.hits), current=current_source)
+                """The text of the program's source files."""
+                self._cursor, self.here = self._at_failure()
+                if earlier is None and not current_source and keeps_index:
+                    self._pass.save(path, self._cursor.standing())
         except BaseException:
             self.travel.close()
             raise
 
-    def _open(self, current_source: bool, known: Index | None, ended: EndReport | None) -> None:
-        self.work.begin("replaying", known.total if known is not None else 0)
-        if ended is None:
-            ended = self.travel.first_pass()
-        ending = self._take_pass(ended, known)
-        self.sources = SourceFiles(self.path, (each.file for each in self.index.hits), current=current_source)
-        """The text of the program's source files."""
-        self._cursor, self.here = self._at_failure()
-        if known is None and not current_source and self._keeps_index:
-            is_exact = not self._has_diverged and not ended.doubt
-            save_index(self.path, self.travel.engine, ending, self._cursor.standing() if is_exact else b"")
-
-    def _take_pass(self, ended: EndReport, known: Index | None) -> RunEnding:
-        """Take the results of a first pass; `known`: those of an earlier one, if any."""
-        self.limitations.doubt = ended.doubt
-        ending = ending_of(ended, self.travel.why_it_ends, is_script=self.header.kind == "script")
-        self._has_diverged = is_divergence(ended)
-        self._index = read_index(self.travel.engine, ending)
-        self.work.total_lines = self._index.total
-        if ending.is_bounded:
-            self.travel.last_line = self._index.total
-        self._is_repeated = known is None or (known.total, known.digest) == (self._index.total, self._index.digest)
-        return ending
-
     # ---- before the first pass is over ----
 
-    def _open_ahead(self, known: Index) -> None:
-        self._index = self._known = known
-        self.work.total_lines = known.total
-        self.sources = SourceFiles(self.path, (each.file for each in known.hits))
-        self._is_repeated, self._has_diverged = True, False
-        assert known.standing is not None, "it may be ahead"
-        self.here = self._stand_at_failure(known.standing)
-        self.work.begin("replaying", known.total)
-        self.travel.begin_pass()
+    def _open_ahead(self) -> None:
+        where = self._pass.begin()
+        self.sources = SourceFiles(self.path, (each.file for each in self.index.hits))
+        self.here = self._stand_at_failure(where)
 
     def _settle(self) -> None:
         """Take the results of the first pass if it has ended meanwhile. Raises EngineLost if it was lost."""
-        if self._known is None or not self.travel.is_passed:
-            return
-        ended = self.travel.await_pass()
-        known, self._known = self._known, None
-        self._take_pass(ended, known)
-        if self._is_repeated:
+        if not self._pass.settle():
             return
         # What was shown is another run's. A position that was reached since is this run's, but its name is not.
         self._notice = f"{PATH_DIFFERS} What was shown before may be wrong."
         if self._cursor is None:
             self._cursor, self.here = self._at_failure()
         else:
-            self.failure = self._index.uncaught
-            self.here = replace(self.here, moment=self._index.moment(self.here.count), total=self._index.total)
+            index = self._pass.index
+            self.failure = index.uncaught
+            self.here = replace(self.here, moment=index.moment(self.here.count), total=index.total)
 
     def take_notice(self) -> str:
         """Return, once, the news that what was shown before the end of the first pass may be wrong; empty: none."""
@@ -199,32 +188,30 @@ class Session:
 
     def await_pass(self) -> None:
         """Wait until the run has been repeated as a whole. Raises EngineLost and Cancelled."""
-        if self._known is not None:
-            self.work.begin("replaying", self._known.total)
-            self.travel.await_pass()
-            self._settle()
+        self._pass.wait()
+        self._settle()
 
     @property
     def index(self) -> Index:
         """Steps for each event, exceptions, output and hits of the whole run."""
         self._settle()
-        return self._index
+        return self._pass.index
 
     @property
     def is_repeated(self) -> bool:
         """Whether the run took the path that it took when it was opened before; waits for the first pass."""
         self.await_pass()
-        return self._is_repeated
+        return self._pass.is_repeated
 
     @property
     def has_diverged(self) -> bool:
         """Whether the first pass ended because it differed from the recording; waits for it."""
         self.await_pass()
-        return self._has_diverged
+        return self._pass.has_diverged
 
     def _standing_cursor(self) -> EngineProcess:
         """Return a process at the position, which is known from an earlier session."""
-        known = self._known
+        stood = self._pass.standing
         count = self.here.count
         try:
             worker = self.travel.at(count)
@@ -233,7 +220,7 @@ class Session:
             if self._cursor is not None:
                 return self._cursor
             raise
-        stood, found = known.standing if known is not None else None, worker.look()
+        found = worker.look()
         if stood is not None and (stood.event, stood.digest, stood.lane) != (found.event, found.digest, found.lane):
             # Another path leads there: what the index of this run is, is known at its end.
             worker.kill()
@@ -552,7 +539,7 @@ class Session:
     def frames(self, lane: int | None) -> Sequence[Frame]:
         """Return the frames of a thread here (None: the running one), innermost first."""
         self._settle()
-        known = self._known.standing if self._known is not None and self._cursor is None else None
+        known = self._pass.standing if self._cursor is None else None
         if known is None or lane not in (None, known.lane):
             return self.cursor.stack(lane)
         return Frames(known.depth, known.stack, lambda first: tuple(self.cursor.stack(lane)[first : first + 1000]))

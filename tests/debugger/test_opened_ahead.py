@@ -13,8 +13,7 @@ import pytest
 import zstandard
 
 from replaydbg.debugger import Session
-from replaydbg.debugger import session as session_module
-from replaydbg.debugger.first_pass import run_index
+from replaydbg.debugger.first_pass import first_pass, run_index
 from replaydbg.debugger.session_results import Here, WorkProgress
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.travel import Travel
@@ -64,7 +63,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "LONG", 0)
+    monkeypatch.setattr(first_pass, "LONG", 0)
 
 
 class Gate:
