@@ -67,19 +67,10 @@ def record(
     group = _new_group(output, settings, children, blocks) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
-        options, environment = wanted.options, wanted.environment
-        seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
+        seed = interpreter.choose_hash_seed(wanted.environment, wanted.options) if hash_seed is None else hash_seed
         table = gate_table(sys.path)
         fds = (None, stdout, stderr)
-        wishes = Wishes(
-            settings.max_size,
-            settings.real_ids,
-            settings.chaos,
-            settings.on_deadlock,
-            settings.durable,
-            settings.checkpoint_events,
-            settings.checkpoint_size,
-        )
+        wishes = _wishes(settings)
         header = make_header(wanted, seed, table, live, wishes, fds)
         if group is not None:
             group.describe(header, (1 if stdout is None else stdout, 2 if stderr is None else stderr))
@@ -103,16 +94,38 @@ def record(
             clock.stop()
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-        if finish is not None:
-            if group is not None:
-                group.finish(ended.status)
-            return finish(live, ended, seconds)
-        if group is not None:
-            return group.seal(ended, seconds)
-        # Imported here: see _load_sealing.
-        from replaydbg.record.sealing import seal_recording
+        return _sealed(live, ended, seconds, group, finish)
 
-        return seal_recording(live, ended, seconds)
+
+def _sealed(
+    live: Path,
+    ended: Ended,
+    seconds: float,
+    group: RecordedGroup | None,
+    finish: Callable[[Path, Ended, float], RecordResult] | None,
+) -> RecordResult:
+    if finish is not None:
+        if group is not None:
+            group.finish(ended.status)
+        return finish(live, ended, seconds)
+    if group is not None:
+        return group.seal(ended, seconds)
+    # Imported here: see _load_sealing.
+    from replaydbg.record.sealing import seal_recording
+
+    return seal_recording(live, ended, seconds)
+
+
+def _wishes(settings: Settings) -> Wishes:
+    return Wishes(
+        settings.max_size,
+        settings.real_ids,
+        settings.chaos,
+        settings.on_deadlock,
+        settings.durable,
+        settings.checkpoint_events,
+        settings.checkpoint_size,
+    )
 
 
 def _new_group(output: Path | None, settings: Settings, children: str, blocks: Path | None) -> RecordedGroup:

@@ -184,47 +184,56 @@ def prepare(
     if parts is None:
         parts = UnpackedLogs(followed_logs(recording.path, stack)) if follows else unpack_logs(recording, stack)
     report = stack.enter_context(_memory_file("report"))
-    boot_file = stack.enter_context(_memory_file("boot"))
-    fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
-    if parts.content is not None:
-        fds["content_fd"] = inheritable(stack, parts.content.fd)
-    fds["report_fd"] = inheritable(stack, report.fileno())
-    fds["out_fd"] = inheritable(stack, 1 if stdout is None else stdout)
-    fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
-    options = interpreter.split_options(list(header.python.flags))
     given = {**header.env, **variables}
-    recorded_start = interpreter.start_environment(given, options, header.hash_seed)
+    recorded_start = interpreter.start_environment(
+        given, interpreter.split_options(list(header.python.flags)), header.hash_seed
+    )
     state = start_state(header, str(recording.path), executable, recorded_start)
     boot: dict[str, object] = {
         **boot_values(_boot_fields(header, given), _recorded_table(header), state.env),
-        **fds,
+        **_descriptors(parts, report, stdout, stderr, stack),
         **orders_of_tests(),
-        **{
-            "mode": "replay",
-            "content_place": parts.content_place,
-            "fds": list(header.fds),
-            "follows": follows,
-            "fence": is_fence_wanted() and not goes_live,
-        },
+        "mode": "replay",
+        "content_place": parts.content_place,
+        "fds": list(header.fds),
+        "follows": follows,
+        "fence": is_fence_wanted() and not goes_live,
         **state.boot,
         **more,
         "parent": os.getpid() if parent is None else parent,
         "fork_event": header.branch.event if header.branch is not None else 0,
     }
     if not follows and not goes_live:  # a program that still runs has no peak yet
-        boot["memory"] = memory_limit(recording, parts.mapped(), is_session="engine" in more)
-        boot |= _cpu_limits(recording, more, is_cut=parts.is_cut).as_boot()
-    boot_file.write(encode_value(boot))
-    boot_file.flush()
-    boot_fd = inheritable(stack, boot_file.fileno())
+        boot |= _limits(recording, parts, more)
     return Start(
-        command=interpreter.command_line(executable, state.words, core, boot_fd),
+        command=interpreter.command_line(executable, state.words, core, _boot_fd(boot, stack)),
         env=state.env,
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
         ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],
         report=report,
         is_cut=parts.is_cut,
     )
+
+
+def _descriptors(
+    parts: UnpackedLogs, report: BinaryIO, stdout: int | None, stderr: int | None, stack: ExitStack
+) -> dict[str, int]:
+    """Return the descriptors that the core gets, by the names of its fields."""
+    fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in parts.files.items()}
+    if parts.content is not None:
+        fds["content_fd"] = inheritable(stack, parts.content.fd)
+    fds["report_fd"] = inheritable(stack, report.fileno())
+    fds["out_fd"] = inheritable(stack, 1 if stdout is None else stdout)
+    fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
+    return fds
+
+
+def _boot_fd(boot: Mapping[str, object], stack: ExitStack) -> int:
+    """Return a descriptor from which the core reads its orders."""
+    file = stack.enter_context(_memory_file("boot"))
+    file.write(encode_value(boot))
+    file.flush()
+    return inheritable(stack, file.fileno())
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +283,12 @@ def _file_of(name: str, recording: Recording) -> BinaryIO:
     from typing import cast
 
     return cast("BinaryIO", tempfile.TemporaryFile(dir=LARGE_FILES if LARGE_FILES.is_dir() else None))
+
+
+def _limits(recording: Recording, parts: UnpackedLogs, more: Mapping[str, object]) -> dict[str, object]:
+    """Return the limits of memory and CPU time as fields for the core."""
+    memory = memory_limit(recording, parts.mapped(), is_session="engine" in more)
+    return {"memory": memory, **_cpu_limits(recording, more, is_cut=parts.is_cut).as_boot()}
 
 
 def _cpu_limits(recording: Recording, more: Mapping[str, object], *, is_cut: bool) -> CpuLimits:
