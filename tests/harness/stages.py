@@ -19,7 +19,7 @@ LONG = Path(__file__).with_name("long.txt")
 """The tests of the second stage."""
 EXHAUSTIVE = Path(__file__).with_name("exhaustive.txt")
 """Those of the third."""
-FIRST, SECOND = 0.06, 0.28
+FIRST, SECOND = 0.045, 0.28
 """Share of the time of all tests that the first two stages may take: machines differ in speed."""
 LONGEST = 8.0
 """Seconds that a test may take in the second stage."""
