@@ -24,7 +24,7 @@ class _Frame(TypedDict):
 
 
 @dataclass(slots=True, kw_only=True)
-class ProcessState:
+class PromptState:
     """The state of a prompt that belongs to one process of a group: other processes have other frames, and so on."""
 
     frame: int = 0
@@ -47,7 +47,7 @@ class ProcessState:
 
 
 @dataclass(slots=True)
-class View(ProcessState):
+class View(PromptState):
     """The state of a prompt; the commands change it."""
 
     session: Session
@@ -63,7 +63,7 @@ class View(ProcessState):
     """Whether the prompt shall end."""
     group: GroupSession = field(init=False)
     """The sessions of the group's processes; of a recording that is in no group, the only one."""
-    _left: dict[int, ProcessState] = field(default_factory=dict)
+    _left: dict[int, PromptState] = field(default_factory=dict)
     """The state of the processes that were selected before."""
 
     def __post_init__(self, others: GroupSession | None) -> None:
@@ -84,9 +84,9 @@ class View(ProcessState):
         is_new = number not in self.group.sessions
         session = self.group.session(number)
         if session is not self.session:
-            names = [each.name for each in fields(ProcessState)]
-            self._left[self.process] = ProcessState(**{name: getattr(self, name) for name in names})
-            state = self._left.pop(number, None) or ProcessState()
+            names = [each.name for each in fields(PromptState)]
+            self._left[self.process] = PromptState(**{name: getattr(self, name) for name in names})
+            state = self._left.pop(number, None) or PromptState()
             for name in names:
                 setattr(self, name, getattr(state, name))
             self.session = session

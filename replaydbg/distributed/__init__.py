@@ -8,7 +8,7 @@ from replaydbg.distributed.agents.agent import Agent
 from replaydbg.distributed.agents.channel import Channel
 from replaydbg.distributed.agents.copies import Uncopied
 from replaydbg.distributed.agents.global_state import ChannelState, GlobalState, LocalState
-from replaydbg.distributed.agents.snapshot import Snapshot
+from replaydbg.distributed.agents.snapshot import GlobalSnapshot
 from replaydbg.distributed.agents.streams import Stream
 from replaydbg.distributed.agents.system import AgentSystem
 from replaydbg.distributed.agents.transports import AsyncFunctions, AsyncTransport, Functions, Transport
@@ -18,7 +18,7 @@ __all__ = [
     "AgentSystem",
     "Agent",
     "Channel",
-    "Snapshot",
+    "GlobalSnapshot",
     "GlobalState",
     "LocalState",
     "ChannelState",

@@ -48,7 +48,7 @@ class Policy(NamedTuple):
     """One of TRIGGERS."""
 
 
-class Checkpoints(NamedTuple):
+class CheckpointPositions(NamedTuple):
     """The positions of the checkpoints of a run."""
 
     positions: dict[int, list[int]]
@@ -101,20 +101,20 @@ class CheckpointedRun:
         self._group, self._finder = group, finder
         self._read_times = times
 
-    def checkpoints(self, policy: Policy) -> Checkpoints:
+    def checkpoints(self, policy: Policy) -> CheckpointPositions:
         """Return the checkpoints under a policy; of each process at most MOST_CHECKPOINTS of its own accord."""
         due = {
             each.process: list(islice(_due(each, policy, self._times_of(each, policy)), MOST_CHECKPOINTS))
             for each in self._group.members
         }
         if policy.kind == UNCOORDINATED:
-            return Checkpoints(due, 0)
+            return CheckpointPositions(due, 0)
         if policy.kind == COORDINATED:
             return self._coordinated(due)
         first = {each.process: max(each.branch, 1) for each in self._group.members}
         return _induced(self._acts, due, first)
 
-    def recovery(self, checkpoints: Checkpoints, failed: Sequence[int]) -> Recovery:
+    def recovery(self, checkpoints: CheckpointPositions, failed: Sequence[int]) -> Recovery:
         """Return the recovery line if these processes fail at their ends: they go on from checkpoints.
 
         It is the latest consistent cut of checkpoints and, for those that did not fail, of their positions at that
@@ -151,7 +151,7 @@ class CheckpointedRun:
     def _times(self) -> Times:
         return self._read_times()
 
-    def _coordinated(self, due: Mapping[int, Sequence[int]]) -> Checkpoints:
+    def _coordinated(self, due: Mapping[int, Sequence[int]]) -> CheckpointPositions:
         """All processes take one when the one with the most events does, each as late as the cut stays consistent."""
         taken: dict[int, list[int]] = {process: [] for process in due}
         initiator = max(due, key=lambda process: self._finder.last[process], default=0)
@@ -162,7 +162,7 @@ class CheckpointedRun:
             for process, at in self._finder.latest(wanted).items():
                 if at and (not taken[process] or taken[process][-1] < at):
                     taken[process].append(at)
-        return Checkpoints(taken, 0)
+        return CheckpointPositions(taken, 0)
 
     @cached_property
     def _acts(self) -> list[_Act]:
@@ -275,7 +275,7 @@ class _Clock:
         return self._latest[at - 1] if at else 0
 
 
-def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]], first: Mapping[int, int]) -> Checkpoints:
+def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]], first: Mapping[int, int]) -> CheckpointPositions:
     """Each process counts its checkpoints; before it receives from one that has counted further it takes one, too."""
     index = dict.fromkeys(due, 0)
     done = dict.fromkeys(due, 0)
@@ -305,7 +305,7 @@ def _induced(acts: Sequence[_Act], due: Mapping[int, Sequence[int]], first: Mapp
                 forced += 1
     for process in due:
         take_due(process, 1 << 62)
-    return Checkpoints(taken, forced)
+    return CheckpointPositions(taken, forced)
 
 
 def _acts(group: GroupMatching) -> list[_Act]:

@@ -10,7 +10,7 @@ from operator import le
 from typing import NamedTuple
 
 from replaydbg.events.transfers import Endpoint
-from replaydbg.log.transfers import PARTLY_KNOWN, Columns
+from replaydbg.log.transfers import PARTLY_KNOWN, TransferColumns
 
 NEVER = 1 << 64
 """A ticket after all others."""
@@ -22,7 +22,7 @@ class Member(NamedTuple):
     process: int
     """Its number in the group."""
     endpoints: Sequence[Endpoint]
-    transfers: Columns
+    transfers: TransferColumns
     branch: int = 0
     """The number of the fork at which its recording leaves its parent's; 0: it was not forked."""
     parent: int = 0

@@ -20,7 +20,7 @@ _SCM_RIGHTS = (1, 1)
 """Level and type of a control message that has descriptors (Linux)."""
 
 
-class End(NamedTuple):
+class ChannelEnd(NamedTuple):
     """One end of a pipe or a socket, or another open file: what descriptors of several processes can refer to."""
 
     process: int
@@ -47,16 +47,16 @@ class Held(NamedTuple):
 class DescriptorTable:
     """The descriptors of a process after each event that it is given, in order."""
 
-    def __init__(self, initial: Mapping[int, End], owner: Callable[[int], int]) -> None:
+    def __init__(self, initial: Mapping[int, ChannelEnd], owner: Callable[[int], int]) -> None:
         """`initial` has the descriptors at the beginning, `owner` the process that an event belongs to."""
         self._owner = owner
-        self.ends: dict[int, End] = dict(initial)
+        self.ends: dict[int, ChannelEnd] = dict(initial)
         """For each descriptor what it refers to."""
-        self.held: defaultdict[End, list[Held]] = defaultdict(list)
+        self.held: defaultdict[ChannelEnd, list[Held]] = defaultdict(list)
         """For each end when it was held."""
-        self.perhaps: dict[int, End] = {}
+        self.perhaps: dict[int, ChannelEnd] = {}
         """Descriptors that a file object for them has closed, unless it was made with `closefd=False`: not recorded."""
-        self.perhaps_held: defaultdict[End, list[Held]] = defaultdict(list)
+        self.perhaps_held: defaultdict[ChannelEnd, list[Held]] = defaultdict(list)
         """For each end when it was held if it was."""
         self.polled: set[int] = set()
         """The descriptors that are registered with any epoll."""
@@ -66,7 +66,7 @@ class DescriptorTable:
         for end in self._count:
             self.held[end].append(Held(0, None))
 
-    def end_of(self, value: object, event: int) -> End | None:
+    def end_of(self, value: object, event: int) -> ChannelEnd | None:
         """Return what a descriptor, or a file, of an argument refers to; None: not known."""
         number = descriptor_of(value)
         if number not in self.ends and number in self.perhaps:
@@ -81,7 +81,7 @@ class DescriptorTable:
         if action is not None:
             action(self, event)
 
-    def _open(self, number: object, end: End, event: int) -> None:
+    def _open(self, number: object, end: ChannelEnd, event: int) -> None:
         if not isinstance(number, int) or not 0 <= number < MOST_DESCRIPTORS:
             return
         self._drop(number, event)
@@ -90,7 +90,7 @@ class DescriptorTable:
         if self._count[end] == 1:
             self.held[end].append(Held(event, None))
 
-    def _drop(self, number: int, event: int) -> End | None:
+    def _drop(self, number: int, event: int) -> ChannelEnd | None:
         if (kept := self.perhaps.pop(number, None)) is not None:
             self.perhaps_held[kept][-1] = self.perhaps_held[kept][-1]._replace(last=event)
         end = self.ends.pop(number, None)
@@ -102,8 +102,8 @@ class DescriptorTable:
                 self.held[end][-1] = self.held[end][-1]._replace(last=event)
         return end
 
-    def _made(self, event: Event, index: int, kind: str) -> End:
-        return End(self._owner(event.number), event.number, index, kind)
+    def _made(self, event: Event, index: int, kind: str) -> ChannelEnd:
+        return ChannelEnd(self._owner(event.number), event.number, index, kind)
 
     # ---- what events do ----
 
@@ -222,7 +222,9 @@ _STREAMS = ((6, 0), (9, 1), (11, 2))
 """Which arguments of `fork_exec` become the standard streams of the child."""
 
 
-def given_descriptors(table: Mapping[int, End], event: Event | None, inherited: Iterable[int]) -> dict[int, End]:
+def given_descriptors(
+    table: Mapping[int, ChannelEnd], event: Event | None, inherited: Iterable[int]
+) -> dict[int, ChannelEnd]:
     """Return the descriptors that a new program begins with, out of those that the process had which started it.
 
     `inherited` are those above the standard streams, as far as it is known; `event` started it.
@@ -241,7 +243,7 @@ def given_descriptors(table: Mapping[int, End], event: Event | None, inherited: 
     return {number: streams[number] for number in (*range(_STANDARD), *sorted(kept)) if number in streams}
 
 
-def _act(streams: dict[int, End], actions: Iterable[object]) -> None:
+def _act(streams: dict[int, ChannelEnd], actions: Iterable[object]) -> None:
     """Do what `posix_spawn` does with descriptors: (1, FD) closes one, (2, FD, NEW) copies it; others open a file."""
     for action in actions:
         kind, *numbers = _items(action) or (None,)

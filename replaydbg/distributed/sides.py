@@ -10,7 +10,7 @@ from typing import NamedTuple
 from replaydbg.distributed.addresses import plain_address
 from replaydbg.distributed.columns import NEVER, Member, Part
 from replaydbg.events.transfers import Endpoint
-from replaydbg.log.transfers import PEEKS, RECEIVES, URGENT, Columns
+from replaydbg.log.transfers import PEEKS, RECEIVES, URGENT, TransferColumns
 
 STREAM_SOCKETS = ("tcp", "unix")
 PIPES = ("pipe", "fifo")
@@ -133,7 +133,7 @@ _PEEKS = 255
 _KEYS = bytes(_PEEKS if flags & PEEKS else bool(flags & RECEIVES) + 2 * bool(flags & URGENT) for flags in range(256))
 
 
-def _rows_by_endpoint(columns: Columns) -> dict[tuple[int, Way], array[int]]:
+def _rows_by_endpoint(columns: TransferColumns) -> dict[tuple[int, Way], array[int]]:
     """Return the transfers of each endpoint and way, without those that only peeked."""
     found: defaultdict[int, array[int]] = defaultdict(lambda: array("I"))
     row = 0
@@ -144,7 +144,7 @@ def _rows_by_endpoint(columns: Columns) -> dict[tuple[int, Way], array[int]]:
     return {(key >> 2, _WAYS[key & 3]): rows for key, rows in found.items()}
 
 
-def by_address(columns: Columns, rows: array[int]) -> Iterator[tuple[str, array[int]]]:
+def by_address(columns: TransferColumns, rows: array[int]) -> Iterator[tuple[str, array[int]]]:
     """Yield the rows of each address; empty: the call named none."""
     found: defaultdict[int, array[int]] = defaultdict(lambda: array("I"))
     for row in rows:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from replaydbg.distributed.descriptors import DescriptorTable, End
+from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
 from replaydbg.events.values import ExceptionValue
 
@@ -70,7 +70,7 @@ class Wait(NamedTuple):
 
     kind: str
     """One of KINDS."""
-    ends: tuple[End | None, ...] = ()
+    ends: tuple[ChannelEnd | None, ...] = ()
     """The descriptors: one of a receive or a send, any of several of a poll; None: not known what it is."""
     child: int = 0
     """The process id of a child; 0: any child."""
@@ -99,7 +99,7 @@ class EndMet(NamedTuple):
 
     event: int
     lane: int
-    end: End
+    end: ChannelEnd
     """Its own end."""
     is_broken: bool
     """Whether it could not send."""
@@ -135,21 +135,21 @@ class WaitHistory:
         """`endpoints` has the endpoint of each event that used one, and `gives` says at which events one is started."""
         self.table = table
         self._endpoints, self._gives = endpoints, gives
-        self.given: dict[int, tuple[dict[int, End], Event]] = {}
+        self.given: dict[int, tuple[dict[int, ChannelEnd], Event]] = {}
         """The descriptors when a process was started, with the event that did it."""
-        self.endpoint_of: dict[End, int] = {}
+        self.endpoint_of: dict[ChannelEnd, int] = {}
         """The number of the endpoint of each end that was used."""
         self.ends_met: list[EndMet] = []
         """Events that met the end of a stream, or a broken pipe."""
-        self.shutdowns: defaultdict[End, list[Shutdown]] = defaultdict(list)
+        self.shutdowns: defaultdict[ChannelEnd, list[Shutdown]] = defaultdict(list)
         """For each socket the calls of shutdown()."""
-        self.connects: dict[End, int] = {}
+        self.connects: dict[ChannelEnd, int] = {}
         """For each socket after which event of its thread it was first connected."""
-        self.connections: dict[End, Contact] = {}
+        self.connections: dict[ChannelEnd, Contact] = {}
         """For each socket the call that connected it, also one that went on in the background."""
-        self.accepts: defaultdict[End, list[Contact]] = defaultdict(list)
+        self.accepts: defaultdict[ChannelEnd, list[Contact]] = defaultdict(list)
         """For each listening socket the connections that were accepted."""
-        self.accepted: dict[End, int] = {}
+        self.accepted: dict[ChannelEnd, int] = {}
         """For each accepted connection the event."""
         self.signals: list[tuple[int, int]] = []
         """The handlers of signals that ran: after which event, and the signal's number."""
@@ -339,10 +339,10 @@ class WaitHistory:
             return Wait(POLL, self._all())
         return Wait(FILE_LOCK) if name in _FILE_LOCKS else Wait(OUTSIDE)
 
-    def _polled(self) -> tuple[End | None, ...]:
+    def _polled(self) -> tuple[ChannelEnd | None, ...]:
         return tuple(self.table.ends.get(each) for each in sorted(self.table.polled))
 
-    def _all(self) -> tuple[End | None, ...]:
+    def _all(self) -> tuple[ChannelEnd | None, ...]:
         """Return all ends that a poll can wait for whose descriptors are not known."""
         return tuple(end for number, end in sorted(self.table.ends.items()) if number > 2)
 

@@ -39,7 +39,7 @@ class Received(NamedTuple):
     """The descriptor that came with it, which is the receiver's now."""
 
 
-class Channel:
+class EngineSocket:
     """The debugger's end of a socket. Not for several threads at once."""
 
     def __init__(self, fd: int) -> None:
@@ -49,7 +49,7 @@ class Channel:
         self._passed: deque[int] = deque()
 
     @classmethod
-    def received(cls, fd: int) -> Channel:
+    def received(cls, fd: int) -> EngineSocket:
         """Take a descriptor that a process has sent. Raises ForgedMessage, and closes it, if it is of another kind."""
         if not _is_connection(fd):
             os.close(fd)

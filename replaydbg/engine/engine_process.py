@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from replaydbg.engine import pictures, protocol, reports
-from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
+from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, EngineSocket, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.process_memory import resident
@@ -44,7 +44,7 @@ class EngineProcess:
     whole session has ended then.
     """
 
-    def __init__(self, channel: Channel, keeping: Keeping, pid: int, count: int, event: int) -> None:
+    def __init__(self, channel: EngineSocket, keeping: Keeping, pid: int, count: int, event: int) -> None:
         """Take its socket; `pid`, verified, or 0 if unknown; and its position: lines and events so far."""
         self._channel = channel
         self._keeping = keeping
@@ -320,7 +320,7 @@ class EngineProcess:
                 raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
             if pid <= 0 or message.fd is None:
                 raise ForgedMessage("it sent a checkpoint without its process")
-            channel = Channel.received(message.fd)
+            channel = EngineSocket.received(message.fd)
             try:
                 pid = self._keeping.verified(pid, has_gone=channel.has_gone)
             except BaseException:

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import replaydbg
 from replaydbg.classes import dataclass
-from replaydbg.engine.channel import Channel
+from replaydbg.engine.channel import EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of
 from replaydbg.engine.protocol import VERSION
@@ -108,7 +108,7 @@ class Engine:
         self.keeping = Keeping(own, self._keeper.pid)
         """The connection to the keeper."""
         self._own = own
-        self.root: EngineProcess | None = EngineProcess(Channel(root.detach()), self.keeping, 0, 0, 0)
+        self.root: EngineProcess | None = EngineProcess(EngineSocket(root.detach()), self.keeping, 0, 0, 0)
         """The process before the program's first line; None: another process had it."""
         self.why_it_ends = ""
         """Why the recording ends before the program's own end; empty if it does not."""

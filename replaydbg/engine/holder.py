@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from replaydbg.engine.channel import MOST_MESSAGE, Channel
+from replaydbg.engine.channel import MOST_MESSAGE, EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_start import Engine, Files
 from replaydbg.engine.keeping import Keeping
@@ -131,7 +131,7 @@ def take_over(recording: Path) -> tuple[Travel, EndReport] | None:
     files = Files(*(os.fdopen(fd, "r+b") for fd in fds[1:5]))
     keeping = Keeping(socket.socket(fileno=fds[0]), keeper)
     engine = Engine.taken_over(keeping, files, why)
-    channels = [Channel(fd) for fd in fds[5:]]
+    channels = [EngineSocket(fd) for fd in fds[5:]]
     workers = [
         EngineProcess(channel, keeping, keeping.verified(pid, has_gone=channel.has_gone), count, event)
         for channel, (pid, count, event) in zip(channels, standing, strict=True)

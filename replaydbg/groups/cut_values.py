@@ -47,7 +47,7 @@ STRIDE = 16
 """Lines of which all are looked at only if the value differs between the first and the last one."""
 
 
-class ValueChange(NamedTuple):
+class ChangingLine(NamedTuple):
     """A line after which an expression had another value."""
 
     process: int
@@ -62,7 +62,7 @@ class ValueChange(NamedTuple):
 
 def changes_between(
     session: Session, process: int, first: int, last: int, expression: str, *, module: str = "__main__"
-) -> list[ValueChange] | None:
+) -> list[ChangingLine] | None:
     """Return the lines that changed a value between two positions of a process, in order; None: too many lines ran.
 
     Changes that are taken back within STRIDE lines can be missing.
@@ -85,5 +85,5 @@ def changes_between(
         frame = session.look_at(count).stack[0]
         text = session.source_line(frame.file, frame.line)
         place = session.index.moment(count), frame.file, frame.line, text
-        changes.append(ValueChange(process, *place, before.text, after.text))
+        changes.append(ChangingLine(process, *place, before.text, after.text))
     return changes

@@ -8,7 +8,15 @@ from functools import cached_property
 
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import Cut, Requirement
-from replaydbg.distributed.descriptors import FILE, INHERITED, PAIR, PIPE, DescriptorTable, End, given_descriptors
+from replaydbg.distributed.descriptors import (
+    FILE,
+    INHERITED,
+    PAIR,
+    PIPE,
+    ChannelEnd,
+    DescriptorTable,
+    given_descriptors,
+)
 from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
 from replaydbg.errors import ReplaydbgError
@@ -51,8 +59,8 @@ class GroupEnds:
         self._starts = {start.child: start for start in program_starts(self._opened)}
         self.histories: dict[int, WaitHistory] = {}
         """Of each recorded process: its descriptors, and what its threads wait for."""
-        self._initial: dict[int, dict[int, End]] = {}
-        self._foreign: defaultdict[End, list[int]] = defaultdict(list)
+        self._initial: dict[int, dict[int, ChannelEnd]] = {}
+        self._foreign: defaultdict[ChannelEnd, list[int]] = defaultdict(list)
         """The processes without a recording that got an end."""
         events: defaultdict[int, set[int]] = defaultdict(set)
         for row in self._rows.values():
@@ -80,16 +88,16 @@ class GroupEnds:
             if end is not None and member.endpoints[number - 1].kind in wanted:
                 history.endpoint_of.setdefault(end, number)
 
-    def _given(self, process: int, inherited: tuple[int, ...]) -> dict[int, End]:
+    def _given(self, process: int, inherited: tuple[int, ...]) -> dict[int, ChannelEnd]:
         """Return the descriptors with which the log of a process begins."""
         member, start = self._opened.member(process), self._starts.get(process)
         if member.branch and member.parent in self._initial:
             return self._initial[member.parent]
-        known: dict[int, End] = {}
+        known: dict[int, ChannelEnd] = {}
         if start is not None and start.process in self.histories:
             given = self.histories[start.process].given.get(start.event)
             known = given_descriptors(*given, inherited) if given is not None else {}
-        return {each: known.get(each, End(process, 0, each, INHERITED)) for each in (0, 1, 2, *inherited)}
+        return {each: known.get(each, ChannelEnd(process, 0, each, INHERITED)) for each in (0, 1, 2, *inherited)}
 
     def _give_to_foreign(self) -> None:
         for row in self._rows.values():
@@ -103,7 +111,7 @@ class GroupEnds:
                 for end in set(given_descriptors(*given, range(3, MOST_INHERITED)).values()):
                     self._foreign[end].append(row.number)
 
-    def descriptors(self, process: int, position: int) -> dict[int, End]:
+    def descriptors(self, process: int, position: int) -> dict[int, ChannelEnd]:
         """Return what the descriptors of a process refer to at a position: a pass over its log up to there."""
         table = DescriptorTable(self._initial[process], lambda event: self._opened.owner(process, event)[0])
         if position:
@@ -113,17 +121,17 @@ class GroupEnds:
                         table.apply(entry)
         return dict(table.ends)
 
-    def is_shared(self, end: End, process: int) -> bool:
+    def is_shared(self, end: ChannelEnd, process: int) -> bool:
         """Whether any process other than this one ever held an end."""
         return bool(self._foreign.get(end)) or any(
             other != process and history.table.held.get(end) for other, history in self.histories.items()
         )
 
-    def endpoint(self, end: End) -> Endpoint | None:
+    def endpoint(self, end: ChannelEnd) -> Endpoint | None:
         """Return what the kernel called an end; None: it was not used."""
         return self._identities.get(end)
 
-    def shut(self, end: End, cut: Cut) -> tuple[bool, bool]:
+    def shut(self, end: ChannelEnd, cut: Cut) -> tuple[bool, bool]:
         """Return whether receiving from, and sending to, a socket was shut down in a cut."""
         before = [each for process, each in self._shutdowns({end}) if each.event <= cut.get(process, 0)]
         return any(each.of_receiving for each in before), any(each.of_sending for each in before)
@@ -131,9 +139,9 @@ class GroupEnds:
     # ---- which belong together ----
 
     @cached_property
-    def _identities(self) -> dict[End, Endpoint]:
+    def _identities(self) -> dict[ChannelEnd, Endpoint]:
         """Ends with what the kernel called them, for those that were used."""
-        found: dict[End, Endpoint] = {}
+        found: dict[ChannelEnd, Endpoint] = {}
         for process, history in self.histories.items():
             endpoints = self._opened.member(process).endpoints
             for end, number in history.endpoint_of.items():
@@ -141,18 +149,18 @@ class GroupEnds:
         return found
 
     @cached_property
-    def _by_identity(self) -> dict[tuple[str, str, str], set[End]]:
-        found: defaultdict[tuple[str, str, str], set[End]] = defaultdict(set)
+    def _by_identity(self) -> dict[tuple[str, str, str], set[ChannelEnd]]:
+        found: defaultdict[tuple[str, str, str], set[ChannelEnd]] = defaultdict(set)
         for end, endpoint in self._identities.items():
             found[endpoint.kind, endpoint.own, endpoint.peer].add(end)
         return found
 
-    def name(self, end: End) -> str:
+    def name(self, end: ChannelEnd) -> str:
         """Return the kind and identity of an end; empty: not known."""
         identity = self._identities.get(end) or self._identities.get(end._replace(side=1 - end.side))
         return f"{identity.kind} {identity.own}" if identity is not None else ""
 
-    def others(self, end: End) -> set[End] | None:
+    def others(self, end: ChannelEnd) -> set[ChannelEnd] | None:
         """Return the other ends of the channel of an end; None: not known, or outside of the group."""
         if end.kind in (PIPE, PAIR):
             other = end._replace(side=1 - end.side)
@@ -164,7 +172,7 @@ class GroupEnds:
             return self._by_identity[identity.kind, identity.own, identity.own] - {end}
         return self._by_identity.get((identity.kind, identity.peer, identity.own)) or None
 
-    def _unmade(self, end: End, other: End) -> set[End]:
+    def _unmade(self, end: ChannelEnd, other: ChannelEnd) -> set[ChannelEnd]:
         """Return the ends known by the identity of `other` alone: of processes that got them unseen."""
         own, its = self._identities.get(end), self._identities.get(other)
         known = own or its
@@ -219,7 +227,7 @@ class GroupEnds:
             for other, each in self._shutdowns({met.end})
         )
 
-    def _shutdowns(self, ends: Collection[End]) -> Iterator[tuple[int, Shutdown]]:
+    def _shutdowns(self, ends: Collection[ChannelEnd]) -> Iterator[tuple[int, Shutdown]]:
         """Yield the shutdowns of ends, with their process; what it did before its fork is its parent's."""
         for process, history in self.histories.items():
             branch = self._opened.member(process).branch
@@ -227,14 +235,14 @@ class GroupEnds:
                 if each.event >= branch:
                     yield process, each
 
-    def _closings(self, end: End) -> Iterator[tuple[int, int]]:
+    def _closings(self, end: ChannelEnd) -> Iterator[tuple[int, int]]:
         """Yield when each process closed an end; 0: when it ended. What it did before its fork is its parent's."""
         for process, history in self.histories.items():
             for held in history.table.held.get(end, ()):
                 if held.last is None or held.last >= self._opened.member(process).branch:
                     yield process, held.last or 0
 
-    def _accepted(self, process: int, event: int, end: End) -> Iterator[Requirement]:
+    def _accepted(self, process: int, event: int, end: ChannelEnd) -> Iterator[Requirement]:
         """Yield that the connection had been begun: after the last event before that call in its thread."""
         for other, history in self.histories.items():
             for each in self.others(end) or ():
@@ -244,7 +252,9 @@ class GroupEnds:
 
     # ---- in a cut ----
 
-    def holders(self, end: End, cut: Cut, has_ended: Callable[[int], bool], *, perhaps: bool = False) -> Iterator[int]:
+    def holders(
+        self, end: ChannelEnd, cut: Cut, has_ended: Callable[[int], bool], *, perhaps: bool = False
+    ) -> Iterator[int]:
         """Yield the processes that hold an end in a cut, or `perhaps` hold it; 0: one without a recording."""
         for process, history in self.histories.items():
             table = history.table
@@ -267,7 +277,7 @@ class GroupEnds:
         row = self._rows[number]
         return bool(row.waited) and cut.get(row.parent, 0) >= row.waited
 
-    def has_bytes(self, end: End, process: int, cut: Cut) -> bool:
+    def has_bytes(self, end: ChannelEnd, process: int, cut: Cut) -> bool:
         """Whether bytes are under way to an end of a process in a cut, or could be."""
         for each in (end, *(self.others(end) or ())):
             for other, history in self.histories.items():

@@ -17,7 +17,7 @@ from replaydbg.store.directory import member_path
 ONE_PROCESS = "This is a recording of one process: the program had no children that were recorded."
 
 
-class Received(NamedTuple):
+class ReceivedMessages(NamedTuple):
     """Messages that events received through channels."""
 
     messages: dict[int, list[Message]]
@@ -118,15 +118,15 @@ class GroupSession:
         """Take a new session of a process in the place of one that was lost."""
         self._sessions[self.number_of(session)] = session
 
-    def received(self, session: Session, events: Iterable[int]) -> Received:
+    def received(self, session: Session, events: Iterable[int]) -> ReceivedMessages:
         """Return what events of a session's process received through channels, with the senders."""
         wanted = sorted(set(events))
         if self.directory is None or not wanted:
-            return Received({}, "")
+            return ReceivedMessages({}, "")
         try:
-            return Received(messages_received(self.opened, self.number_of(session), wanted), "")
+            return ReceivedMessages(messages_received(self.opened, self.number_of(session), wanted), "")
         except ReplaydbgError as error:
-            return Received({}, str(error))
+            return ReceivedMessages({}, str(error))
 
     def take_notices(self) -> list[str]:
         """Return, once, the news of all sessions that what was shown before the end of the first pass may be wrong."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.cuts import Cut, Requirement
-from replaydbg.distributed.descriptors import End
+from replaydbg.distributed.descriptors import ChannelEnd
 from replaydbg.distributed.happens_before import BareTransfer, bare_transfers, edges_without_bytes
 from replaydbg.distributed.wait_graph import cores, stuck
 from replaydbg.distributed.wait_history import CHILD, POLL, RECEIVE, SEMAPHORE, SEND, LaneWait, Wait
@@ -239,7 +239,7 @@ class GroupWaits:
         name = self._ends.name(wait.ends[0]) if len(wait.ends) == 1 and wait.ends[0] is not None else ""
         return _Need(wait.kind, holders, name, by_outside, wait.is_to_the_end)
 
-    def _holders(self, ends: Collection[End], cut: Cut, *, perhaps: bool = False) -> set[int]:
+    def _holders(self, ends: Collection[ChannelEnd], cut: Cut, *, perhaps: bool = False) -> set[int]:
         """Return the processes that hold any of some ends in a cut, or perhaps do; 0: one without a recording."""
 
         def has_ended(number: int) -> bool:

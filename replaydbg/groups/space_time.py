@@ -41,7 +41,7 @@ class DrawnMessage(NamedTuple):
     is_in_flight: bool
 
 
-class ChannelState(NamedTuple):
+class CutChannel(NamedTuple):
     """A channel between recorded processes in a cut."""
 
     channel: MessageChannel
@@ -61,7 +61,7 @@ class SpaceTimeDiagram:
     layout: Layout
     messages: tuple[DrawnMessage, ...]
     """The messages of the layout's arrows."""
-    states: tuple[ChannelState, ...]
+    states: tuple[CutChannel, ...]
     earlier: int
     """Number of events that come before those that are drawn."""
     later: int
@@ -229,9 +229,9 @@ class SpaceTime:
             how, 0, parent, child, (process,), 0, CERTAINTIES[0], is_whole=True, is_start=True, is_in_flight=False
         )
 
-    def _states(self, flying: Mapping[int, tuple[int, int]]) -> Iterator[ChannelState]:
+    def _states(self, flying: Mapping[int, tuple[int, int]]) -> Iterator[CutChannel]:
         for place, (messages, length) in flying.items():
-            yield ChannelState(self.cuts.histories[place].found.channel, messages, length)
+            yield CutChannel(self.cuts.histories[place].found.channel, messages, length)
 
     def step(self, process: int, position: int, by: int) -> int:
         """Return the position of a process `by` events of the diagram later, or earlier if `by` is negative.

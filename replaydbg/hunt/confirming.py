@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from replaydbg.hunt.bench import Bench, Trial
-from replaydbg.hunt.flip import Replayed
+from replaydbg.hunt.flip import Confirmation
 from replaydbg.hunt.trial_end import TrialOutcome
 
 
-def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, TrialOutcome]]) -> tuple[Replayed, ...]:
+def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, TrialOutcome]]) -> tuple[Confirmation, ...]:
     """Repeat each replay once; each is given as its description, the trial, and the expected result."""
     if bench.count.is_over:
-        return tuple(Replayed(what, None, "there were too many trials", False) for what, _, _ in replays)
+        return tuple(Confirmation(what, None, "there were too many trials", False) for what, _, _ in replays)
     ended = bench.ended([trial for _, trial, _ in replays], is_again=True)
     return tuple(
-        Replayed(what, each.outcome, str(each), each.outcome is wanted)
+        Confirmation(what, each.outcome, str(each), each.outcome is wanted)
         for (what, _, wanted), each in zip(replays, ended, strict=True)
     )
 
 
-def confirmed_turns(bench: Bench, other: Trial) -> tuple[Replayed, ...]:
+def confirmed_turns(bench: Bench, other: Trial) -> tuple[Confirmation, ...]:
     """Confirm that the run fails in the order in which it was recorded, and passes in another one."""
     return confirmed(
         bench,

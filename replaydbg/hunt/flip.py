@@ -29,7 +29,7 @@ class OtherTurn(NamedTuple):
     """The number of the last event before, of any thread."""
 
 
-class Replayed(NamedTuple):
+class Confirmation(NamedTuple):
     """A replay made to confirm the answer."""
 
     what: str
@@ -73,7 +73,7 @@ class Flip:
     """Whether the maximum number of trials was reached: then a smaller set may suffice."""
     liberties: tuple[tuple[str, int], ...] = ()
     """The deviations of the replay with these inputs, by kind (MEANINGS in `replaydbg.replay.ending`)."""
-    replays: tuple[Replayed, ...] = ()
+    replays: tuple[Confirmation, ...] = ()
     """The confirming replays with and without it."""
     explained: Explained = field(default_factory=Explained)
     """How many of the bad runs pass with it."""

@@ -14,7 +14,7 @@ from replaydbg.bisect.twins import Comparison, Input, InputKind, compare, elapse
 from replaydbg.events.verdict import Verdict
 from replaydbg.hunt.bench import MOST, Bench, Count, How, Trial
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
-from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
+from replaydbg.hunt.flip import Confirmation, Explained, Flip, OtherTurn
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
 from replaydbg.hunt.trial_end import TrialEnd, TrialOutcome
@@ -229,7 +229,7 @@ class _CauseSearch:
         others = [each for each in sets if each is not best]
         return self._flip(best, others=others, replays=replays, explained=explained)
 
-    def _confirmed(self, bench: Bench, reverse: Bench, inputs: tuple[Input, ...]) -> tuple[Replayed, ...]:
+    def _confirmed(self, bench: Bench, reverse: Bench, inputs: tuple[Input, ...]) -> tuple[Confirmation, ...]:
         """Replay both runs with and without these inputs."""
         what = "this input" if len(inputs) == 1 else "these inputs"
         found = confirmed(
@@ -299,7 +299,9 @@ class _CauseSearch:
                 bench, [("the good run with all other inputs of the bad run", Trial(()), TrialOutcome.PASSES)]
             )
             why = "no other thread schedule that was tried made the bad run pass"
-            return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", None, why, False)))
+            return self._flip(
+                schedule, replays=(*replays, Confirmation("the bad run in another order", None, why, False))
+            )
         return self._flip(reason=f"With every differing input of the good run, the bad run {everything}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
@@ -314,7 +316,7 @@ class _CauseSearch:
         others: Sequence[tuple[Input, ...]] = (),
         reason: str = "",
         is_from_bad: bool = False,
-        replays: tuple[Replayed, ...] = (),
+        replays: tuple[Confirmation, ...] = (),
         explained: Explained | None = None,
     ) -> Flip:
         return Flip(

@@ -16,7 +16,7 @@ from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import BRANCH, PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
-from replaydbg.log.origin import LONG, MARK, Marker, own_key
+from replaydbg.log.origin import LONG, MARK, OriginMarker, own_key
 from replaydbg.log.shared import compressor, expand
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ class Beginning(NamedTuple):
 
     data: bytes
     entries: tuple[dict[str, object], ...]
-    marker: Marker | None
+    marker: OriginMarker | None
 
 
 class Writer:
@@ -50,7 +50,7 @@ class Writer:
         `size`: about how many bytes will be added, uncompressed.
         """
         self._file = file
-        self._marker = Marker(key, is_long=size >= LONG) if key is not None else None
+        self._marker = OriginMarker(key, is_long=size >= LONG) if key is not None else None
         if key is not None and beginning is not None and beginning.marker is not None:
             self._marker = beginning.marker.copy()
         self._compress = compressor().compress

@@ -76,7 +76,7 @@ def _make(path: Path) -> bytes | None:
     return _read(path)
 
 
-class Marker:
+class OriginMarker:
     """Computes the mark of a file from its blocks, as they are written or read."""
 
     __slots__ = ("_digest", "_hash", "_length", "_rest", "is_long")
@@ -114,9 +114,9 @@ class Marker:
         self._hash.update(self._digest(view[:end]))
         self._rest = bytes(view[end:])
 
-    def copy(self) -> Marker:
+    def copy(self) -> OriginMarker:
         """Return a copy with the same bytes."""
-        other = Marker.__new__(Marker)
+        other = OriginMarker.__new__(OriginMarker)
         other._digest, other.is_long = self._digest, self.is_long
         other._hash, other._length, other._rest = self._hash.copy(), self._length, self._rest
         return other
@@ -183,7 +183,7 @@ def _has_mark(path: Path, key: bytes) -> bool:
         block = read_block(file, end) if end > FILE_HEADER else None
         if block is None or block.section != MARK:
             return False
-        marker = Marker(key, is_long=unpack_head(file.read(0, FILE_HEADER)).is_mark_long)
+        marker = OriginMarker(key, is_long=unpack_head(file.read(0, FILE_HEADER)).is_mark_long)
         for piece in file.pieces(end, FILE_HEADER):
             marker.add(piece)
         return _is_equal(load_block(file, block) or b"", marker.mark())

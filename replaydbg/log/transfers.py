@@ -83,7 +83,7 @@ class HasSections(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class TransferColumns:
     """The transfers of a recording in the order in which they began: an array for each field."""
 
     event: array[int]
@@ -139,7 +139,7 @@ def has_transfers(sections: HasSections) -> bool:
     return sections.size(SECTION) > 0
 
 
-def read_transfers(sections: HasSections) -> tuple[list[Endpoint], Columns]:
+def read_transfers(sections: HasSections) -> tuple[list[Endpoint], TransferColumns]:
     """Return the endpoints and transfers of a recording or of its sections; nothing if it has none. Raises Corrupt."""
     try:
         return _read(sections)
@@ -147,7 +147,7 @@ def read_transfers(sections: HasSections) -> tuple[list[Endpoint], Columns]:
         raise Corrupt(str(getattr(sections, "path", error.path)), error.reason) from None
 
 
-def _read(sections: HasSections) -> tuple[list[Endpoint], Columns]:
+def _read(sections: HasSections) -> tuple[list[Endpoint], TransferColumns]:
     data = _section(sections)
     # After the section: of a program that still runs, everything that it refers to is in the log by now.
     header = read_log_header(next(iter(sections.pieces("log")), b"")[:LOG_HEADER])
@@ -284,7 +284,7 @@ def _array(kind: str, data: bytes | bytearray) -> array[int]:
     return made
 
 
-def _columns(slots: bytes, addresses: list[str], passed: tuple[tuple[int, int], ...]) -> Columns:
+def _columns(slots: bytes, addresses: list[str], passed: tuple[tuple[int, int], ...]) -> TransferColumns:
     words = _array("Q", slots)
     event, begun, ticket, digest, length = (words[place::_WORDS] for place in range(5))
     address = bytearray(4 * len(event))
@@ -292,10 +292,12 @@ def _columns(slots: bytes, addresses: list[str], passed: tuple[tuple[int, int], 
         address[place::4] = slots[44 + place :: SLOT]
     endpoint = _array("I", slots)[10::12]
     flags = slots[SLOT - 1 :: SLOT]
-    return Columns(event, begun, ticket, digest, length, endpoint, _array("I", address), flags, addresses, passed)
+    return TransferColumns(
+        event, begun, ticket, digest, length, endpoint, _array("I", address), flags, addresses, passed
+    )
 
 
-def _without_void(columns: Columns, endpoints: int, crossings: int) -> Columns:
+def _without_void(columns: TransferColumns, endpoints: int, crossings: int) -> TransferColumns:
     """Leave out calls that moved nothing, because they raised: they have no endpoint."""
     wanted = columns.endpoint
     if not wanted.count(0):
@@ -309,7 +311,7 @@ def _without_void(columns: Columns, endpoints: int, crossings: int) -> Columns:
     def kept(column: array[int]) -> array[int]:
         return array(column.typecode, compress(column, wanted))
 
-    return Columns(
+    return TransferColumns(
         kept(columns.event),
         kept(columns.begun),
         kept(columns.ticket),
@@ -324,7 +326,7 @@ def _without_void(columns: Columns, endpoints: int, crossings: int) -> Columns:
     )
 
 
-def _check(columns: Columns, endpoints: int) -> None:
+def _check(columns: TransferColumns, endpoints: int) -> None:
     if not columns.count:
         return
     if max(columns.endpoint) > endpoints:
@@ -342,7 +344,7 @@ def _check(columns: Columns, endpoints: int) -> None:
         raise _corrupt("has a transfer that ended before it began")
 
 
-def _settle_open(columns: Columns, crossings: int) -> None:
+def _settle_open(columns: TransferColumns, crossings: int) -> None:
     """Make open what had not ended: the program may have been killed between the transfer and its event."""
     if not columns.count:
         return

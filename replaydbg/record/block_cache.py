@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.origin import MARK_SIZE, Marker
+from replaydbg.log.origin import MARK_SIZE, OriginMarker
 from replaydbg.log.shared import compressor
 from replaydbg.record.cache_file import write_whole
 
@@ -42,7 +42,7 @@ class BlockCache:
 
     def compress(self, raw: bytes) -> bytes:
         """Return `raw` compressed, as by `compressor`."""
-        hashed = Marker(self._key, is_long=True, person=_NAME)
+        hashed = OriginMarker(self._key, is_long=True, person=_NAME)
         # Others end with the log, and so are different in each recording; the first of a group is without its header.
         # Hashing pays only if it is the fast hash.
         if len(raw) < PIECE - LOG_HEADER or not hashed.is_long:
@@ -58,7 +58,7 @@ class BlockCache:
         return packed
 
     def _mark(self, name: bytes, packed: bytes) -> bytes:
-        marker = Marker(self._key, is_long=True, person=_PACKED)
+        marker = OriginMarker(self._key, is_long=True, person=_PACKED)
         marker.add(name)
         marker.add(packed)
         return marker.mark()

@@ -19,7 +19,7 @@ from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.collector_start import first_counts
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS
-from replaydbg.record.start import Wanted, continuing_command, gate_data, write_files
+from replaydbg.record.start import WantedProgram, continuing_command, gate_data, write_files
 from replaydbg.record.target import Target
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def continued_start(place: Place) -> ContinuedStart:
     target = Target(header["kind"], header["target"], header["argv"], [], header["path0"])
     executable = str(header["python"]["executable"])
     start = write_files(
-        Wanted(target, options, header["env"]),
+        WantedProgram(target, options, header["env"]),
         following,
         header,
         table,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from replaydbg.log.json_data import GateData, HeaderData
 
 
-class Wanted(NamedTuple):
+class WantedProgram(NamedTuple):
     """The program to record, and the interpreter for it."""
 
     target: Target
@@ -60,7 +60,7 @@ class Wishes(NamedTuple):
         }
 
 
-class Start(NamedTuple):
+class ProgramStart(NamedTuple):
     """How the program's interpreter is started."""
 
     command: list[str]
@@ -68,7 +68,7 @@ class Start(NamedTuple):
     environment: dict[str, str]
 
 
-def wanted_program(given: list[str], words: list[str]) -> Wanted:
+def wanted_program(given: list[str], words: list[str]) -> WantedProgram:
     """Return what the command line `words`, which may begin with more options of the interpreter, means.
 
     Raises UsageError for what cannot be recorded.
@@ -77,11 +77,11 @@ def wanted_program(given: list[str], words: list[str]) -> Wanted:
     given = [*given, *own]
     environment = interpreter.own_environment()
     interpreter.check_recordable(given, environment)
-    return Wanted(find_target(words), interpreter.split_options(given), environment)
+    return WantedProgram(find_target(words), interpreter.split_options(given), environment)
 
 
 def make_header(
-    wanted: Wanted,
+    wanted: WantedProgram,
     seed: int,
     table: list[Row],
     live: Path,
@@ -142,7 +142,7 @@ def _cwd() -> str:
 
 
 def write_files(
-    wanted: Wanted,
+    wanted: WantedProgram,
     live: Path,
     header: HeaderData,
     table: list[Row],
@@ -151,7 +151,7 @@ def write_files(
     core: str,
     name: str,
     marks: bool = True,
-) -> Start:
+) -> ProgramStart:
     """Write the header and the core's orders, which `orders` are a part of.
 
     `core` is the path of the core; `name` is what the interpreter is called in its command line; without `marks` the
@@ -166,4 +166,4 @@ def write_files(
     if boot["warnings"]:
         kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
         passed = interpreter.passed_words(kept)
-    return Start(interpreter.command_line(name, passed, core, str(boot_file)), env)
+    return ProgramStart(interpreter.command_line(name, passed, core, str(boot_file)), env)

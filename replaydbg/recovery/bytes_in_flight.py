@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
-from replaydbg.distributed.descriptors import PAIR, PIPE, End
+from replaydbg.distributed.descriptors import PAIR, PIPE, ChannelEnd
 from replaydbg.distributed.segments import UNSURE
 from replaydbg.distributed.sides import PIPES, STREAM_SOCKETS
 from replaydbg.errors import CannotResume
@@ -38,8 +38,8 @@ class FlyingPiece:
 
 
 def flying_pieces(
-    line: RecoveryLine, is_awaited: Callable[[End], bool], receives: Callable[[str], bool]
-) -> dict[End, list[FlyingPiece]]:
+    line: RecoveryLine, is_awaited: Callable[[ChannelEnd], bool], receives: Callable[[str], bool]
+) -> dict[ChannelEnd, list[FlyingPiece]]:
     """Return the bytes in flight by the end that sent them, in order.
 
     `is_awaited` returns whether anybody can still receive what was sent through an end, `receives` whether a process
@@ -51,15 +51,17 @@ def flying_pieces(
 class _Search:
     """One pass over the channels of a group."""
 
-    def __init__(self, line: RecoveryLine, is_awaited: Callable[[End], bool], receives: Callable[[str], bool]) -> None:
+    def __init__(
+        self, line: RecoveryLine, is_awaited: Callable[[ChannelEnd], bool], receives: Callable[[str], bool]
+    ) -> None:
         self._line, self._is_awaited, self._receives = line, is_awaited, receives
         self._members = line.opened.matching.members
         self._senders = _ends_by_name(line)
 
-    def pieces(self) -> dict[End, list[FlyingPiece]]:
+    def pieces(self) -> dict[ChannelEnd, list[FlyingPiece]]:
         """Return the pieces of each end. Raises CannotResume."""
         received: defaultdict[int, set[int]] = defaultdict(set)
-        found: list[tuple[ChannelHistory, InFlight, End]] = []
+        found: list[tuple[ChannelHistory, InFlight, ChannelEnd]] = []
         for history in self._line.cuts.histories:
             if history.found.channel.kind not in (*PIPES, *STREAM_SOCKETS, _UNIX_DATAGRAMS):
                 continue
@@ -73,12 +75,12 @@ class _Search:
                     taker, at = history.found.receives.place(part.receive)
                     received[self._members[taker].process].add(self._members[taker].transfers.event[at])
         contents = {process: self._received(process, events) for process, events in received.items()}
-        pieces: defaultdict[End, list[FlyingPiece]] = defaultdict(list)
+        pieces: defaultdict[ChannelEnd, list[FlyingPiece]] = defaultdict(list)
         for history, part, end in found:
             pieces[end].append(self._piece(history, part, contents))
         return pieces
 
-    def _sender(self, history: ChannelHistory, part: InFlight) -> End | None:
+    def _sender(self, history: ChannelHistory, part: InFlight) -> ChannelEnd | None:
         """Return the end through which something in flight was sent; None: nobody can receive it any more."""
         channel = history.found.channel
         index, row = history.found.sends.place(part.send)
@@ -128,9 +130,9 @@ class _Search:
         return FlyingPiece(self._members[index].process, event, part.offset, part.length, data)
 
 
-def _ends_by_name(line: RecoveryLine) -> dict[tuple[str, str, str], End]:
+def _ends_by_name(line: RecoveryLine) -> dict[tuple[str, str, str], ChannelEnd]:
     """Return the ends by their names: a process that was resumed before has several endpoints of one end."""
-    found: dict[tuple[str, str, str], End] = {}
+    found: dict[tuple[str, str, str], ChannelEnd] = {}
     for process, history in line.ends.histories.items():
         endpoints = line.opened.member(process).endpoints
         for end, number in history.endpoint_of.items():

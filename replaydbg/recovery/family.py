@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from replaydbg.launch.process import become, reset_signals
-from replaydbg.replay.launcher import Start
+from replaydbg.replay.launcher import ReplayStart
 
 _RECORD = struct.Struct("<ii")
 """A process and its process id, as it reports them."""
@@ -28,7 +28,7 @@ class Relative:
 
     parent: int
     """The number of its parent; 0: the launcher."""
-    start: Start | None
+    start: ReplayStart | None
     """Of a replay; None: it has ended, and is only to be waited for."""
     status: int = 0
     """How one that has ended ended: exit code, or minus the number of a signal."""

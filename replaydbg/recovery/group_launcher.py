@@ -30,10 +30,10 @@ from replaydbg.recovery.group_plan import GroupPlan, plan_group
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
-from replaydbg.replay.launcher import Start
+from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resume.conversation import Answer, Due, Settled, moved_high, read_due
-from replaydbg.resume.going_live import Choices
+from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
+from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.preparation import held
 from replaydbg.resume.replaying import core_orders, explain, prepare_live, reason_of_core
@@ -61,7 +61,7 @@ def resume_group(
     *,
     name: str = "",
     at: Mapping[int, int] | None = None,
-    choices: Choices | None = None,
+    choices: ResumeChoices | None = None,
     output: Path | None = None,
     settings: Settings | None = None,
     listener: GroupListener | None = None,
@@ -73,7 +73,7 @@ def resume_group(
     `choices.at` has no meaning here. Raises CannotResume if one of them cannot go live: then none does; otherwise as
     `resume`.
     """
-    choices = Choices() if choices is None else choices
+    choices = ResumeChoices() if choices is None else choices
     listener = GroupListener() if listener is None else listener
     settings = load_settings() if settings is None else settings
     name = name or str(directory)
@@ -96,7 +96,7 @@ class _Part:
     recording: Recording
     run: MemberRun
     ours: socket.socket
-    start: Start
+    start: ReplayStart
     due: Due | None = None
     settled: list[Settled] = field(default_factory=list)
 
@@ -107,7 +107,7 @@ class _Resumption:
     def __init__(
         self,
         plan: GroupPlan,
-        choices: Choices,
+        choices: ResumeChoices,
         listener: GroupListener,
         hooks: Hooks,
         settings: Settings,
@@ -285,7 +285,7 @@ class _Resumption:
             made.fill(sent)
         except CannotReopen as error:
             raise CannotResume(self.plan.name, str(error)) from error
-        answers = {number: Answer(part.ours) for number, part in self._parts.items()}
+        answers = {number: CoreAnswer(part.ours) for number, part in self._parts.items()}
         for number, part in self._parts.items():
             self._deliver(part, answers[number], family)
             answers[number].end()
@@ -301,7 +301,7 @@ class _Resumption:
         made.close()
         family.let_end()
 
-    def _deliver(self, part: _Part, answer: Answer, family: Family) -> None:
+    def _deliver(self, part: _Part, answer: CoreAnswer, family: Family) -> None:
         due = part.due
         assert due is not None, part.member
         real = part.run.kept(due.real)

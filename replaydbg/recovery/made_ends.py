@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
-from replaydbg.distributed.descriptors import PAIR, End
+from replaydbg.distributed.descriptors import PAIR, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
@@ -30,7 +30,7 @@ class MadeEnds:
         """Make all of them, empty. Raises CannotReopen."""
         self._shared = shared
         self._stack = stack.enter_context(ExitStack())
-        self.fds: dict[End, int] = {}
+        self.fds: dict[ChannelEnd, int] = {}
         for channel in shared.channels:
             _MAKERS[channel.kind](self, channel)
 
@@ -38,7 +38,7 @@ class MadeEnds:
         """Close our descriptors: those of the processes shall be the last ones."""
         self._stack.close()
 
-    def copy(self, end: End | None, opened: OpenResource) -> int | None:
+    def copy(self, end: ChannelEnd | None, opened: OpenResource) -> int | None:
         """Return a new descriptor for an end that a process has as `opened`; None: it is not shared."""
         fd = self.fds.get(end) if end is not None else None
         if fd is None:
@@ -73,7 +73,7 @@ class MadeEnds:
                 with socket.socket(fileno=os.dup(self.fds[end])) as made:
                     made.shutdown(how)
 
-    def _add(self, end: End, fd: int) -> None:
+    def _add(self, end: ChannelEnd, fd: int) -> None:
         self._stack.callback(os.close, fd)
         self.fds[end] = fd
 

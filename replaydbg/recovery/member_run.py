@@ -9,8 +9,8 @@ from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.resources.kinds import OpenedFile, OpenResource
-from replaydbg.resume.conversation import Answer, Due, Settled
-from replaydbg.resume.going_live import Choices, GoingLive, Listener
+from replaydbg.resume.conversation import CoreAnswer, Due, Settled
+from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.written import ends_with_last_write
@@ -28,14 +28,16 @@ class MemberRun(GoingLive):
         group: GroupPlan,
         member: LineMember,
         made: MadeEnds,
-        wanted: tuple[Choices, Hooks],
+        wanted: tuple[ResumeChoices, Hooks],
         kept_children: frozenset[int],
         stack: ExitStack,
     ) -> None:
         """`made`: what it has in common with others; `kept_children`: those that go on, or can be waited for."""
         choices, hooks = wanted
         plan = group.plans[member.number]
-        super().__init__(plan, Choices(member.position + 1, choices.policy, choices.force), Listener(), hooks, stack)
+        super().__init__(
+            plan, ResumeChoices(member.position + 1, choices.policy, choices.force), Listener(), hooks, stack
+        )
         self.member = member
         self.table = group.shared.tables[member.number]
         self._made, self._line, self._group = made, group.line, group
@@ -76,7 +78,7 @@ class MemberRun(GoingLive):
             for each in other.resources.opened
         )
 
-    def name_ends(self, answer: Answer) -> None:
+    def name_ends(self, answer: CoreAnswer) -> None:
         """Let the recording name channels and streams as it did before."""
         for number, end in self.table.items():
             endpoint = self._line.endpoint(end)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.distributed.cuts import Requirement
-from replaydbg.distributed.descriptors import INHERITED, End
+from replaydbg.distributed.descriptors import INHERITED, ChannelEnd
 from replaydbg.errors import CannotResume, ReplaydbgError
 from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.command_lines import with_commands
@@ -60,10 +60,10 @@ class RecoveryLine:
     others: tuple[GroupProcess, ...]
     """Programs without a recording that were started before the cut."""
 
-    streams: dict[End, Endpoint]
+    streams: dict[ChannelEnd, Endpoint]
     """The standard output and error of the first process, as its recording names them."""
 
-    def endpoint(self, end: End) -> Endpoint | None:
+    def endpoint(self, end: ChannelEnd) -> Endpoint | None:
         """Return the name that the recordings have for an end; None: they have none."""
         found = self.ends.endpoint(end)
         if found is None and end in self.streams:
@@ -121,7 +121,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
     return RecoveryLine(name, directory, opened, cuts, ends, cut, members, others, _streams(opened))
 
 
-def _streams(opened: OpenedGroup) -> dict[End, Endpoint]:
+def _streams(opened: OpenedGroup) -> dict[ChannelEnd, Endpoint]:
     """Return the names of the first process's output streams, which need not have been used before the cut."""
     first = opened.matching.members[0].process
     with open_recording(member_path(opened.directory, first)) as recording:
@@ -131,7 +131,7 @@ def _streams(opened: OpenedGroup) -> dict[End, Endpoint]:
         kind = {"pipe": "pipe", "socket": "unix"}.get(header.stdio[number], "output")
         if identity:
             peer = identity if kind == "pipe" else ""
-            found[End(first, 0, number, INHERITED)] = Endpoint(0, kind, identity, peer, 0, "")
+            found[ChannelEnd(first, 0, number, INHERITED)] = Endpoint(0, kind, identity, peer, 0, "")
     return found
 
 

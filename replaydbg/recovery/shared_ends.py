@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, End
+from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, ChannelEnd
 from replaydbg.errors import CannotResume
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
@@ -20,17 +20,17 @@ from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Re
 class SharedChannel:
     """A pipe, a pair of sockets or a connection between two processes of the group, or an open file of several."""
 
-    ends: tuple[End, ...]
+    ends: tuple[ChannelEnd, ...]
     """Both ends, of a pipe the one that reads first; one of an open file or a listening socket."""
     kind: str
     """`pipe`, `pair`, `connection`, `waiting` (not accepted yet), or `file` for one end of any kind."""
-    holders: dict[End, tuple[int, ...]]
+    holders: dict[ChannelEnd, tuple[int, ...]]
     """The processes that have each end in the cut; none: it was closed."""
-    opened: dict[End, OpenResource]
+    opened: dict[ChannelEnd, OpenResource]
     """Each end as one of these processes has it."""
-    flying: dict[End, tuple[FlyingPiece, ...]]
+    flying: dict[ChannelEnd, tuple[FlyingPiece, ...]]
     """By the end that sent them, in order."""
-    listener: End | None = None
+    listener: ChannelEnd | None = None
     """Of a connection that was not accepted yet: the listening socket."""
 
     def count(self) -> int:
@@ -46,8 +46,8 @@ class SharedEnds:
         self._line, self._ends = line, line.ends
         self.tables = {each.number: line.ends.descriptors(each.number, each.position) for each in line.running}
         """For each process that goes on what its descriptors refer to."""
-        self._holders: defaultdict[End, set[int]] = defaultdict(set)
-        self._opened: dict[End, OpenResource] = {}
+        self._holders: defaultdict[ChannelEnd, set[int]] = defaultdict(set)
+        self._opened: dict[ChannelEnd, OpenResource] = {}
         for process, table in self.tables.items():
             by_number = resources[process].by_number()
             for number, end in table.items():
@@ -60,7 +60,7 @@ class SharedEnds:
         self.channels.sort(key=lambda each: (each.kind == "waiting", each.ends))
         self._check_senders()
 
-    def _keep(self, end: End, opened: OpenResource) -> None:
+    def _keep(self, end: ChannelEnd, opened: OpenResource) -> None:
         """Keep what knows most: a process need not know the offset, or the address, of what another one has opened."""
         known = self._opened.get(end)
         if known is None or (_is_known(opened) and not _is_known(known)):
@@ -68,7 +68,7 @@ class SharedEnds:
 
     # ---- bytes in flight ----
 
-    def _is_awaited(self, end: End) -> bool:
+    def _is_awaited(self, end: ChannelEnd) -> bool:
         """Whether a process that goes on can still receive what was sent through an end."""
         others = self._ends.others(end)
         return others is None or any(self._holders.get(each) for each in others) or self._waits(others) is not None
@@ -90,7 +90,7 @@ class SharedEnds:
                 reason = f"process {process} sent bytes before it ended that nobody received: they are not recorded"
                 raise CannotResume(self._line.name, reason)
 
-    def shut(self, end: End) -> tuple[bool, bool]:
+    def shut(self, end: ChannelEnd) -> tuple[bool, bool]:
         """Return whether receiving from, and sending to, a socket was shut down in the cut."""
         return self._ends.shut(end, self._line.positions)
 
@@ -107,7 +107,7 @@ class SharedEnds:
     # ---- what is shared ----
 
     def _found(self) -> Iterator[SharedChannel]:
-        seen: set[End] = set()
+        seen: set[ChannelEnd] = set()
         for end in sorted(self._holders):
             if end in seen:
                 continue
@@ -119,10 +119,10 @@ class SharedEnds:
         for end, listener in closed:
             yield self._made((end,), "waiting", listener)
 
-    def _listening_to(self, address: object) -> End | None:
+    def _listening_to(self, address: object) -> ChannelEnd | None:
         return self._listening_at(_address(address))
 
-    def _channel(self, end: End) -> SharedChannel | None:
+    def _channel(self, end: ChannelEnd) -> SharedChannel | None:
         """Return the channel of an end; None: it is the process's own, or leads out of the group."""
         if end.kind in (PIPE, PAIR):
             ends = tuple(sorted((end, end._replace(side=1 - end.side))))
@@ -137,7 +137,7 @@ class SharedEnds:
         is_listener = isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING
         return self._made((end,), "file") if is_known and (is_listener or len(self._holders[end]) > 1) else None
 
-    def _connection(self, end: End) -> SharedChannel | None:
+    def _connection(self, end: ChannelEnd) -> SharedChannel | None:
         others = self._ends.others(end) or self._partners.get(end)
         accepted = sorted(each for each in others or () if each.kind == SOCKET)
         if len(accepted) == 1 and (self._holders.get(accepted[0]) or self._was_held(accepted[0])):
@@ -145,12 +145,12 @@ class SharedEnds:
         listener = self._waits(others) if accepted or others else self._listener_of(end)
         return self._made((end,), "waiting", listener) if listener is not None else None
 
-    def _was_held(self, end: End) -> bool:
+    def _was_held(self, end: ChannelEnd) -> bool:
         """Whether a process had an end before the cut."""
         owner = self._line.members.get(end.process)
         return owner is not None and end.event <= owner.position
 
-    def _waits(self, others: set[End] | None) -> End | None:
+    def _waits(self, others: set[ChannelEnd] | None) -> ChannelEnd | None:
         """Return the listening socket of a connection that is accepted after the cut; None: it is not."""
         for each in others or ():
             if each.kind == SOCKET and not self._was_held(each) and not self._holders.get(each):
@@ -160,7 +160,7 @@ class SharedEnds:
                     return found
         return None
 
-    def _listener_of(self, end: End) -> End | None:
+    def _listener_of(self, end: ChannelEnd) -> ChannelEnd | None:
         """Return the listening socket that a socket has connected to; None: none of the group, or it was accepted."""
         identity, opened = self._ends.endpoint(end), self._opened.get(end)
         if identity is not None:
@@ -176,11 +176,11 @@ class SharedEnds:
             for end, opened in self._opened.items()
         )
 
-    def _is_matched(self, end: End) -> bool:
+    def _is_matched(self, end: ChannelEnd) -> bool:
         return end in self._partners or self._ends.endpoint(end) is not None
 
     @cached_property
-    def _partners(self) -> dict[End, set[End]]:
+    def _partners(self) -> dict[ChannelEnd, set[ChannelEnd]]:
         """The other sides of connections that nobody has used, by the addresses that the program asked for.
 
         If only one socket and one accepted connection are left, they belong together.
@@ -195,7 +195,7 @@ class SharedEnds:
             and not self._ends.others(end)
         }
         accepted = {end: opened for end, opened in sockets.items() if opened.is_accepted}
-        found: dict[End, set[End]] = {}
+        found: dict[ChannelEnd, set[ChannelEnd]] = {}
         for end, opened in sockets.items():
             same = [
                 each
@@ -215,7 +215,7 @@ class SharedEnds:
             opened.peer is not None and not opened.is_accepted and self._listening_at(_address(opened.peer)) is not None
         )
 
-    def _listening_at(self, address: str) -> End | None:
+    def _listening_at(self, address: str) -> ChannelEnd | None:
         for end, opened in self._opened.items() if address else ():
             if isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING:
                 bound = opened.bound
@@ -225,7 +225,7 @@ class SharedEnds:
                     return end
         return None
 
-    def _made(self, ends: tuple[End, ...], kind: str, listener: End | None = None) -> SharedChannel:
+    def _made(self, ends: tuple[ChannelEnd, ...], kind: str, listener: ChannelEnd | None = None) -> SharedChannel:
         return SharedChannel(
             ends,
             kind,

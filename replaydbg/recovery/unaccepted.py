@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from replaydbg.distributed.descriptors import SOCKET, End
+from replaydbg.distributed.descriptors import SOCKET, ChannelEnd
 from replaydbg.errors import CannotResume
 from replaydbg.recovery.recovery_line import RecoveryLine
 
@@ -21,24 +21,24 @@ class _Queue:
 
     accepted: int = 0
     """How many connections are known to be accepted."""
-    waiting: list[End] = field(default_factory=list)
+    waiting: list[ChannelEnd] = field(default_factory=list)
     """Those that are known not to be."""
-    unknown: list[End] = field(default_factory=list)
+    unknown: list[ChannelEnd] = field(default_factory=list)
 
 
 def closed_connections(
     line: RecoveryLine,
-    held: Collection[End],
-    sending: Collection[End],
-    listening_at: Callable[[object], End | None],
-) -> Iterator[tuple[End, End]]:
+    held: Collection[ChannelEnd],
+    sending: Collection[ChannelEnd],
+    listening_at: Callable[[object], ChannelEnd | None],
+) -> Iterator[tuple[ChannelEnd, ChannelEnd]]:
     """Yield connections that are closed and not accepted in a cut, each with its listening socket, which is held.
 
     `held` are the ends that processes hold, `sending` those with bytes in flight; `listening_at` returns the listening
     socket of an address. Raises CannotResume if it is not known which of several connections were accepted.
     """
     accepts = _accepts(line)
-    queues: defaultdict[End, _Queue] = defaultdict(_Queue)
+    queues: defaultdict[ChannelEnd, _Queue] = defaultdict(_Queue)
     for end, listener in _connections(line, listening_at):
         _add(line, end, queues[listener], accepts[listener])
     for listener, queue in sorted(queues.items()):
@@ -47,9 +47,9 @@ def closed_connections(
                 yield end, listener
 
 
-def _accepts(line: RecoveryLine) -> defaultdict[End, list[object]]:
+def _accepts(line: RecoveryLine) -> defaultdict[ChannelEnd, list[object]]:
     """Return the addresses from which each listening socket has accepted connections in the cut."""
-    found: defaultdict[End, list[object]] = defaultdict(list)
+    found: defaultdict[ChannelEnd, list[object]] = defaultdict(list)
     for number, member in line.members.items():
         branch = line.opened.member(number).branch  # what it did before its fork is its parent's
         for listener, accepts in line.ends.histories[number].accepts.items():
@@ -57,7 +57,9 @@ def _accepts(line: RecoveryLine) -> defaultdict[End, list[object]]:
     return found
 
 
-def _connections(line: RecoveryLine, listening_at: Callable[[object], End | None]) -> Iterator[tuple[End, End]]:
+def _connections(
+    line: RecoveryLine, listening_at: Callable[[object], ChannelEnd | None]
+) -> Iterator[tuple[ChannelEnd, ChannelEnd]]:
     """Yield the sockets that were connected in the cut to listening sockets of the group."""
     for number, member in line.members.items():
         branch = line.opened.member(number).branch
@@ -67,7 +69,7 @@ def _connections(line: RecoveryLine, listening_at: Callable[[object], End | None
                 yield end, listener
 
 
-def _add(line: RecoveryLine, end: End, queue: _Queue, accepts: list[object]) -> None:
+def _add(line: RecoveryLine, end: ChannelEnd, queue: _Queue, accepts: list[object]) -> None:
     identity = line.ends.endpoint(end)
     others = [each for each in line.ends.others(end) or () if each.kind == SOCKET]
     if any(_is_before(line, each) for each in others):
@@ -83,7 +85,7 @@ def _add(line: RecoveryLine, end: End, queue: _Queue, accepts: list[object]) -> 
         queue.unknown.append(end)
 
 
-def _is_before(line: RecoveryLine, end: End) -> bool:
+def _is_before(line: RecoveryLine, end: ChannelEnd) -> bool:
     owner = line.members.get(end.process)
     return owner is not None and end.event <= owner.position
 
@@ -96,8 +98,8 @@ def _is_of(address: object, name: str) -> bool:
 
 
 def _unknown(
-    line: RecoveryLine, queue: _Queue, accepted: int, held: Collection[End], sending: Collection[End]
-) -> list[End]:
+    line: RecoveryLine, queue: _Queue, accepted: int, held: Collection[ChannelEnd], sending: Collection[ChannelEnd]
+) -> list[ChannelEnd]:
     """Return those that wait, by their number, of the connections of which nothing shows whether they were accepted.
 
     They are accepted in the order in which they were begun, which is known if one process did that.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.checkpoint_policies import EVENTS, TIME, Checkpoints, Policy, Recovery
+from replaydbg.distributed.checkpoint_policies import EVENTS, TIME, CheckpointPositions, Policy, Recovery
 from replaydbg.events.show import printable
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut, GroupCuts
 from replaydbg.groups.live_cuts import CheckedCut
@@ -134,7 +134,9 @@ def policy_text(policy: Policy) -> str:
     return f"{policy.kind}:{policy.every}" + (f":{policy.trigger}" if policy.trigger != EVENTS else "")
 
 
-def policy_row(policy: Policy, failed: Sequence[int], checkpoints: Checkpoints, found: Recovery) -> tuple[str, ...]:
+def policy_row(
+    policy: Policy, failed: Sequence[int], checkpoints: CheckpointPositions, found: Recovery
+) -> tuple[str, ...]:
     """Return the cells of a policy and a failure."""
     lost = sum(found.lost.values())
     return (

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from replaydbg.bisect.search import Answer, Found
 from replaydbg.events.show import printable
-from replaydbg.groups.cut_values import ValueChange
+from replaydbg.groups.cut_values import ChangingLine
 from replaydbg.groups.invariants import CutValue, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.cuts_text import cut_text, short
@@ -16,7 +16,7 @@ from replaydbg.render.texts import moment_text
 
 
 def result_lines(
-    opened: OpenedGroup, search: InvariantSearch, found: Found, changes: Sequence[ValueChange] | None
+    opened: OpenedGroup, search: InvariantSearch, found: Found, changes: Sequence[ChangingLine] | None
 ) -> Iterator[str]:
     """Yield the last cut in which it holds, the first one in which it does not, and the lines between them."""
     number = f"{len(search.found):,} of {len(search.chain):,} {'quiet ' if search.is_quiet else ''}cuts"
@@ -66,7 +66,7 @@ def shown_value(value: object) -> str:
         return f"a very large {type(value).__name__}"
 
 
-def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ValueChange]) -> list[ValueChange]:
+def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ChangingLine]) -> list[ChangingLine]:
     """Return the changes by as much as the total changed."""
     if found.last_good < 0:
         return []
@@ -80,7 +80,7 @@ def _suspects(search: InvariantSearch, found: Found, changes: Sequence[ValueChan
     return [each for each in changes if (by := _by(each)) is not None and math.isclose(by, lost)]
 
 
-def _by(change: ValueChange) -> float | None:
+def _by(change: ChangingLine) -> float | None:
     try:
         return float(change.after) - float(change.before)
     except ValueError:

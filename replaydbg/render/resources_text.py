@@ -17,6 +17,7 @@ from replaydbg.render.tables import Table, more_text
 from replaydbg.resources.kinds import (
     ChildProcess,
     Descriptor,
+    MakingCall,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -29,7 +30,6 @@ from replaydbg.resources.kinds import (
     OpenedTerminal,
     OpenedTimerFd,
     OpenResource,
-    Origin,
     Resources,
     RunningThread,
     Unknown,
@@ -68,7 +68,7 @@ class _Cells:
             return "" if site is None else "(no Python frame)"
         return f"{short_path(site.file, self._cwd)}:{site.line}"
 
-    def origin(self, origin: Origin) -> str:
+    def origin(self, origin: MakingCall) -> str:
         """Return the event that made something, with its line."""
         if not origin.event:
             return "at the start"

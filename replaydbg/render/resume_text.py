@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
-from replaydbg.resume.findings import Finding, Verdict
-from replaydbg.resume.plan import Plan, Recovery
+from replaydbg.resume.findings import CallVerdict, Finding
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.rows import Fate, PlanRow
 from replaydbg.resume.settle import call_text
 
@@ -17,10 +17,10 @@ MOST_ACTS_SHOWN = 10
 _WIDTH = 11
 """Columns of the words at the left, the two blanks before them included."""
 _WORDS = {
-    Verdict.DONE: "done",
-    Verdict.REPEAT: "repeat",
-    Verdict.CHANGED: "changed",
-    Verdict.UNKNOWN: "not known",
+    CallVerdict.DONE: "done",
+    CallVerdict.REPEAT: "repeat",
+    CallVerdict.CHANGED: "changed",
+    CallVerdict.UNKNOWN: "not known",
 }
 
 
@@ -92,7 +92,7 @@ def text_block(word: str, texts: Iterable[str]) -> list[str]:
     return [f"{(heads.pop() if heads else ''):<{_WIDTH + 2}}{printable(text)}" for text in texts]
 
 
-def _recovery(recovery: Recovery) -> str:
+def _recovery(recovery: RecoveryCost) -> str:
     computed = f", {show_seconds(recovery.cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
     repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
     return f"about {show_seconds(recovery.seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"

@@ -15,7 +15,7 @@ from replaydbg.debugger.source.place_expressions import places_read
 from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
-from replaydbg.groups.group_session import GroupSession, Received
+from replaydbg.groups.group_session import GroupSession, ReceivedMessages
 from replaydbg.groups.messages import Message, MessageEnd
 from replaydbg.log.group import name_in_group
 from replaydbg.log.reader import open_recording
@@ -209,7 +209,7 @@ def _write_lines(session: Session, why: LastWrite, group: GroupSession | None) -
 def _origin_lines(session: Session, why: LastWrite, group: GroupSession | None) -> Iterator[str]:
     """Yield where the value came from, what is not known of that, and what else the line asked for."""
     events = {each.number: each for each in _events(session, why)}
-    received = group.received(session, why.events) if group is not None else Received({}, "")
+    received = group.received(session, why.events) if group is not None else ReceivedMessages({}, "")
     named: set[int] = set()
     for text, numbers in _origin_texts(session, why.origins, "  "):
         named |= set(numbers)

@@ -139,7 +139,7 @@ def _complete(
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ReplayStart:
     """The start parameters of a replay's process."""
 
     command: list[str]
@@ -168,7 +168,7 @@ def prepare(
     parts: UnpackedLogs | None = None,
     goes_live: bool = False,
     parent: int | None = None,
-) -> Start:
+) -> ReplayStart:
     """Return the start parameters of a replay of `recording`; the files for it are closed with `stack`.
 
     `more` are further fields for the core besides those that every replay needs; `variables` are added to the recorded
@@ -205,7 +205,7 @@ def prepare(
     }
     if not follows and not goes_live:  # a program that still runs has no peak yet
         boot |= _limits(recording, parts, more)
-    return Start(
+    return ReplayStart(
         command=interpreter.command_line(executable, state.words, core, _boot_fd(boot, stack)),
         env=state.env,
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],

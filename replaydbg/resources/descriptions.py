@@ -17,8 +17,8 @@ from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import (
     Descriptor,
     Handle,
-    LastWrite,
-    Origin,
+    LastFileWrite,
+    MakingCall,
     SocketOption,
     SocketState,
     TlsSession,
@@ -58,7 +58,7 @@ class Description:
     """`file`, `directory`, `pipe`, `socket`, `terminal`, `epoll`, `eventfd`, `timerfd`, `pidfd`, `memory`, or a noun
     phrase for one of another kind.
     """
-    origin: Origin
+    origin: MakingCall
     flags: int | Unknown
     path: str | bytes = ""
     """As the program gave it; the name of memory."""
@@ -66,7 +66,7 @@ class Description:
     offset: int | Unknown = NOT_SHOWN
     can_seek: bool | None = None
     """None: not known."""
-    last_write: LastWrite | None = None
+    last_write: LastFileWrite | None = None
     side: str = ""
     """Of a pipe, a pair of sockets, or a pseudoterminal: which of both."""
     socket: SocketFacts = field(default_factory=SocketFacts)
@@ -75,7 +75,7 @@ class Description:
     value: int | Unknown = NOT_SHOWN
     """Of an eventfd its counter, of a pidfd its process, of a timerfd its clock."""
     settings: tuple[Value, ...] | None = None
-    set_by: Origin | None = None
+    set_by: MakingCall | None = None
     numbers: set[int] = field(default_factory=set)
     children: set[int] = field(default_factory=set)
     """Children that have it, too, and were not waited for."""
@@ -96,7 +96,7 @@ class NumberFacts:
     """A descriptor of the process."""
 
     description: Description
-    origin: Origin
+    origin: MakingCall
     close_on_exec: bool | Unknown
     doubt: str | None = None
     has_file_object: bool = False
@@ -158,7 +158,7 @@ class NumberTable:
         self,
         number: int,
         description: Description,
-        origin: Origin,
+        origin: MakingCall,
         *,
         close_on_exec: bool | Unknown = True,
         is_lowest: bool = True,
@@ -175,7 +175,7 @@ class NumberTable:
             self._unseen(lower, origin)
         self._put(number, NumberFacts(description, origin, close_on_exec, doubt))
 
-    def guess(self, description: Description, origin: Origin, doubt: str) -> None:
+    def guess(self, description: Description, origin: MakingCall, doubt: str) -> None:
         """Add a descriptor that was opened without an event of its own: it has the lowest free number."""
         number = self.lowest_free()
         instead = tuple(sorted(each for each in self._suspects if each < number))
@@ -252,10 +252,10 @@ class NumberTable:
         self._numbers[number] = facts
         facts.description.numbers.add(number)
 
-    def _unseen(self, number: int, origin: Origin) -> None:
+    def _unseen(self, number: int, origin: MakingCall) -> None:
         facts = self._perhaps.pop(number, None)
         if facts is None:
-            hidden = Origin(origin.event, origin.lane, None)
+            hidden = MakingCall(origin.event, origin.lane, None)
             other = Description("descriptor", hidden, NOT_SHOWN)
             doubt = f"{UNSEEN}; it was open at event {origin.event:,}"
             facts = NumberFacts(other, hidden, NOT_SHOWN, doubt)

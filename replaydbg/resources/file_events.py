@@ -12,7 +12,7 @@ from replaydbg.events.values import StatResult
 from replaydbg.resources.descriptions import Description, status_flags
 from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, number_of, whole
 from replaydbg.resources.file_names import FileNode
-from replaydbg.resources.kinds import LastWrite, Unknown
+from replaydbg.resources.kinds import LastFileWrite, Unknown
 from replaydbg.resources.process_state import ProcessState
 
 _DEVICES = ("/dev/", "/proc/", "/sys/")
@@ -125,7 +125,7 @@ def _written(to: ProcessState, event: Event, description: Description, count: in
         start = node.size
     elif (given := whole(offset)) is not None:
         start = given
-    description.last_write = LastWrite(event.number, start, count, event.digest)
+    description.last_write = LastFileWrite(event.number, start, count, event.digest)
     end = start + count if isinstance(start, int) else start
     if not isinstance(offset, int):
         description.offset = end if description.can_seek is not False else description.offset

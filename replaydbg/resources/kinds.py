@@ -27,7 +27,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class MakingCall:
     """The call that made a resource."""
 
     event: EventNumber
@@ -44,7 +44,7 @@ class Descriptor:
 
     number: int
     """From 0."""
-    origin: Origin
+    origin: MakingCall
     """What made this number: opening it, or copying another one."""
     close_on_exec: bool | Unknown
     """Whether a program that the process starts does not get it."""
@@ -58,7 +58,7 @@ class Handle:
 
     descriptors: tuple[Descriptor, ...]
     """By number."""
-    origin: Origin
+    origin: MakingCall
     """What opened it."""
     flags: int | Unknown
     """The access mode and status flags as `F_GETFL` returns them (`O_RDWR`, `O_APPEND`, `O_NONBLOCK`, `O_DIRECTORY`),
@@ -74,7 +74,7 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class LastWrite:
+class LastFileWrite:
     """The last write to an open file that moved its offset, or was done at a given one."""
 
     event: EventNumber
@@ -104,7 +104,7 @@ class OpenedFile:
     """Its size in bytes, if no other process has changed it."""
     is_deleted: bool
     """Whether the process removed or replaced it, or it never had a name (`O_TMPFILE`)."""
-    last_write: LastWrite | None
+    last_write: LastFileWrite | None
     """None: it was not written to through this handle."""
 
 
@@ -157,7 +157,7 @@ class SocketOption:
 class TlsSession:
     """TLS over a socket, or over two buffers in memory (asyncio)."""
 
-    origin: Origin
+    origin: MakingCall
     is_server: bool | Unknown
     """Which side the process is."""
     hostname: str | None
@@ -170,7 +170,7 @@ class TlsSession:
 class TlsLoad:
     """What a TLS context has loaded from files: certificates, keys, parameters. The context may no longer exist."""
 
-    origin: Origin
+    origin: MakingCall
     call: str
     """The method or attribute of the context, such as `load_cert_chain`."""
     files: tuple[str | Unknown | None, ...]
@@ -255,7 +255,7 @@ class OpenedTimerFd:
     """Such as `time.CLOCK_MONOTONIC`."""
     settings: tuple[Value, ...] | None
     """The arguments of the last `timerfd_settime`, without the descriptor; None: it was not set."""
-    set_by: Origin | None
+    set_by: MakingCall | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ class OpenedMemory:
     """Whether the process removed its name."""
     offset: int | Unknown
     size: int | Unknown
-    last_write: LastWrite | None
+    last_write: LastFileWrite | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +312,7 @@ OpenResource: TypeAlias = (
 class FileMapping:
     """A file that was mapped into memory. It may no longer be: what ends a mapping is not recorded."""
 
-    origin: Origin
+    origin: MakingCall
     path: str | Unknown
     """The absolute path of the file, or the name of memory."""
     length: int | Unknown
@@ -327,7 +327,7 @@ class FileMapping:
 class SqliteDatabase:
     """An open database file of SQLite."""
 
-    origin: Origin
+    origin: MakingCall
     path: str
     """Its absolute path; empty: a temporary database."""
     lock: str | Unknown
@@ -353,7 +353,7 @@ class FileLock:
     """In bytes; 0: up to the end, however far that moves."""
     descriptors: tuple[int, ...]
     """Through which it is held."""
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ class ProcessTimer:
     """Time between signals in seconds; 0: one signal."""
     remaining: float | Unknown
     """Seconds up to the next signal."""
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,7 +399,7 @@ class SignalAction:
     """Such as `SIGTERM`."""
     action: str
     """`function`, `ignore`, or `default`."""
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +413,7 @@ class ChildProcess:
     """Whether its end was waited for."""
     exit_code: int | None
     """Its exit code, or minus the number of the signal that killed it; None: not waited for."""
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +427,7 @@ class ProcessSemaphore:
     value: int | Unknown
     """How often it can be acquired now, if no other process did."""
     is_unlinked: bool
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.file_names import FileNode
-from replaydbg.resources.kinds import Origin
+from replaydbg.resources.kinds import MakingCall
 
 ENDLESS = 1 << 62
 """The end of a range that reaches to the end of the file."""
@@ -24,7 +24,7 @@ class LockedRange(NamedTuple):
     """The open file description; None: the process."""
     through: Description
     """That of the call that locked it."""
-    origin: Origin
+    origin: MakingCall
 
 
 class LockedRanges:

@@ -14,7 +14,7 @@ from replaydbg.resources.file_names import FileNames
 from replaydbg.resources.kinds import (
     ChildProcess,
     FileMapping,
-    Origin,
+    MakingCall,
     ProcessSemaphore,
     SignalAction,
     TlsLoad,
@@ -23,7 +23,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resources.locked_ranges import LockedRanges
 
-START = Origin(0, 0, None)
+START = MakingCall(0, 0, None)
 """The origin of what the process had when it began."""
 INHERITED = Unknown("the process had it when it began")
 
@@ -37,14 +37,14 @@ class TimerFacts:
     interval: float
     set_at: int
     """Nanoseconds from the start."""
-    origin: Origin
+    origin: MakingCall
 
 
 @dataclass(slots=True)
 class DatabaseFacts:
     """An open file of SQLite."""
 
-    origin: Origin
+    origin: MakingCall
     path: str
     is_database: bool
     lock: int = 0
@@ -70,7 +70,7 @@ class ProcessState:
         self.tls: list[TlsSession] = []
         self.tls_loads: list[TlsLoad] = []
         self.locks = LockedRanges()
-        self.flocks: dict[Description, tuple[bool, Origin]] = {}
+        self.flocks: dict[Description, tuple[bool, MakingCall]] = {}
         """Whether each lock is exclusive, and what took it."""
         self.mappings: list[FileMapping] = []
         """Those that were made, and keep a copy of their descriptor; see `live_mappings`."""
@@ -95,9 +95,9 @@ class ProcessState:
 
     # ---- descriptors ----
 
-    def origin(self, event: Event) -> Origin:
+    def origin(self, event: Event) -> MakingCall:
         """Return the origin of what an event made."""
-        return Origin(event.number, event.lane, event.site)
+        return MakingCall(event.number, event.lane, event.site)
 
     def opened(self, number: int, made: Description, event: Event, *, close_on_exec: bool | Unknown = True) -> None:
         """Add a descriptor that an event opened, with the lowest free number."""
@@ -113,7 +113,7 @@ class ProcessState:
         """Return what a descriptor refers to that was used successfully; one that was not known is added."""
         found = self.numbers.used(number)
         if found is None and number >= 0:
-            hidden = Origin(event.number, event.lane, None)
+            hidden = MakingCall(event.number, event.lane, None)
             found = Description("descriptor", hidden, _NOT_SHOWN)
             self.open[found] = None
             self.numbers.opened(number, found, hidden, close_on_exec=_NOT_SHOWN, is_lowest=False)

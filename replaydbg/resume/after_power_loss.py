@@ -16,7 +16,7 @@ from replaydbg.log.reader import Recording
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.event_values import number_of
 from replaydbg.resources.follow import ResourceHistory
-from replaydbg.resources.kinds import EventNumber, LastWrite, OpenedFile, Resources, Unknown
+from replaydbg.resources.kinds import EventNumber, LastFileWrite, OpenedFile, Resources, Unknown
 from replaydbg.resume.digest import output_digest
 
 _SYNCHRONISE = frozenset({"posix.fsync", "posix.fdatasync"})
@@ -53,7 +53,7 @@ def _first_missing(recording: Recording, last: EventNumber | None) -> EventNumbe
     if recording.log_header is None:
         raise Corrupt(str(recording.path), "it has no event log")
     history = ResourceHistory(recording, ())
-    writes: dict[Description, list[LastWrite]] = {}
+    writes: dict[Description, list[LastFileWrite]] = {}
     for entry in recording.events(last=last):
         history.apply(entry)
         if isinstance(entry, Event):
@@ -62,7 +62,7 @@ def _first_missing(recording: Recording, last: EventNumber | None) -> EventNumbe
     return min(filter(None, missing), default=0)
 
 
-def _follow(history: ResourceHistory, event: Event, writes: dict[Description, list[LastWrite]]) -> None:
+def _follow(history: ResourceHistory, event: Event, writes: dict[Description, list[LastFileWrite]]) -> None:
     """Add the write that an event made, or remove those that it has synchronised."""
     if event.raised:
         return
@@ -82,7 +82,7 @@ def _follow(history: ResourceHistory, event: Event, writes: dict[Description, li
         writes.setdefault(description, []).append(write)
 
 
-def _first_of_file(description: Description, writes: list[LastWrite]) -> EventNumber:
+def _first_of_file(description: Description, writes: list[LastFileWrite]) -> EventNumber:
     """Return the event of the first write that a file lacks; 0: it has them all, or is not there.
 
     Of a write that later ones may have overwritten, nothing shows whether it is there: it counts as missing.
@@ -110,7 +110,7 @@ def _first_of_file(description: Description, writes: list[LastWrite]) -> EventNu
     return missing
 
 
-def _is_there(fd: int, start: int, write: LastWrite) -> bool:
+def _is_there(fd: int, start: int, write: LastFileWrite) -> bool:
     try:
         return output_digest(os.pread(fd, write.length, start)) == write.digest
     except OSError:  # it is a directory now, or a fifo

@@ -228,7 +228,7 @@ class Settled:
     value: Value = None
 
 
-class Answer:
+class CoreAnswer:
     """Sends the answer of `resume`, message by message, `end`, and `go_live` when it was followed.
 
     Without the last one the core exits.

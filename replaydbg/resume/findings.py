@@ -9,7 +9,7 @@ from replaydbg.events.values import Value
 from replaydbg.resume.conversation import CallInFlight
 
 
-class Verdict(Enum):
+class CallVerdict(Enum):
     """Whether a call in flight was made."""
 
     DONE = "done"
@@ -23,7 +23,7 @@ class Finding:
     """What was found out about a call in flight."""
 
     call: CallInFlight
-    verdict: Verdict
+    verdict: CallVerdict
     reason: str
     """Why, as a clause: `found on disk`."""
     value: Value = None
@@ -32,19 +32,19 @@ class Finding:
 
 def repeat(call: CallInFlight, reason: str) -> Finding:
     """Return the finding that a call is to be made, again if it was made before."""
-    return Finding(call, Verdict.REPEAT, reason)
+    return Finding(call, CallVerdict.REPEAT, reason)
 
 
 def done(call: CallInFlight, reason: str, value: Value = None) -> Finding:
     """Return the finding that a call was made, and returned `value`."""
-    return Finding(call, Verdict.DONE, reason, value)
+    return Finding(call, CallVerdict.DONE, reason, value)
 
 
 def unknown(call: CallInFlight, reason: str) -> Finding:
     """Return the finding that nothing shows whether a call was made."""
-    return Finding(call, Verdict.UNKNOWN, reason)
+    return Finding(call, CallVerdict.UNKNOWN, reason)
 
 
 def changed(call: CallInFlight, reason: str) -> Finding:
     """Return the finding that something else was done meanwhile."""
-    return Finding(call, Verdict.CHANGED, reason)
+    return Finding(call, CallVerdict.CHANGED, reason)

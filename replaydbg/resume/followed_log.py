@@ -13,7 +13,7 @@ from replaydbg.log.reader import Recording
 from replaydbg.log.stream import LogStream
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resume.past import PastReader
-from replaydbg.resume.plan import Plan, Recovery
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.preparation import plan_of
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class FollowedLog:
         """Return the plan of going live after the last event that was read; `name` is that of the recording."""
         past = self._past.past()
         header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
-        recovery = Recovery(past.events, header.cpu_ms if header is not None else 0, self._position)
+        recovery = RecoveryCost(past.events, header.cpu_ms if header is not None else 0, self._position)
         return plan_of(name, past.events, past, self._history.at(None), recovery)
 
     def has_continued(self) -> bool:

@@ -10,7 +10,7 @@ from replaydbg.classes import dataclass, replace
 from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile
-from replaydbg.resume.conversation import Answer, Due, Settled, read_due
+from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
@@ -34,7 +34,7 @@ _OF_MAPS = 800
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class ResumeChoices:
     """What the user wants."""
 
     at: int = 0
@@ -63,7 +63,14 @@ class GoingLive:
     """A resumption from the start of its replay to the moment at which the program goes live."""
 
     def __init__(
-        self, plan: Plan, choices: Choices, listener: Listener, hooks: Hooks, stack: ExitStack, *, is_dry: bool = False
+        self,
+        plan: Plan,
+        choices: ResumeChoices,
+        listener: Listener,
+        hooks: Hooks,
+        stack: ExitStack,
+        *,
+        is_dry: bool = False,
     ) -> None:
         """`is_dry`: only the plan is wanted, and nothing is opened."""
         self.plan = plan
@@ -118,7 +125,7 @@ class GoingLive:
                     self.wait(connection, pid)
                     due = read_due(connection)
                     if due is not None and not first_signal():
-                        self.answer(due, Answer(connection), pid)
+                        self.answer(due, CoreAnswer(connection), pid)
                 finally:
                     self.signal = first_signal()
         except BaseException as error:  # noqa: BLE001 - the process is waited for first, then it is raised
@@ -129,7 +136,7 @@ class GoingLive:
     def wait(self, connection: socket.socket, pid: int) -> None:
         """Do what there is to do until the core of the process `pid` asks, or has ended; nothing here."""
 
-    def answer(self, due: Due, answer: Answer, pid: int) -> None:
+    def answer(self, due: Due, answer: CoreAnswer, pid: int) -> None:
         """Decide what is open, and let the program of the process `pid` go live. Raises CannotResume."""
         settled = self.decide(due)
         if not self.is_dry:  # then the core has only reported, and is gone
@@ -164,7 +171,7 @@ class GoingLive:
         self._restorer.move(moved)
         return settled
 
-    def deliver(self, due: Due, settled: Sequence[Settled], answer: Answer, pid: int) -> None:
+    def deliver(self, due: Due, settled: Sequence[Settled], answer: CoreAnswer, pid: int) -> None:
         """Put everything in its place in the process `pid`."""
         self._restorer.match_modes(pid)
         self._restorer.send(answer, due.fds, due.real)
@@ -172,7 +179,7 @@ class GoingLive:
         for each in settled:
             answer.settle(each)
 
-    def let_go(self, answer: Answer) -> None:
+    def let_go(self, answer: CoreAnswer) -> None:
         """Let the program run."""
         try:
             self._restorer.truncate()

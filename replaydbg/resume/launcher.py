@@ -21,11 +21,11 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
-from replaydbg.replay.launcher import Start
+from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import Unknown
 from replaydbg.resume.after_power_loss import first_missing_write
-from replaydbg.resume.going_live import Choices, GoingLive, Listener
+from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import (
@@ -46,7 +46,7 @@ def resume(
     path: Path,
     *,
     name: str = "",
-    choices: Choices | None = None,
+    choices: ResumeChoices | None = None,
     output: Path | None = None,
     settings: Settings | None = None,
     listener: Listener | None = None,
@@ -59,7 +59,7 @@ def resume(
     cannot go live, Divergence if its replay differs, CannotRecord if nothing can be written, and the errors of
     `open_recording` and `prepare`.
     """
-    choices = Choices() if choices is None else choices
+    choices = ResumeChoices() if choices is None else choices
     listener = Listener() if listener is None else listener
     settings = load_settings() if settings is None else settings
     name = name or str(path)
@@ -79,13 +79,15 @@ def resume(
             return seal_recording(live, ended, seconds)
 
 
-def plan_resume(path: Path, *, name: str = "", choices: Choices | None = None, hooks: Hooks | None = None) -> Plan:
+def plan_resume(
+    path: Path, *, name: str = "", choices: ResumeChoices | None = None, hooks: Hooks | None = None
+) -> Plan:
     """Return what `resume` would do, and do nothing of it: the program is replayed, and does not go live.
 
     With the choice `ask`, the plan has the calls in flight that would be asked about. Raises as `resume` does, except
     for what the plan itself contains.
     """
-    choices = Choices() if choices is None else choices
+    choices = ResumeChoices() if choices is None else choices
     name = name or str(path)
     with open_recording(path) as recording, ExitStack() as stack:
         hooks = installed_hooks(name) if hooks is None else hooks
@@ -109,7 +111,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
 
-        def prepared(core_fd: int, started: ExitStack) -> Start:
+        def prepared(core_fd: int, started: ExitStack) -> ReplayStart:
             start = prepare_live(recording, live, run, core_orders(recording, live, run, settings, core_fd), stack)
             _enter(run, started)
             return start

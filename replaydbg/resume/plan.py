@@ -14,7 +14,7 @@ _READING, _REPLAY = 8.2e-6, 0.14e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery:
+class RecoveryCost:
     """What a resumption repeats before the program goes live."""
 
     events: int
@@ -45,7 +45,7 @@ class Plan:
     """How files differ on the disk from what was recorded."""
     stood_ns: int
     """For how long the program stood still: nanoseconds since its last event."""
-    recovery: Recovery
+    recovery: RecoveryCost
     """How much is replayed."""
     thread: int | None = None
     """The thread that goes on, at a call; None: it is not known, or at none."""

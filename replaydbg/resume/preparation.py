@@ -22,7 +22,7 @@ from replaydbg.resources.follow import ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
-from replaydbg.resume.plan import Plan, Recovery
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.rows import PlanRow
 from replaydbg.resume.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
@@ -111,7 +111,7 @@ def _read_whole(recording: Recording) -> tuple[Past, Resources]:
     return reader.past(), history.at(None)
 
 
-def recovery_to(recording: Recording, event: int) -> Recovery:
+def recovery_to(recording: Recording, event: int) -> RecoveryCost:
     """Return what a replay to `event` repeats. The CPU time is spread evenly over the events of the log."""
     log, continued = recording.log_header, recording.header.raw.get("continued")
     before = continued.get("cpu_ms") if isinstance(continued, dict) else 0
@@ -119,10 +119,10 @@ def recovery_to(recording: Recording, event: int) -> Recovery:
     if log is not None:
         cpu_ms, events = max(log.cpu_ms - (before if isinstance(before, int) else 0), 0), log.crossings
     share = min(event / events, 1.0) if events else 1.0
-    return Recovery(event, int(cpu_ms * share), recording.size("log"))
+    return RecoveryCost(event, int(cpu_ms * share), recording.size("log"))
 
 
-def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: Recovery) -> Plan:
+def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: RecoveryCost) -> Plan:
     """Return the plan of a program that goes live after `event`, as far as it is known without a replay."""
     rows = (*plan_resources(resources, past.used), *past.attributes)
     return Plan(

@@ -7,7 +7,7 @@ import stat
 
 from replaydbg.resources.kinds import (
     Handle,
-    LastWrite,
+    LastFileWrite,
     OpenedDirectory,
     OpenedFile,
     OpenedMemory,
@@ -81,7 +81,7 @@ def _differences(opened: OpenedFile, path: str) -> list[str]:
         os.close(fd)
 
 
-def _changed(fd: int, path: str, last: LastWrite | None) -> list[str]:
+def _changed(fd: int, path: str, last: LastFileWrite | None) -> list[str]:
     if last is None or last.digest is None or isinstance(last.offset, Unknown) or last.length > MOST_COMPARED:
         return []
     if output_digest(os.pread(fd, last.length, last.offset)) == last.digest:

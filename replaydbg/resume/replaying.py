@@ -20,7 +20,7 @@ from replaydbg.log.decode import Malformed
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import handled_signals
 from replaydbg.record.start import Wishes, continuing_command
-from replaydbg.replay.launcher import MOST_WRITTEN, Start, UnpackedLogs, prepare
+from replaydbg.replay.launcher import MOST_WRITTEN, ReplayStart, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.resume.conversation import moved_high
 from replaydbg.resume.going_live import GoingLive
@@ -48,7 +48,7 @@ def perform(
     recording: Recording,
     live: Path,
     run: GoingLive,
-    prepared: Callable[[int, ExitStack], Start],
+    prepared: Callable[[int, ExitStack], ReplayStart],
     stack: ExitStack,
     *,
     idle: float,
@@ -97,7 +97,7 @@ def prepare_live(
     stack: ExitStack,
     *,
     parent: int | None = None,
-) -> Start:
+) -> ReplayStart:
     """Return the start parameters of a replay that goes live from the logs in `live`; the rest is as for `prepare`."""
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
@@ -133,7 +133,7 @@ def ended_at_once(live: Path, run: GoingLive, ended: Ended) -> bool:
         return read_past(recording, None).has_ended
 
 
-def reason_of_core(start: Start) -> str | None:
+def reason_of_core(start: ReplayStart) -> str | None:
     """Return what the core could not bring back, such as a lock on a database; None: it reports something else."""
     start.report.seek(0)
     report = start.report.read(MOST_WRITTEN)
@@ -144,7 +144,7 @@ def reason_of_core(start: Start) -> str | None:
     return str(facts.get("detail")) if isinstance(facts, dict) and facts.get("kind") == "resume" else None
 
 
-def explain(recording: Recording, run: GoingLive, start: Start, ended: Ended | None, *, may_end: bool) -> None:
+def explain(recording: Recording, run: GoingLive, start: ReplayStart, ended: Ended | None, *, may_end: bool) -> None:
     """Raise why the program did not go live, unless that was wanted.
 
     `ended`: how its replay did; None: not known. `may_end`: whether it was wanted if that ended as recorded.

@@ -22,7 +22,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.after_power_loss import Leftover
-from replaydbg.resume.conversation import Answer
+from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import set_mode
 from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
@@ -212,7 +212,7 @@ class Restorer:
                 if moved.get(number):
                     os.lseek(each.fd, moved[number], os.SEEK_CUR)
 
-    def send(self, answer: Answer, fds: Sequence[int], real: Collection[int]) -> None:
+    def send(self, answer: CoreAnswer, fds: Sequence[int], real: Collection[int]) -> None:
         """Tell the core what is where; `fds` are the numbers that the program has open, of which `real` stay."""
         directory = [] if self._directory is None else [self._directory]
         answer.pass_descriptors([*(each.fd for each in self.placed), *directory])
@@ -239,7 +239,7 @@ class Restorer:
                         answer.watch(min(each.opened.handle.numbers), watched.number, watched.mask)
         self._send_others(answer)
 
-    def _send_others(self, answer: Answer) -> None:
+    def _send_others(self, answer: CoreAnswer) -> None:
         for timer in self._resources.timers:
             if not isinstance(timer.remaining, Unknown):
                 value = max(int(timer.remaining * 1e9), 1000)  # of 0 nothing would come

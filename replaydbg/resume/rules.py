@@ -14,6 +14,7 @@ from replaydbg.resources.kinds import (
     ChildProcess,
     FileLock,
     FileMapping,
+    MakingCall,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -26,7 +27,6 @@ from replaydbg.resources.kinds import (
     OpenedTerminal,
     OpenedTimerFd,
     OpenResource,
-    Origin,
     ProcessTimer,
     Resources,
     Unknown,
@@ -136,7 +136,7 @@ def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
     return PlanRow("mappings", Fate.REOPENED, text, "stores of the program are written to the file if it is shared")
 
 
-def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[Origin]) -> PlanRow:
+def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[MakingCall]) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
         name = ("standard input", "standard output", "standard error")[standard_number(opened)]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from replaydbg.errors import CannotResume
 from replaydbg.events.show import show_crossing
 from replaydbg.resume.conversation import CallInFlight, Settled
-from replaydbg.resume.findings import Finding, Verdict, repeat
+from replaydbg.resume.findings import CallVerdict, Finding, repeat
 from replaydbg.resume.hooks import Hooks
 
 ASK, REPEAT, SKIP = "ask", "repeat", "skip"
@@ -48,13 +48,13 @@ def settle(
     final: list[Finding] = []
     for each in findings:
         finding = each
-        if finding.verdict is Verdict.CHANGED:
+        if finding.verdict is CallVerdict.CHANGED:
             if not force:
                 raise CannotResume(name, f"{call_text(each.call)} in flight: {each.reason}")
             finding = repeat(each.call, f"{each.reason}; made now (--force)")
-        elif finding.verdict is Verdict.UNKNOWN:
+        elif finding.verdict is CallVerdict.UNKNOWN:
             finding = _of_unknown(each, name, policy, ask)
-        decided.append(Settled(finding.call.thread, finding.verdict is Verdict.DONE, finding.value))
+        decided.append(Settled(finding.call.thread, finding.verdict is CallVerdict.DONE, finding.value))
         final.append(finding)
     return decided, final
 
@@ -72,4 +72,4 @@ def _of_unknown(finding: Finding, name: str, policy: str, ask: Ask | None) -> Fi
     if not call.data_length and call.call not in _NOTHING:
         raise CannotResume(name, f"{call_text(call)} cannot be skipped: its result is not known")
     value = None if call.call in _NOTHING or call.call == "_socket.socket.sendall" else call.data_length
-    return Finding(call, Verdict.DONE, f"{finding.reason}; skipped", value)
+    return Finding(call, CallVerdict.DONE, f"{finding.reason}; skipped", value)

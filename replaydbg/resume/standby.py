@@ -26,10 +26,10 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
-from replaydbg.replay.launcher import Start, UnpackedLogs, followed_logs, inheritable, prepare
-from replaydbg.resume.conversation import Answer, Due
+from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
+from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
-from replaydbg.resume.going_live import Choices, GoingLive, Listener
+from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import resume
 from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held, writer_of
@@ -61,7 +61,7 @@ def stand_by(
     path: Path,
     *,
     name: str = "",
-    choices: Choices | None = None,
+    choices: ResumeChoices | None = None,
     output: Path | None = None,
     settings: Settings | None = None,
     listener: Listener | None = None,
@@ -74,7 +74,7 @@ def stand_by(
     the program that is followed, once the standby is about to begin; the other parameters are those of `resume`, and so
     are the errors. `choices.at` has no meaning here.
     """
-    choices = Choices() if choices is None else choices
+    choices = ResumeChoices() if choices is None else choices
     listener = Listener() if listener is None else listener
     settings = load_settings() if settings is None else settings
     name = name or str(path)
@@ -100,7 +100,7 @@ class _Wanted(NamedTuple):
     """What the caller of `stand_by` wants, for each log that the program has."""
 
     name: str
-    choices: Choices
+    choices: ResumeChoices
     output: Path | None
     settings: Settings
     listener: Listener
@@ -179,7 +179,7 @@ def _stand_by_one_log(
             announce(program)
             followed = {"program_fd": program_fd, "followed_content_fd": content}
 
-            def prepared(core_fd: int, _: ExitStack) -> Start:
+            def prepared(core_fd: int, _: ExitStack) -> ReplayStart:
                 orders = core_orders(recording, live, run, settings, core_fd)
                 return _prepare(recording, logs, {**orders, **followed}, stack)
 
@@ -201,7 +201,7 @@ class _StandingBy(GoingLive):
         live: Path,
         log: BinaryIO,
         name: str,
-        choices: Choices,
+        choices: ResumeChoices,
         listener: Listener,
         hooks: Hooks,
         stack: ExitStack,
@@ -227,7 +227,7 @@ class _StandingBy(GoingLive):
             os.kill(pid, signal.SIGKILL)  # it would follow until the program has ended, and only then find us gone
             raise
 
-    def answer(self, due: Due, answer: Answer, pid: int) -> None:
+    def answer(self, due: Due, answer: CoreAnswer, pid: int) -> None:
         """Plan with the log of the program, which has ended, and open what it had open."""
         self._check_log()
         check_alone(self._followed, self.plan.name)
@@ -295,7 +295,7 @@ def _prepare(
     logs: dict[str, BinaryIO],
     orders: Mapping[str, object],
     stack: ExitStack,
-) -> Start:
+) -> ReplayStart:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     parts = UnpackedLogs(logs)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable
 
 from replaydbg.resources.kinds import Resources, TlsLoad, Unknown
-from replaydbg.resume.conversation import Answer, LoadDue
+from replaydbg.resume.conversation import CoreAnswer, LoadDue
 from replaydbg.resume.past import Past
 from replaydbg.resume.rows import Fate, PlanRow
 
@@ -28,7 +28,7 @@ def plan_loads(loads: Iterable[LoadDue], resources: Resources, past: Past) -> li
     return rows
 
 
-def send_loads(answer: Answer, loads: Iterable[LoadDue], resources: Resources, *, force: bool) -> None:
+def send_loads(answer: CoreAnswer, loads: Iterable[LoadDue], resources: Resources, *, force: bool) -> None:
     """Tell the core where the files are; `force`: what cannot be loaded is left out."""
     by_event = {each.origin.event: each for each in resources.tls_loads}
     for due in loads:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from replaydbg.classes import NamedTuple
-from replaydbg.resources.kinds import LastWrite, OpenedFile, Unknown
+from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Unknown
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.digest import output_digest
 from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
@@ -22,7 +22,7 @@ MOST_PARTIAL = 1 << 16
 """Bytes. Of a longer write to a file of unknown size, only a whole one is searched for."""
 
 
-class Written(NamedTuple):
+class WriteFindings(NamedTuple):
     """The findings on the writes in flight to one open file."""
 
     findings: tuple[Finding, ...]
@@ -30,28 +30,28 @@ class Written(NamedTuple):
     """How many bytes were written at its current offset."""
 
 
-def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_off: bool = False) -> Written:
+def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_off: bool = False) -> WriteFindings:
     """Find on the disk which of `calls`, writes to `opened` at its current offset, were made.
 
     `is_cut_off`: what the file has after its recorded end will be cut off before they are made.
     """
     if is_cut_off and isinstance(opened.size, int):
-        return Written(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
+        return WriteFindings(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
     place = _place(opened)
     if isinstance(place, str):
-        return Written(tuple(unknown(each, place) for each in calls), 0)
+        return WriteFindings(tuple(unknown(each, place) for each in calls), 0)
     path, start, at_end = place
     last = opened.last_write
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError as error:
-        return Written(tuple(changed(each, f"{path} cannot be read: {error.strerror}") for each in calls), 0)
+        return WriteFindings(tuple(changed(each, f"{path} cannot be read: {error.strerror}") for each in calls), 0)
     try:
         if start is None:
             starts = _possible_starts(fd, last, calls)
             if len(starts) > 1:
                 reason = f"where {path} ended is not recorded, and more than one place fits"
-                return Written(tuple(unknown(each, reason) for each in calls), 0)
+                return WriteFindings(tuple(unknown(each, reason) for each in calls), 0)
             # If none fits, something else was written after what is known.
             start = starts[0] if starts else 0
         return _appended(fd, path, start, calls) if at_end else _overwritten(fd, start, calls)
@@ -74,7 +74,7 @@ def _place(opened: OpenedFile) -> tuple[str, int | None, bool] | str:
     return opened.absolute, opened.offset, opened.offset == opened.size
 
 
-def _possible_starts(fd: int, last: LastWrite | None, calls: Sequence[CallInFlight]) -> list[int]:
+def _possible_starts(fd: int, last: LastFileWrite | None, calls: Sequence[CallInFlight]) -> list[int]:
     """Return where a file may have ended before the calls: after the last write, as its digest shows it."""
     end = os.fstat(fd).st_size
     total = sum(call.data_length for call in calls)
@@ -103,33 +103,33 @@ def ends_with_last_write(opened: OpenedFile) -> bool:
         os.close(fd)
 
 
-def _ends_with(fd: int, start: int, last: LastWrite | None) -> bool:
+def _ends_with(fd: int, start: int, last: LastFileWrite | None) -> bool:
     """Whether the bytes before `start` are those of the last write, as far as that is known."""
     if last is None or last.digest is None or last.length > MOST_PARTIAL:
         return True
     return start >= last.length and output_digest(_read(fd, start - last.length, last.length)) == last.digest
 
 
-def _overwritten(fd: int, start: int, calls: Sequence[CallInFlight]) -> Written:
+def _overwritten(fd: int, start: int, calls: Sequence[CallInFlight]) -> WriteFindings:
     """Compare in the middle of a file: what was there before is not known, and writing it again does no harm."""
     if len(calls) == 1 and calls[0].data_length and _matches(fd, start, start + calls[0].data_length, calls[0]):
         length = calls[0].data_length
-        return Written((done(calls[0], "found on the disk, not written again", length),), length)
-    return Written(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
+        return WriteFindings((done(calls[0], "found on the disk, not written again", length),), length)
+    return WriteFindings(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
 
 
-def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> Written:
+def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> WriteFindings:
     end = os.fstat(fd).st_size
     if end <= start:
-        return Written(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
+        return WriteFindings(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
     if len(calls) > MOST_TOGETHER:
-        return Written(tuple(unknown(each, f"{len(calls)} threads wrote to {path}") for each in calls), 0)
+        return WriteFindings(tuple(unknown(each, f"{len(calls)} threads wrote to {path}") for each in calls), 0)
     found = _order(fd, start, end, dict(enumerate(calls)))
     if found is None:
         reason = f"{path} has {end - start:,} bytes after its recorded end that are not those of this call"
-        return Written(tuple(changed(each, reason) for each in calls), 0)
+        return WriteFindings(tuple(changed(each, reason) for each in calls), 0)
     findings = [_of_part(each, found.get(index, 0)) for index, each in enumerate(calls)]
-    return Written(tuple(findings), end - start)
+    return WriteFindings(tuple(findings), end - start)
 
 
 def _of_part(call: CallInFlight, length: int) -> Finding:

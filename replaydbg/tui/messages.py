@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from textual.message import Message
 
-from replaydbg.tui.view_model import LaneSpans, Mark, Overview, Reply, Track
+from replaydbg.tui.view_model import LaneSpans, Overview, Reply, TimelineMark, Track
 
 
 class Order(Message):
@@ -68,7 +68,7 @@ class MarksFound(Message):
     """The positions of snapshots, or the program's own exceptions, were determined more precisely."""
 
     def __init__(
-        self, *, snapshots: tuple[Mark, ...] | None = None, exceptions: tuple[Mark, ...] | None = None
+        self, *, snapshots: tuple[TimelineMark, ...] | None = None, exceptions: tuple[TimelineMark, ...] | None = None
     ) -> None:
         """None means unchanged."""
         super().__init__()

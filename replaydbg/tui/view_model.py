@@ -187,7 +187,7 @@ class OutputLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TimelineMark:
     """A mark on the timeline."""
 
     count: int
@@ -216,13 +216,13 @@ class Overview:
     total: int
     density: tuple[int, ...]
     """Number of events in each of equal stretches between `first` and `last`."""
-    exceptions: tuple[Mark, ...]
+    exceptions: tuple[TimelineMark, ...]
     """The exceptions; a selection, if there are many."""
-    failure: Mark | None
+    failure: TimelineMark | None
     """The exception that ended the program."""
     failed_at: tuple[tuple[str, int], ...]
     """Its traceback: file and line of each frame, innermost first."""
-    snapshots: tuple[Mark, ...]
+    snapshots: tuple[TimelineMark, ...]
     output: tuple[OutputLine, ...]
     output_left_out: int
     """Number of lines of output before these."""
@@ -252,7 +252,7 @@ class Track:
 
     key: str
     title: str
-    marks: tuple[Mark, ...]
+    marks: tuple[TimelineMark, ...]
     more: int = 0
     """Number of further moments that are not included."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from replaydbg.distributed.columns import Member
 from replaydbg.distributed.matching import GroupMatching
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, joined_digest
-from replaydbg.log.transfers import RECEIVES, Columns
+from replaydbg.log.transfers import RECEIVES, TransferColumns
 from tests.bench.report import verdict
 from tests.bench.workloads import environment
 from tests.harness.process import run
@@ -96,7 +96,7 @@ class _Process:
         addresses = array("I", bytes(4 * len(self.flags)))
         event, begun, ticket, digest, length = self.numbers
         flags = bytes(self.flags)
-        columns = Columns(event, begun, ticket, digest, length, self.endpoint, addresses, flags, [""])
+        columns = TransferColumns(event, begun, ticket, digest, length, self.endpoint, addresses, flags, [""])
         return Member(number, self.endpoints, columns)
 
 

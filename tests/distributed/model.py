@@ -13,10 +13,10 @@ from typing import Any
 
 from replaydbg.distributed.columns import Member, Moves
 from replaydbg.events.transfers import Endpoint, Transfer, digest_of
-from replaydbg.log.transfers import PARTLY_KNOWN, PEEKS, RECEIVES, URGENT, Columns
+from replaydbg.log.transfers import PARTLY_KNOWN, PEEKS, RECEIVES, URGENT, TransferColumns
 
 
-def columns_of(transfers: list[Transfer]) -> Columns:
+def columns_of(transfers: list[Transfer]) -> TransferColumns:
     """Return transfers as columns."""
     addresses = list(dict.fromkeys(["", *(each.address for each in transfers)]))
     flags = bytes(
@@ -32,7 +32,7 @@ def columns_of(transfers: list[Transfer]) -> Columns:
     )
     endpoint = array("I", [each.endpoint for each in transfers])
     address = array("I", [addresses.index(each.address) for each in transfers])
-    return Columns(event, begun, ticket, digest, length, endpoint, address, flags, addresses)
+    return TransferColumns(event, begun, ticket, digest, length, endpoint, address, flags, addresses)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from replaydbg.distributed import (
     AsyncFunctions,
     Channel,
     Functions,
-    Snapshot,
+    GlobalSnapshot,
     SnapshotIncomplete,
     Stream,
 )
@@ -349,7 +349,7 @@ def test_streams_of_an_event_loop() -> None:
 
 
 def test_a_snapshot_that_knows_of_a_message_that_was_withdrawn_is_not_complete() -> None:
-    async def scene() -> Snapshot:
+    async def scene() -> GlobalSnapshot:
         system = AgentSystem()
         one, other = system.agent("X", lambda: 0), system.agent("Y", lambda: 0)
         there, back = system.channel(one, other, asyncio.Queue(1)), system.channel(other, one, asyncio.Queue())

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replaydbg.distributed import Agent, AgentSystem, Channel, GlobalState, Snapshot
+from replaydbg.distributed import Agent, AgentSystem, Channel, GlobalSnapshot, GlobalState
 from replaydbg.distributed.cuts import CutFinder, Requirement
 
 
@@ -32,7 +32,7 @@ class Run:
         self.pairs = pairs
         self.sent: defaultdict[int, list[int]] = defaultdict(list)
         self.received: defaultdict[int, list[int]] = defaultdict(list)
-        self.snapshots: list[tuple[int, Snapshot]] = []
+        self.snapshots: list[tuple[int, GlobalSnapshot]] = []
 
     def send(self, at: int) -> None:
         """Send the number of the message, unless that could wait for room."""

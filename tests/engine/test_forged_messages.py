@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import pictures, reports
-from replaydbg.engine.channel import Channel
+from replaydbg.engine.channel import EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.protocol import RunOrder
@@ -119,7 +119,7 @@ def pair() -> Iterator[tuple[EngineProcess, socket.socket]]:
     """A worker, and the end of its socket that the program has."""
     own, programs = socket.socketpair()
     debugger, keepers = socket.socketpair()
-    worker = EngineProcess(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
+    worker = EngineProcess(EngineSocket(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
     programs.settimeout(10)
     with keepers, programs, debugger:
         yield worker, programs
@@ -136,7 +136,7 @@ def test_what_comes_through_a_socket_is_understood_or_ends_the_session(data: byt
     own, programs = socket.socketpair()
     debugger, keepers = socket.socketpair()
     with keepers, debugger, programs:
-        worker = EngineProcess(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
+        worker = EngineProcess(EngineSocket(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
         programs.sendall(data)
         programs.shutdown(socket.SHUT_WR)
         with suppress(EngineLost, ForgedMessage):

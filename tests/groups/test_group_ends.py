@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.distributed.descriptors import DescriptorTable, End
+from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
@@ -94,7 +94,7 @@ def test_descriptors_by_the_log_are_those_of_the_kernel(seed: int, tmp_path: Pat
     known = list(_channels_at_marks(path))
 
     assert len(known) == len(shown) == 60
-    names: dict[End, str] = {}
+    names: dict[ChannelEnd, str] = {}
     for (ends, perhaps), links in zip(known, shown, strict=True):
         # A file that is open is in the table as well; what the kernel calls a pipe or socket has to be there.
         assert set(links) <= set(ends) | set(perhaps)
@@ -104,7 +104,7 @@ def test_descriptors_by_the_log_are_those_of_the_kernel(seed: int, tmp_path: Pat
         assert {fd for fd, end in ends.items() if end.kind in ("pipe", "pair")} <= set(links)
 
 
-def _channels_at_marks(path: Path) -> list[tuple[dict[int, End], dict[int, End]]]:
+def _channels_at_marks(path: Path) -> list[tuple[dict[int, ChannelEnd], dict[int, ChannelEnd]]]:
     """Return the descriptors at each line that the program printed, and those that it may have had."""
     table = DescriptorTable({}, lambda event: 1)
     found = []

@@ -24,7 +24,7 @@ from replaydbg.log.transfers import (
 def pack_transfers(
     endpoints: list[Endpoint], transfers: list[Transfer], passed: tuple[tuple[int, int], ...] = ()
 ) -> bytes:
-    """Return the section of these endpoints and transfers; `passed` is as in `Columns`."""
+    """Return the section of these endpoints and transfers; `passed` is as in `TransferColumns`."""
     addresses: dict[str, int] = {"": 0}
     body = [
         _packed_definition(

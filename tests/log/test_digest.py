@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.log.origin import Marker
+from replaydbg.log.origin import OriginMarker
 from replaydbg.native._digest import digest
 
 CHUNK = 4096
@@ -59,7 +59,7 @@ def test_no_data_has_no_hash() -> None:
 
 
 def _marked(pieces: list[bytes], key: bytes = b"k" * 32, **how: bytes) -> bytes:
-    marker = Marker(key, is_long=True, person=how.get("person", b""))
+    marker = OriginMarker(key, is_long=True, person=how.get("person", b""))
     assert marker.is_long
     for piece in pieces:
         marker.add(piece)
@@ -75,7 +75,7 @@ def test_a_mark_does_not_depend_on_the_pieces(pieces: list[bytes], data: st.Data
 
 
 def test_a_copy_goes_its_own_way() -> None:
-    marker = Marker(b"k" * 32, is_long=True)
+    marker = OriginMarker(b"k" * 32, is_long=True)
     marker.add(b"x" * 5000)
     copy = marker.copy()
     copy.add(b"y")
@@ -102,7 +102,7 @@ def test_zeros_at_the_end_and_the_order_of_chunks_count() -> None:
 
 def test_marks_with_other_keys_or_for_other_things_are_different() -> None:
     data = b"d" * 10_000
-    short = Marker(b"k" * 32)
+    short = OriginMarker(b"k" * 32)
     short.add(data)
 
     marks = [_marked([data]), _marked([data], key=b"K" * 32), _marked([data], person=b"something else"), short.mark()]

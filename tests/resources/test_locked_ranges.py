@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.file_names import FileNode
-from replaydbg.resources.kinds import Origin
+from replaydbg.resources.kinds import MakingCall
 from replaydbg.resources.locked_ranges import ENDLESS, LockedRange, LockedRanges
 
 BYTES = 12
@@ -22,7 +22,7 @@ _STEPS = st.tuples(
 
 @given(st.lists(_STEPS, max_size=30))
 def test_as_bytes(steps: list[tuple[str, int, int, bool, int]]) -> None:
-    origin = Origin(1, 0, None)
+    origin = MakingCall(1, 0, None)
     nodes = [FileNode("a"), FileNode("b")]
     through = Description("file", origin, 0)
     ranges = LockedRanges()

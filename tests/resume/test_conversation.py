@@ -10,7 +10,7 @@ import pytest
 
 from replaydbg.errors import ForgedMessage
 from replaydbg.log.codec import decode_value, encode_value
-from replaydbg.resume.conversation import MOST_DESCRIPTORS, Answer, Settled, parse_due, read_due
+from replaydbg.resume.conversation import MOST_DESCRIPTORS, CoreAnswer, Settled, parse_due, read_due
 
 _CALL = {
     "thread": 1,
@@ -75,7 +75,7 @@ def test_a_call_needs_no_place_in_the_source() -> None:
 def test_the_answer_has_the_form_of_the_protocol() -> None:
     ours, core = socket.socketpair()
     with ours, core:
-        answer = Answer(ours)
+        answer = CoreAnswer(ours)
         answer.put(3, 0, close_on_exec=True)
         answer.close(4)
         answer.watch(5, 3, 1)
@@ -104,8 +104,8 @@ def test_the_answer_was_followed_once_the_core_says_so() -> None:
     with ours:
         with core:
             core.send(b"R")
-            assert Answer(ours).is_followed()
-        assert not Answer(ours).is_followed()  # it has ended
+            assert CoreAnswer(ours).is_followed()
+        assert not CoreAnswer(ours).is_followed()  # it has ended
 
 
 def test_descriptors_are_passed_in_messages_of_a_few(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_descriptors_are_passed_in_messages_of_a_few(tmp_path: Path) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     ours, core = socket.socketpair()
     with ours, core:
-        Answer(ours).pass_descriptors([null] * count)
+        CoreAnswer(ours).pass_descriptors([null] * count)
         got: list[int] = []
         for _ in range(2):
             _, fds, _, _ = socket.recv_fds(core, 17, 253)

@@ -11,7 +11,7 @@ from replaydbg.gates.row import NOTED, STOPS
 from replaydbg.gates.table import OWN
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.conversation import CallInFlight, Settled
-from replaydbg.resume.findings import Finding, Verdict
+from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
 from replaydbg.resume.in_flight import Situation, examine, has_rule
 from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, settle
@@ -28,7 +28,7 @@ def resources(cwd: Path) -> Resources:
     return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), (), ())
 
 
-def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> Verdict:
+def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> CallVerdict:
     findings, _ = examine([each], Situation(resources(cwd), last_ns))
     return findings[0].verdict
 
@@ -47,8 +47,8 @@ def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
         call("posix.rmdir", str(tmp_path / "gone")),
     ]
 
-    assert [verdict(each, tmp_path) for each in calls] == [Verdict.DONE] * len(calls)
-    assert [verdict(each, tmp_path, LATER) for each in calls] == [Verdict.REPEAT] * len(calls)
+    assert [verdict(each, tmp_path) for each in calls] == [CallVerdict.DONE] * len(calls)
+    assert [verdict(each, tmp_path, LATER) for each in calls] == [CallVerdict.REPEAT] * len(calls)
 
 
 def test_what_was_not_made_is_made(tmp_path: Path) -> None:
@@ -62,22 +62,22 @@ def test_what_was_not_made_is_made(tmp_path: Path) -> None:
         call("posix.symlink", "other", "full"),
     ]
 
-    assert [verdict(each, tmp_path) for each in calls] == [Verdict.REPEAT] * len(calls)
+    assert [verdict(each, tmp_path) for each in calls] == [CallVerdict.REPEAT] * len(calls)
 
 
 def test_an_empty_file_that_had_to_be_new_is_a_difference(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     exclusive = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
-    assert verdict(call("posix.open", "lock", exclusive), tmp_path) is Verdict.CHANGED
-    assert verdict(call("posix.open", "lock", exclusive), tmp_path, LATER) is Verdict.REPEAT
-    assert verdict(call("posix.open", "lock", os.O_CREAT | os.O_WRONLY), tmp_path) is Verdict.REPEAT
-    assert verdict(call("_io.FileIO.__init__", {"type": "FileIO"}, "lock", "xb"), tmp_path) is Verdict.CHANGED
+    assert verdict(call("posix.open", "lock", exclusive), tmp_path) is CallVerdict.CHANGED
+    assert verdict(call("posix.open", "lock", exclusive), tmp_path, LATER) is CallVerdict.REPEAT
+    assert verdict(call("posix.open", "lock", os.O_CREAT | os.O_WRONLY), tmp_path) is CallVerdict.REPEAT
+    assert verdict(call("_io.FileIO.__init__", {"type": "FileIO"}, "lock", "xb"), tmp_path) is CallVerdict.CHANGED
 
 
 def test_what_starts_or_ends_processes_is_not_known(tmp_path: Path) -> None:
     for name in ("posix.fork", "posix.system", "posix.kill", "_posixsubprocess.fork_exec"):
-        assert verdict(call(name), tmp_path) is Verdict.UNKNOWN
+        assert verdict(call(name), tmp_path) is CallVerdict.UNKNOWN
 
 
 def test_every_row_of_the_gate_table_has_a_rule() -> None:
@@ -88,7 +88,7 @@ def test_every_row_of_the_gate_table_has_a_rule() -> None:
 
 
 def of_unknown(name: str = "posix.system", data: bytes = b"") -> Finding:
-    return Finding(call(name, data=data), Verdict.UNKNOWN, "nothing shows whether it was made")
+    return Finding(call(name, data=data), CallVerdict.UNKNOWN, "nothing shows whether it was made")
 
 
 def test_a_call_of_which_nothing_is_known_is_decided_by_the_user() -> None:
@@ -106,7 +106,7 @@ def test_a_call_of_which_nothing_is_known_is_decided_by_the_user() -> None:
 
 
 def test_a_changed_file_needs_force() -> None:
-    finding = Finding(call("_io.FileIO.write", data=b"x"), Verdict.CHANGED, "it has other content")
+    finding = Finding(call("_io.FileIO.write", data=b"x"), CallVerdict.CHANGED, "it has other content")
 
     with pytest.raises(CannotResume, match="it has other content"):
         settle([finding], name="r", policy=REPEAT, force=False, ask=None)
@@ -128,7 +128,7 @@ def test_hooks_decide_first() -> None:
         return ask_hooks([of_unknown()], Hooks("r", [("shop", _Answers(answer))]))
 
     assert asked(DONE(7))[0].value == 7
-    assert asked(REDO)[0].verdict is Verdict.REPEAT
+    assert asked(REDO)[0].verdict is CallVerdict.REPEAT
     assert asked(None) == [of_unknown()]
     with pytest.raises(CannotResume, match="shop refused"):
         asked(STOP)
@@ -140,4 +140,4 @@ def test_hooks_decide_first() -> None:
 
 def test_a_clock_is_read_again(tmp_path: Path) -> None:
     assert time.time_ns() > BEFORE
-    assert verdict(call("time.time"), tmp_path) is Verdict.REPEAT
+    assert verdict(call("time.time"), tmp_path) is CallVerdict.REPEAT

@@ -13,7 +13,7 @@ import pytest
 
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
-from replaydbg.resume.going_live import Choices
+from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.launcher import resume
 from replaydbg.resume.past import OutsideAct
@@ -180,7 +180,7 @@ def test_a_hook_undoes_what_was_done_after_the_moment(tmp_path: Path) -> None:
 
     result = resume(
         tmp_path / "one.rdbg",
-        choices=Choices(at=at),
+        choices=ResumeChoices(at=at),
         output=tmp_path / "two.rdbg",
         hooks=Hooks("one", [("undoes", undoes)]),
     )

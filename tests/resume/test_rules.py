@@ -13,7 +13,8 @@ import pytest
 from replaydbg.resources.kinds import (
     Descriptor,
     Handle,
-    LastWrite,
+    LastFileWrite,
+    MakingCall,
     OpenedEventFd,
     OpenedFile,
     OpenedMemory,
@@ -22,7 +23,6 @@ from replaydbg.resources.kinds import (
     OpenedSocket,
     OpenedTimerFd,
     OpenResource,
-    Origin,
     SocketState,
     TlsSession,
     Unknown,
@@ -32,7 +32,7 @@ from replaydbg.resume.reopen_sockets import reset_socket
 from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.rules import RULES
 
-ORIGIN = Origin(5, 0, None)
+ORIGIN = MakingCall(5, 0, None)
 
 
 def handle(*numbers: int, flags: int = os.O_RDWR) -> Handle:
@@ -40,7 +40,7 @@ def handle(*numbers: int, flags: int = os.O_RDWR) -> Handle:
 
 
 def file(
-    path: Path, *, flags: int = os.O_RDWR, offset: int = 0, size: int = 0, last: LastWrite | None = None
+    path: Path, *, flags: int = os.O_RDWR, offset: int = 0, size: int = 0, last: LastFileWrite | None = None
 ) -> OpenedFile:
     return OpenedFile(handle(3, flags=flags), str(path), str(path), True, offset, size, False, last)
 
@@ -70,7 +70,7 @@ def test_a_file_is_opened_again_at_its_offset_and_not_emptied(tmp_path: Path) ->
 
 def test_differences_on_the_disk_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    last = LastWrite(9, 2, 3, output_digest(b"234"))
+    last = LastFileWrite(9, 2, 3, output_digest(b"234"))
 
     def differences() -> str:
         return " ".join(RULES[OpenedFile].plan(file(path, offset=5, size=5, last=last)).differences)
@@ -148,7 +148,7 @@ def test_what_cannot_be_brought_back_is_refused_by_name(tmp_path: Path) -> None:
         OpenedFile(handle(3), "x", unknown, True, 0, 0, False, None),
         OpenedFile(handle(3), "x", str(tmp_path / "x"), True, 0, 0, True, None),
         sock(SocketState.CONNECTED, family=socket.AF_NETLINK),
-        replace(sock(SocketState.CONNECTED), pair=(5,), tls=TlsSession(Origin(1, 0, None), True, None, 4)),
+        replace(sock(SocketState.CONNECTED), pair=(5,), tls=TlsSession(MakingCall(1, 0, None), True, None, 4)),
     ]
 
     assert [fate(each) for each in refused] == [Fate.REFUSED] * len(refused)

@@ -8,13 +8,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replaydbg.resources.kinds import Descriptor, Handle, LastWrite, OpenedFile, Origin, Unknown
+from replaydbg.resources.kinds import Descriptor, Handle, LastFileWrite, MakingCall, OpenedFile, Unknown
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.digest import output_digest
-from replaydbg.resume.findings import Verdict
+from replaydbg.resume.findings import CallVerdict
 from replaydbg.resume.written import find_written
 
-ORIGIN = Origin(5, 0, None)
+ORIGIN = MakingCall(5, 0, None)
 UNKNOWN = Unknown("it is not recorded")
 
 
@@ -24,7 +24,7 @@ def write_of(thread: int, data: bytes) -> CallInFlight:
 
 def opened(path: Path, *, flags: int, offset: "int | Unknown", size: "int | Unknown", last: bytes = b"") -> OpenedFile:
     handle = Handle((Descriptor(3, ORIGIN, True, None),), ORIGIN, flags, ())
-    written = LastWrite(9, offset - len(last) if isinstance(offset, int) else 0, len(last), output_digest(last))
+    written = LastFileWrite(9, offset - len(last) if isinstance(offset, int) else 0, len(last), output_digest(last))
     return OpenedFile(handle, str(path), str(path), True, offset, size, False, written if last else None)
 
 
@@ -35,8 +35,8 @@ def found(content: bytes, calls: Sequence[CallInFlight], *, size: "int | Unknown
         path.write_bytes(content)
         file = opened(path, flags=os.O_WRONLY | os.O_APPEND, offset=size, size=size, last=last)
         written = find_written(file, calls)
-    kinds = {Verdict.REPEAT: 0, Verdict.UNKNOWN: "?", Verdict.CHANGED: "!"}
-    return [each.value if each.verdict is Verdict.DONE else kinds[each.verdict] for each in written.findings]
+    kinds = {CallVerdict.REPEAT: 0, CallVerdict.UNKNOWN: "?", CallVerdict.CHANGED: "!"}
+    return [each.value if each.verdict is CallVerdict.DONE else kinds[each.verdict] for each in written.findings]
 
 
 @settings(deadline=None)
@@ -100,5 +100,5 @@ def test_a_write_in_the_middle_is_repeated_unless_it_is_there(tmp_path: Path) ->
     there = find_written(file, [write_of(0, b"234")])
     other = find_written(file, [write_of(0, b"2x4")])
 
-    assert (there.findings[0].verdict, there.moved) == (Verdict.DONE, 3)
-    assert (other.findings[0].verdict, other.moved) == (Verdict.REPEAT, 0)
+    assert (there.findings[0].verdict, there.moved) == (CallVerdict.DONE, 3)
+    assert (other.findings[0].verdict, other.moved) == (CallVerdict.REPEAT, 0)

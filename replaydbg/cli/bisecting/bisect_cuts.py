@@ -12,7 +12,7 @@ from replaydbg.cli.common.output import add_json, named_group, print_json
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.events.verdict import Verdict
-from replaydbg.groups.cut_values import ValueChange, changes_between
+from replaydbg.groups.cut_values import ChangingLine, changes_between
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.group_session import GroupSession
@@ -73,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _changes(
     group: GroupSession, search: InvariantSearch, found: Found, invariant: Invariant
-) -> list[ValueChange] | None:
+) -> list[ChangingLine] | None:
     """Return the lines that changed local values between the last good and the first bad cut; None: too many."""
     if found.answer is not Answer.FOUND or found.last_good < 0:
         return []
     good, bad = search.chain[found.last_good], search.chain[found.first_bad]
-    changes: list[ValueChange] = []
+    changes: list[ChangingLine] = []
     for process, position in bad.items():
         # One that had not begun in the last good cut: its first lines are its parent's.
         if position == good[process] or not good[process] or process not in search.participants:
@@ -96,7 +96,7 @@ def _show(
     args: argparse.Namespace,
     search: InvariantSearch,
     found: Found,
-    changes: list[ValueChange] | None,
+    changes: list[ChangingLine] | None,
     group: OpenedGroup,
 ) -> None:
     if args.json:

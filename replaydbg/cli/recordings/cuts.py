@@ -16,7 +16,7 @@ from replaydbg.distributed.checkpoint_policies import (
     TRANSFERS,
     TRIGGERS,
     CheckpointedRun,
-    Checkpoints,
+    CheckpointPositions,
     Policy,
     Recovery,
 )
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compared(
     opened: OpenedGroup, cuts: GroupCuts, policies: list[Policy], failures: list[list[int]]
-) -> Iterator[tuple[Policy, list[int], Checkpoints, Recovery]]:
+) -> Iterator[tuple[Policy, list[int], CheckpointPositions, Recovery]]:
     run = CheckpointedRun(opened.matching, cuts.finder, cuts.times)
     for policy in policies:
         checkpoints = run.checkpoints(policy)

@@ -19,7 +19,7 @@ from replaydbg.launch.endings import end_like
 from replaydbg.log.group import is_of_several, read_group
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
-from replaydbg.resume.going_live import Choices, Listener
+from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
 from replaydbg.resume.standby import NotNeeded, stand_by
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
     path = store.resolve(args.recording)
     name = store.name_of(path)
-    choices = Choices(_event(args.at), args.in_flight, args.force, args.after_power_loss)
+    choices = ResumeChoices(_event(args.at), args.in_flight, args.force, args.after_power_loss)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")

@@ -16,7 +16,7 @@ from replaydbg.recovery.group_launcher import GroupListener, plan_group_resumpti
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.group_resume_text import group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
-from replaydbg.resume.going_live import Choices
+from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.settle import ASK
 from replaydbg.store.directory import Store, member_path
 
@@ -46,7 +46,7 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
         return 0
     is_verbose = not settings.quiet and not args.json
     listener = GroupListener(_print_start if is_verbose else None, _print_plan if is_verbose else None)
-    choices = Choices(force=args.force)
+    choices = ResumeChoices(force=args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener
     )

@@ -20,7 +20,7 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression, names_r
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.debugger.writes.store_passages import SelectedPassage, StoredPlace, StorePassages
 from replaydbg.debugger.writes.storing_lines import (
-    Passage,
+    BegunLine,
     PassedStretch,
     StoringLine,
     breaks_of,
@@ -76,7 +76,7 @@ class EqualWrites:
         lines = storing_lines(view, place, watch, is_local=is_local)
         self._lines = {(each.file, each.number): each for each in lines if not (only_certain and each.is_never_sure)}
         self._left = MOST_LOOKED_AT
-        self._best: tuple[int, Passage] | None = None
+        self._best: tuple[int, BegunLine] | None = None
         self._unsure: dict[str, None] = {}
         self._is_whole = True
         self._running: set[int] = set()
@@ -146,7 +146,7 @@ class EqualWrites:
 
     # ---- what ran since ----
 
-    def _passages_since(self) -> Generator[Passage]:
+    def _passages_since(self) -> Generator[BegunLine]:
         """Yield the passages after the change and before here, the latest first."""
         here = self._view.here.count
         lines = tuple(self._lines.values())
@@ -173,7 +173,7 @@ class EqualWrites:
             return PassedStretch(last, 0, 0)
         return stretch_of(self._view.travel.scan(first, last, RunOrder(breaks=breaks_of(lines, 0))))
 
-    def _back(self, lines: tuple[StoringLine, ...], first: int, last: int) -> Iterator[Passage]:
+    def _back(self, lines: tuple[StoringLine, ...], first: int, last: int) -> Iterator[BegunLine]:
         """Yield the passages after the line `first` and not after `last`, the latest first."""
         upper = last
         for begin in self._view.travel.timeline.earlier(last + 1):
@@ -187,7 +187,7 @@ class EqualWrites:
             if lower <= max(first, 1):
                 return
 
-    def _between(self, lines: tuple[StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[Passage]:
+    def _between(self, lines: tuple[StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[BegunLine]:
         # Mostly the latest passage is the one.
         with closing(self._view.travel.at(latest)) as worker:
             yield from reversed(self._passages_at(worker, worker.look()))
@@ -201,7 +201,7 @@ class EqualWrites:
             lower = (lower + latest) // 2
             number = self._scanned(lines, lower, latest - 1).number
         self._left -= number
-        found: list[Passage] = []
+        found: list[BegunLine] = []
         with closing(self._view.travel.at(lower)) as worker:
             order = RunOrder(until=latest - 1, breaks=breaks_of(lines, 1))
             while worker.count < latest - 1 and number > 1:
@@ -219,7 +219,7 @@ class EqualWrites:
         passages, number = self._selection
         return passages.between(number, first, last)
 
-    def _each_at(self, selected: list[SelectedPassage], latest: int = 0) -> Iterator[Passage]:
+    def _each_at(self, selected: list[SelectedPassage], latest: int = 0) -> Iterator[BegunLine]:
         """Yield the passages at these lines, the latest first, up to the limit of examined passages.
 
         `latest`: the count of a passage that is examined whatever the limit.
@@ -278,7 +278,7 @@ class EqualWrites:
         module = self._watch.module if last is None else ""
         return StorePlace(module, self._owner, None if self._cell[0] else key)
 
-    def _passages_at(self, worker: EngineProcess, where: Where) -> list[Passage]:
+    def _passages_at(self, worker: EngineProcess, where: Where) -> list[BegunLine]:
         """Return the line that is about to run, if it may store to the place."""
         top = where.stack[0] if where.stack else None
         line = self._lines.get((top.file, top.line)) if top is not None else None
@@ -287,7 +287,7 @@ class EqualWrites:
         answer = self._matches(worker, top, line.stores)
         pairs = zip(line.stores, answer, strict=True)
         return [
-            Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
+            BegunLine(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
             for store, is_meant in pairs
             if is_meant is not False
         ]
@@ -310,7 +310,7 @@ class EqualWrites:
 
     # ---- whether it stored ----
 
-    def _takes(self, passage: Passage) -> bool:
+    def _takes(self, passage: BegunLine) -> bool:
         """Whether a passage stored after the change; the one that did it last is kept."""
         if not passage.is_sure and str(passage.line) in self._unsure:
             return False
@@ -322,7 +322,7 @@ class EqualWrites:
             self._best = (done, passage)
         return bool(done)
 
-    def _done(self, passage: Passage) -> int | None:
+    def _done(self, passage: BegunLine) -> int | None:
         """Return the count of the line before which it had stored; 0: it did not; None: it may have."""
         here = self._view.here.count
         with closing(self._view.travel.at(passage.count)) as worker:
@@ -351,14 +351,14 @@ class EqualWrites:
         except AskFailed:
             return None
 
-    def _is_on(self, worker: EngineProcess, where: Where, passage: Passage) -> bool:
+    def _is_on(self, worker: EngineProcess, where: Where, passage: BegunLine) -> bool:
         """Whether it still runs."""
         if passage.store.may_wait:
             return True  # a suspended generator has no frame on a stack
         stack = worker.stack(passage.lane)
         return any(each.started == passage.top.started and each.last == passage.count for each in stack)
 
-    def _has_raised(self, passage: Passage, until: int) -> bool:
+    def _has_raised(self, passage: BegunLine, until: int) -> bool:
         raised = self._view.index.raised
         at = bisect_left(raised, passage.count, key=lambda each: each.count)
         while at < len(raised) and raised[at].count < until:

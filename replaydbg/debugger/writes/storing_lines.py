@@ -33,7 +33,7 @@ class StoringLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class BegunLine:
     """A line that was begun and may have stored to the place."""
 
     count: int

@@ -12,7 +12,7 @@ from replaydbg.distributed.agents.atomic import Atomic
 from replaydbg.distributed.agents.channel import Countdown
 from replaydbg.distributed.agents.copies import copied_state
 from replaydbg.distributed.agents.marker import Marker
-from replaydbg.distributed.agents.snapshot import Snapshot
+from replaydbg.distributed.agents.snapshot import GlobalSnapshot
 from replaydbg.errors import ChannelMisuse, UsageError
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from replaydbg.distributed.agents.channel import Channel
-    from replaydbg.distributed.agents.collector import Collector, Collectors
+    from replaydbg.distributed.agents.collector import Collectors, SnapshotCollector
 
 _MOST_AHEAD = 1000
 """Items that one call reads ahead of each channel: a sender that is faster would keep it there."""
@@ -39,22 +39,22 @@ class Agent:
         self._state, self._collectors = state, collectors
         # It guards what counts: the state, what was sent and what was received. No transport is waited for with it.
         self._lock = Atomic()
-        self._open: list[Collector] = []
+        self._open: list[SnapshotCollector] = []
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}>"
 
-    def begin(self) -> Snapshot:
+    def begin(self) -> GlobalSnapshot:
         """Begin a global snapshot: record the state of this agent, and send a marker on each outgoing channel.
 
         It does not wait. While the program goes on, the other agents record their states when they receive a marker.
         Any thread may call it, and several snapshots may go on at the same time.
         """
-        snapshot = Snapshot(self._collectors.begin(self.name))
+        snapshot = GlobalSnapshot(self._collectors.begin(self.name))
         self.join(snapshot)
         return snapshot
 
-    def join(self, snapshot: Snapshot) -> None:
+    def join(self, snapshot: GlobalSnapshot) -> None:
         """Record the state of this agent for a snapshot that another agent has begun; do nothing if it is recorded.
 
         This is needed for an agent to which no channels lead from the one that began. Raises UsageError for a snapshot
@@ -155,7 +155,7 @@ class Agent:
 
     # ---- the algorithm ----
 
-    def _record(self, collector: Collector) -> None:
+    def _record(self, collector: SnapshotCollector) -> None:
         """Record the state, and send the markers: what is sent later is behind them. The lock is held."""
         collector.record_state(self.name, copied_state(self._state))
         if self.incoming:

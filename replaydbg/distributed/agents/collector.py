@@ -27,7 +27,7 @@ class Route(NamedTuple):
     receiver: str
 
 
-class Collector:
+class SnapshotCollector:
     """Collects one snapshot. Its methods can be called by any thread; those of one agent hold the agent's lock."""
 
     def __init__(self, marker: Marker, agents: Sequence[str], routes: Sequence[Route]) -> None:
@@ -133,24 +133,24 @@ class Collectors:
         self.routes: list[Route] = []
         self._lock = threading.Lock()
         self._begun: dict[str, int] = {}
-        self._open: dict[Marker, Collector] = {}
+        self._open: dict[Marker, SnapshotCollector] = {}
 
     @property
     def have_begun(self) -> bool:
         """Whether any snapshot was begun."""
         return bool(self._begun)
 
-    def begin(self, initiator: str) -> Collector:
+    def begin(self, initiator: str) -> SnapshotCollector:
         """Return the collector of a new snapshot."""
         with self._lock:
             number = self._begun[initiator] = self._begun.get(initiator, 0) + 1
-            made = Collector(Marker(initiator, number), tuple(self.agents), tuple(self.routes))
+            made = SnapshotCollector(Marker(initiator, number), tuple(self.agents), tuple(self.routes))
             self._open[made.marker] = made
         # Each channel of a complete one has delivered its marker: none of them can arrive any more.
         made.call_when_done(lambda: self._forget(made.marker))
         return made
 
-    def find(self, marker: Marker) -> Collector | None:
+    def find(self, marker: Marker) -> SnapshotCollector | None:
         """Return the collector of a marker, or None if it belongs to no open snapshot of this system."""
         return self._open.get(marker)
 

@@ -7,18 +7,18 @@ from replaydbg.errors import SnapshotIncomplete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.distributed.agents.collector import Collector
+    from replaydbg.distributed.agents.collector import SnapshotCollector
     from replaydbg.distributed.agents.global_state import GlobalState
 
 
-class Snapshot:
+class GlobalSnapshot:
     """A global snapshot of all agents, which `Agent.begin` returns at once."""
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: SnapshotCollector) -> None:
         self.collector = collector
 
     def __repr__(self) -> str:
-        return f"<Snapshot {self.name}{'' if self.is_complete else ', incomplete'}>"
+        return f"<GlobalSnapshot {self.name}{'' if self.is_complete else ', incomplete'}>"
 
     @property
     def name(self) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SHOWN = 400
 
 
-class Asked(Recorded):
+class QuestionHooks(Recorded):
     """The plugin's hooks in such a replay."""
 
     def __init__(self, config: pytest.Config, token: shared_names.LaunchToken, question: TestQuestion) -> None:

@@ -14,11 +14,11 @@ def register(config: pytest.Config) -> None:
     if token is not None:
         # Imported here and below: each process needs only its own part.
         # Both in each: a replay of edited code finds only those modules that were imported while recording.
-        from replaydbg.pytest_plugin.child.lenient_replay import Asked
+        from replaydbg.pytest_plugin.child.lenient_replay import QuestionHooks
         from replaydbg.pytest_plugin.child.recorded import Recorded
 
         question = relaunch.asked()
-        plugin = Recorded(config, token) if question is None else Asked(config, token, question)
+        plugin = Recorded(config, token) if question is None else QuestionHooks(config, token, question)
         plugin.register()
     if is_worker(config):
         return

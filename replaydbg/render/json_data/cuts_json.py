@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from replaydbg.debugger.values_at_moments import ModuleValue
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.checkpoint_policies import Checkpoints, Recovery
-from replaydbg.groups.cut_values import ValueChange
+from replaydbg.distributed.checkpoint_policies import CheckpointPositions, Recovery
+from replaydbg.groups.cut_values import ChangingLine
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.invariants import CutValue
 from replaydbg.groups.live_cuts import CheckedCut
@@ -95,7 +95,7 @@ def cut_value_facts(place: int, value: CutValue) -> JsonObject:
     }
 
 
-def change_facts(change: ValueChange) -> JsonObject:
+def change_facts(change: ChangingLine) -> JsonObject:
     """Return a line that changed a value as data."""
     return {
         "process": change.process,
@@ -109,7 +109,7 @@ def change_facts(change: ValueChange) -> JsonObject:
     }
 
 
-def recovery_facts(policy: str, failed: Sequence[int], checkpoints: Checkpoints, found: Recovery) -> JsonObject:
+def recovery_facts(policy: str, failed: Sequence[int], checkpoints: CheckpointPositions, found: Recovery) -> JsonObject:
     """Return what a failure costs under a policy as data."""
     return {
         "policy": policy,

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from replaydbg.tui.messages import Scrubbed
-from replaydbg.tui.view_model import LaneSpans, Mark, Overview, Scene, Track
+from replaydbg.tui.view_model import LaneSpans, Overview, Scene, TimelineMark, Track
 from replaydbg.tui.widgets.glyphs import UNICODE, Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
 from replaydbg.tui.widgets.rows import STYLES
@@ -206,11 +206,11 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
                 cells[column(mark.count)] = (sign, style)
         return "", cells
 
-    def _seen(self, marks: Iterable[Mark]) -> Iterator[Mark]:
+    def _seen(self, marks: Iterable[TimelineMark]) -> Iterator[TimelineMark]:
         return (each for each in marks if self._first <= each.count <= self._last)
 
-    def _marks(self) -> Sequence[Mark]:
-        return [Mark(each.count) for each in self._scene.marks] if self._scene is not None else []
+    def _marks(self) -> Sequence[TimelineMark]:
+        return [TimelineMark(each.count) for each in self._scene.marks] if self._scene is not None else []
 
     def _bars(self) -> tuple[str, Iterable[tuple[str, str]]]:
         bars, density = self.glyphs.bars, self._density

@@ -15,7 +15,7 @@ from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
-from replaydbg.tui.view_model import LaneSpans, Mark, Track
+from replaydbg.tui.view_model import LaneSpans, TimelineMark, Track
 from replaydbg.tui.worker.run_overview import BINS, snapshot_text
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
     """Find the hits of a breakpoint; its condition is not evaluated."""
     if not point.is_of_lines or point.temporary:
         return
-    marks: list[Mark] = []
+    marks: list[TimelineMark] = []
     more = 0
     for moment in session.run.passages(point.file, point.line, point.function):
         if len(marks) == MOST_HITS:
             more = 1
             break
-        marks.append(Mark(session.index.count(moment)))
+        marks.append(TimelineMark(session.index.count(moment)))
         if len(marks) % 20 == 0:
             yield None
     yield TrackFound(Track(f"break {point.number}", f"b {point.number}", tuple(marks), more))
@@ -65,11 +65,11 @@ def snapshots(session: Session) -> Generator[Message | None]:
         return
     session.work.begin("searching for snapshots")
     counts = session.heap.counts_of_snapshots("@#")
-    found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.heap.taken)
+    found = (TimelineMark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.heap.taken)
     yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
 
 
-def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Message | None]:
+def own_exceptions(session: Session, marks: tuple[TimelineMark, ...]) -> Generator[Message | None]:
     """Find the exceptions among `marks` that the program's own code raised: libraries mostly handle what they raise."""
     if not 0 < len(marks) <= MOST_EXCEPTIONS:
         return

@@ -12,7 +12,7 @@ from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import event_here
-from replaydbg.groups.space_time import ChannelState, DrawnMessage, SpaceTime, SpaceTimeDiagram
+from replaydbg.groups.space_time import CutChannel, DrawnMessage, SpaceTime, SpaceTimeDiagram
 from replaydbg.render.channels_text import processes_text
 from replaydbg.render.cuts_text import position_rows
 from replaydbg.render.invariants_text import counted
@@ -152,7 +152,7 @@ class CutDiagram:
             yield sentence, "dim"
 
 
-def _channel_line(state: ChannelState) -> str:
+def _channel_line(state: CutChannel) -> str:
     channel = state.channel
     ends = f"{processes_text(channel.senders)} to {processes_text(channel.receivers)}"
     bytes_text = (

@@ -19,7 +19,7 @@ from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
 from replaydbg.render.channels_text import end_text
-from replaydbg.tui.view_model import AnswerList, Choice, EventsAnswer, Mark, Track
+from replaydbg.tui.view_model import AnswerList, Choice, EventsAnswer, TimelineMark, Track
 from replaydbg.tui.worker.scene_builder import short_place
 
 LONGEST = 5.0
@@ -144,14 +144,14 @@ def _logged(
     view: View, file: str, line: int, expression: str, condition: str, key: str
 ) -> tuple[Track, tuple[str, ...]]:
     session = view.session
-    marks: list[Mark] = []
+    marks: list[TimelineMark] = []
     lines: list[str] = []
     more = 0
     for each in session.run.log(file, line, expression, condition=condition):
         if len(marks) == MOST_LOGGED:
             more = 1
             break
-        marks.append(Mark(each.count, printable(each.text)))
+        marks.append(TimelineMark(each.count, printable(each.text)))
         lines.append(printable(texts.logged_text(each)))
     track = Track(printable(key), f"p {printable(expression)}", tuple(marks), more)
     return track, tuple(lines)
@@ -220,7 +220,9 @@ def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Cal
     found = list(search.verdict_changes(MOST_LISTED + 1))
     more = len(found) - MOST_LISTED
     del found[MOST_LISTED:]
-    marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
+    marks = tuple(
+        TimelineMark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found
+    )
     show(Track("bisect", "x bisect", marks, max(more, 0)))
     if not found:
         return AnswerList(
@@ -245,9 +247,9 @@ def _change_text(view: View, flip: VerdictChange) -> str:
 
 
 def _track(looks: Sequence[Probe], culprit: Culprit | None = None) -> Track:
-    marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
+    marks = [TimelineMark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
     if culprit is not None:
-        marks.append(Mark(culprit.count, Verdict.BAD.value))
+        marks.append(TimelineMark(culprit.count, Verdict.BAD.value))
     # Without any look there is no row.
     return Track("bisect", "x bisect" if marks else "", tuple(marks))
 

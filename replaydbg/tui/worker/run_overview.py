@@ -15,7 +15,7 @@ from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
 from replaydbg.render import texts
 from replaydbg.replay.clock import Moment
-from replaydbg.tui.view_model import Mark, OutputLine, Overview
+from replaydbg.tui.view_model import OutputLine, Overview, TimelineMark
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
@@ -49,7 +49,7 @@ def overview(session: Session, words: tuple[str, ...], *, process: str = "") -> 
         total=index.total,
         density=density(session, first, last),
         exceptions=tuple(_exceptions(session, first)),
-        failure=Mark(failure.count, printable(failure.text)) if failure is not None else None,
+        failure=TimelineMark(failure.count, printable(failure.text)) if failure is not None else None,
         failed_at=tuple((each.file, each.line) for each in stack),
         snapshots=_snapshots(session),
         output=lines,
@@ -112,20 +112,20 @@ def density(session: Session, first: int, last: int) -> tuple[int, ...]:
     return tuple(after - before for before, after in pairwise(edges))
 
 
-def _exceptions(session: Session, first: int) -> Iterator[Mark]:
+def _exceptions(session: Session, first: int) -> Iterator[TimelineMark]:
     """Yield the exceptions that the program's own code may have raised, without those that end loops."""
     raised = session.index.raised
     own = [each for each in raised if each.count >= first and each.type not in texts.SILENT]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
-        yield Mark(each.count, printable(each.text))
+        yield TimelineMark(each.count, printable(each.text))
 
 
-def _snapshots(session: Session) -> tuple[Mark, ...]:
+def _snapshots(session: Session) -> tuple[TimelineMark, ...]:
     found = []
     for each in session.heap.taken:
         count = session.index.count(Moment(min(each.event, session.index.events), 1))
-        found.append(Mark(count, snapshot_text(each)))
+        found.append(TimelineMark(count, snapshot_text(each)))
     return tuple(sorted(found, key=lambda each: each.count))
 
 
