@@ -264,7 +264,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         or _is_run(first)
     ):
         # Imported here: a recorded program does not pay for it.
-        from replaydbg.cli.common.streams import is_interactive
+        from replaydbg.cli.common.standard_streams import is_interactive
 
         return ("tui" if len(words) == 1 and is_interactive() else "info"), words
     # Imported here: only a bare word has to be looked up.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from replaydbg.commands import inspecting, motion, past, points, processes
+from replaydbg.commands import inspecting, motion, points, processes, whole_run
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, nearest
 from replaydbg.debugger.session import PATH_DIFFERS
@@ -71,7 +71,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "breakpoints": (points.breakpoints, "the breakpoints and watched values"),
     "checkpoints": (motion.marks, "the marks and checkpoints"),
     "display": (_displays, "expressions shown at each stop"),
-    "exceptions": (past.exceptions, "exceptions being handled, and those raised before"),
+    "exceptions": (whole_run.exceptions, "exceptions being handled, and those raised before"),
     "files": (_files, "files with the number of lines executed in each"),
     "frame": (_frame, "the selected frame"),
     "functions": (_functions, "functions that ran"),
@@ -85,8 +85,8 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "program": (_recording, "the open recording"),
     "source": (_source, "the current source file"),
     "stack": (inspecting.where, "the stack"),
-    "tasks": (past.tasks, "asyncio tasks"),
-    "threads": (past.lanes, "the threads"),
+    "tasks": (whole_run.tasks, "asyncio tasks"),
+    "threads": (whole_run.lanes, "the threads"),
     "watchpoints": (points.breakpoints, "the breakpoints and watched values"),
 }
 """The subjects of `info`, each with one line of help."""

@@ -14,10 +14,10 @@ from replaydbg.commands import (
     landmarks,
     messages,
     motion,
-    past,
     points,
     processes,
     resources,
+    whole_run,
 )
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
@@ -57,7 +57,7 @@ class Prompt:
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
             "Inspecting": (*inspecting.COMMANDS, *resources.COMMANDS),
-            "The whole run": past.COMMANDS,
+            "The whole run": whole_run.COMMANDS,
             "Processes": (*processes.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,
             "More": (*about.COMMANDS, help_),

@@ -11,16 +11,16 @@ from pathlib import Path
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.commits.confirm import RealRuns
+from replaydbg.commits.finished_search import settle
 from replaydbg.commits.looking import Looker
-from replaydbg.commits.processes import GivenUp
 from replaydbg.commits.progress import SearchProgress, Watcher
 from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
 from replaydbg.commits.recorded_paths import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
-from replaydbg.commits.settle import settle
 from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings
+from replaydbg.commits.worktree_commands import GivenUp
 from replaydbg.commits.worktrees import Worktrees, remove_all
 from replaydbg.errors import Inconclusive
 from replaydbg.events.verdict import Verdict

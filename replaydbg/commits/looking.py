@@ -25,11 +25,11 @@ from replaydbg.commits.orders import (
     read_answer,
     write_order,
 )
-from replaydbg.commits.processes import TimedOut, last_words, run_command
 from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.recorded_paths import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
+from replaydbg.commits.worktree_commands import TimedOut, last_words, run_command
 from replaydbg.commits.worktrees import Worktrees
 from replaydbg.errors import Inconclusive, ReplaydbgError
 from replaydbg.events.verdict import Verdict

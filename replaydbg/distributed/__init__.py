@@ -5,12 +5,12 @@ It needs nothing else of this package, and the tool needs nothing of it.
 """
 
 from replaydbg.distributed.agents.agent import Agent
+from replaydbg.distributed.agents.agent_system import AgentSystem
+from replaydbg.distributed.agents.byte_channels import Stream
 from replaydbg.distributed.agents.channel import Channel
 from replaydbg.distributed.agents.copies import Uncopied
+from replaydbg.distributed.agents.global_snapshot import GlobalSnapshot
 from replaydbg.distributed.agents.global_state import ChannelState, GlobalState, LocalState
-from replaydbg.distributed.agents.snapshot import GlobalSnapshot
-from replaydbg.distributed.agents.streams import Stream
-from replaydbg.distributed.agents.system import AgentSystem
 from replaydbg.distributed.agents.transports import AsyncFunctions, AsyncTransport, Functions, Transport
 from replaydbg.errors import BadDeclaration, ChannelMisuse, SnapshotIncomplete
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from replaydbg.engine import pictures, protocol, reports
-from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, EngineSocket, Received
+from replaydbg.engine.engine_socket import ANSWER_SECONDS, MOST_MESSAGE, EngineSocket, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.process_memory import resident

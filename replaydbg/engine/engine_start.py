@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 import replaydbg
 from replaydbg.classes import dataclass
-from replaydbg.engine.channel import EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of
 from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import EngineLost, ReplaydbgError

@@ -19,8 +19,8 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from replaydbg.engine.channel import MOST_MESSAGE, EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.engine_socket import MOST_MESSAGE, EngineSocket
 from replaydbg.engine.engine_start import Engine, Files
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.reports import COMPUTING, END, EXIT, EndReport, end_report

@@ -19,10 +19,10 @@ from replaydbg.log.group import name_in_group
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.raw import RawRecord, RawStream
+from replaydbg.log.replay_files import Unpacked, records, unpack
 from replaydbg.log.sections import InPlace, SealedFile, Sections
 from replaydbg.log.shared import EMPTY
 from replaydbg.log.stream import LogStream
-from replaydbg.log.unpack import Unpacked, records, unpack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

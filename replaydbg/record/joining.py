@@ -40,7 +40,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from replaydbg.record.start import ProgramStart
+    from replaydbg.record.start import InterpreterStart
 
 _OWN_COMMAND = interpreter.BOOTSTRAP.partition("{")[0]
 
@@ -123,7 +123,7 @@ def _prefix() -> str:
     return parent if is_virtual else sys.prefix
 
 
-def _prepared(invitation: Invitation, directory: Path, words: list[str], core: str) -> ProgramStart:
+def _prepared(invitation: Invitation, directory: Path, words: list[str], core: str) -> InterpreterStart:
     orders: dict[str, Any] = json.loads((directory / ORDERS).read_bytes())
     wanted = wanted_program([], words)
     wishes = Wishes(*orders["wishes"])

@@ -60,7 +60,7 @@ class Wishes(NamedTuple):
         }
 
 
-class ProgramStart(NamedTuple):
+class InterpreterStart(NamedTuple):
     """How the program's interpreter is started."""
 
     command: list[str]
@@ -151,7 +151,7 @@ def write_files(
     core: str,
     name: str,
     marks: bool = True,
-) -> ProgramStart:
+) -> InterpreterStart:
     """Write the header and the core's orders, which `orders` are a part of.
 
     `core` is the path of the core; `name` is what the interpreter is called in its command line; without `marks` the
@@ -166,4 +166,4 @@ def write_files(
     if boot["warnings"]:
         kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
         passed = interpreter.passed_words(kept)
-    return ProgramStart(interpreter.command_line(name, passed, core, str(boot_file)), env)
+    return InterpreterStart(interpreter.command_line(name, passed, core, str(boot_file)), env)

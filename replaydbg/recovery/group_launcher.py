@@ -35,9 +35,9 @@ from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
+from replaydbg.resume.plan_rows import CannotReopen
 from replaydbg.resume.preparation import held
 from replaydbg.resume.replaying import core_orders, explain, prepare_live, reason_of_core
-from replaydbg.resume.rows import CannotReopen
 from replaydbg.store.directory import member_path
 
 

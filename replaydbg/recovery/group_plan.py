@@ -13,8 +13,8 @@ from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedSocket, OpenResource
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan
-from replaydbg.resume.rows import Fate, PlanRow
 from replaydbg.resume.rules import RULES
 from replaydbg.store.directory import member_path
 

@@ -12,9 +12,9 @@ from replaydbg.distributed.descriptors import PAIR, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
+from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.reopen_others import set_pipe_mode
 from replaydbg.resume.reopen_sockets import address_text, set_mode
-from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.rules import RULES
 
 _PATIENCE = 5.0

@@ -8,7 +8,7 @@ from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
-from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.settle import call_text
 
 MOST_ACTS_SHOWN = 10

@@ -117,7 +117,7 @@ def replay(
 
 def _asking(question: str) -> dict[str, str]:
     # Imported here: few replays ask the program a question, and the import takes 10 ms.
-    from replaydbg.launch.asked import VARIABLE
+    from replaydbg.launch.replay_question import VARIABLE
 
     return {VARIABLE: question}
 

@@ -15,7 +15,7 @@ from typing import Any
 from replaydbg.classes import dataclass
 from replaydbg.errors import UsageError
 from replaydbg.events.records import ControlKind, Event
-from replaydbg.launch.asked import TestQuestion, read_answer
+from replaydbg.launch.replay_question import TestQuestion, read_answer
 from replaydbg.log.reader import Recording
 from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
 from replaydbg.replay.result import ReplayResult

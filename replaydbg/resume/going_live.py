@@ -15,13 +15,13 @@ from replaydbg.resume.findings import Finding
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.preparation import (
     check_differences,
     check_refused,
 )
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
-from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
 from replaydbg.resume.tls_loads import plan_loads, send_loads
 

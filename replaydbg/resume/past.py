@@ -10,7 +10,7 @@ from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
-from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.plan_rows import Fate, PlanRow
 
 MOST_ACTS = 10_000
 """How many acts after the moment are kept, the newest ones."""

@@ -23,7 +23,7 @@ from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
-from replaydbg.resume.rows import PlanRow
+from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
 

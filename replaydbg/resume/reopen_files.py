@@ -16,7 +16,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.digest import output_digest
-from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.written import ends_with_last_write
 
 MOST_COMPARED = 1 << 20

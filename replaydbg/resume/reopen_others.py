@@ -15,7 +15,7 @@ from replaydbg.resources.kinds import (
     OpenedTimerFd,
     Unknown,
 )
-from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 
 
 def plan_pipe(opened: OpenedPipe) -> PlanRow:

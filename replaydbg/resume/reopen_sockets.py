@@ -10,7 +10,7 @@ import struct
 from contextlib import suppress
 
 from replaydbg.resources.kinds import OpenedSocket, SocketState, Unknown
-from replaydbg.resume.rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)

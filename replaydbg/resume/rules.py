@@ -32,7 +32,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume import reopen_files, reopen_others, reopen_sockets
-from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.plan_rows import Fate, PlanRow
 
 STANDARD = 3
 """The numbers of the standard streams are below."""

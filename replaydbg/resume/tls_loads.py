@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from replaydbg.resources.kinds import Resources, TlsLoad, Unknown
 from replaydbg.resume.conversation import CoreAnswer, LoadDue
 from replaydbg.resume.past import Past
-from replaydbg.resume.rows import Fate, PlanRow
+from replaydbg.resume.plan_rows import Fate, PlanRow
 
 
 def plan_loads(loads: Iterable[LoadDue], resources: Resources, past: Past) -> list[PlanRow]:

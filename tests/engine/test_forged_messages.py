@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import pictures, reports
-from replaydbg.engine.channel import EngineSocket
 from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape

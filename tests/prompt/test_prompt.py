@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands.past import parse_log
+from replaydbg.commands.whole_run import parse_log
 from replaydbg.debugger import Session
 from tests.harness.recording import record_file
 from tests.harness.typed import FAILS, Typed

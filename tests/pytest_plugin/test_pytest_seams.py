@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.errors import Corrupt
-from replaydbg.launch.asked import TestAnswer, TestQuestion, read_answer, read_question
+from replaydbg.launch.replay_question import TestAnswer, TestQuestion, read_answer, read_question
 from replaydbg.pytest_plugin.report.recording_errors import why_unwritten
 from replaydbg.pytest_plugin.report.report_text import unreadable_text
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd

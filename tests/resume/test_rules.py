@@ -28,8 +28,8 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.digest import output_digest
+from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.reopen_sockets import reset_socket
-from replaydbg.resume.rows import CannotReopen, Fate
 from replaydbg.resume.rules import RULES
 
 ORIGIN = MakingCall(5, 0, None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replaydbg.bisect.twins import Comparison, InputKind, compare
-from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import add_json, print_json, the_store
 from replaydbg.debugger import Session
 from replaydbg.debugger.compare.first_difference import MemoryDifference, first_memory_difference, first_turn

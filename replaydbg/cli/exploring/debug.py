@@ -10,7 +10,7 @@ from platformdirs import user_state_path
 
 from replaydbg.cli.common.opening import opened
 from replaydbg.cli.common.output import add_recording
-from replaydbg.cli.common.streams import is_interactive
+from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
 from replaydbg.prompt.terminal import AtOnce, Interrupts, LineReader

@@ -6,7 +6,7 @@ import argparse
 
 from replaydbg.cli.common.opening import add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
-from replaydbg.commands import inspecting, past
+from replaydbg.commands import inspecting, whole_run
 from replaydbg.commands.view import View
 from replaydbg.debugger.session_results import Lane, Variable
 from replaydbg.render import texts
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             inspecting.where(view, "")
             inspecting.local_variables(view, "")
         if len(view.here.lanes) > 1:
-            past.lanes(view, "")
+            whole_run.lanes(view, "")
         return 0
 
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import the_store
-from replaydbg.cli.common.streams import is_interactive
+from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable, show_status

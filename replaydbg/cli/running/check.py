@@ -7,10 +7,10 @@ import os
 import sys
 from typing import NoReturn
 
-from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.refused import refused
-from replaydbg.cli.common.streams import open_closed_streams
+from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.verdict import Verdict

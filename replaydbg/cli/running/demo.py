@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from replaydbg.cli.common.streams import is_interactive
+from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.cli.exploring.tui import show
 from replaydbg.config import load_settings
 from replaydbg.errors import Divergence

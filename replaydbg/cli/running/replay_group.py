@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
-from replaydbg.cli.common.streams import open_closed_streams
+from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.cli.running.resume_group import run_group
 from replaydbg.cli.running.resume_result import check_own, print_result
 from replaydbg.config import load_settings

@@ -11,8 +11,8 @@ from __future__ import annotations
 from replaydbg.distributed.agents.atomic import Atomic
 from replaydbg.distributed.agents.channel import Countdown
 from replaydbg.distributed.agents.copies import copied_state
+from replaydbg.distributed.agents.global_snapshot import GlobalSnapshot
 from replaydbg.distributed.agents.marker import Marker
-from replaydbg.distributed.agents.snapshot import GlobalSnapshot
 from replaydbg.errors import ChannelMisuse, UsageError
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from replaydbg.distributed.agents.channel import Channel
-    from replaydbg.distributed.agents.collector import Collectors, SnapshotCollector
+    from replaydbg.distributed.agents.snapshot_collector import Collectors, SnapshotCollector
 
 _MOST_AHEAD = 1000
 """Items that one call reads ahead of each channel: a sender that is faster would keep it there."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from replaydbg.distributed.agents.collector import Route
     from replaydbg.distributed.agents.marker import Marker
     from replaydbg.distributed.agents.outbox import Entry
+    from replaydbg.distributed.agents.snapshot_collector import Route
     from replaydbg.distributed.agents.transports import AsyncTransport, Transport
 
 

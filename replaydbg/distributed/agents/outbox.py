@@ -11,8 +11,8 @@ import threading
 from collections import deque
 
 from replaydbg.classes import dataclass
-from replaydbg.distributed.agents.collector import WITHDRAWN
 from replaydbg.distributed.agents.marker import Marker
+from replaydbg.distributed.agents.snapshot_collector import WITHDRAWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

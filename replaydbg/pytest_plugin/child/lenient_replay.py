@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.launch.asked import TestAnswer
+from replaydbg.launch.replay_question import TestAnswer
 from replaydbg.pytest_plugin.child.recorded import Recorded, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from replaydbg.launch.asked import TestQuestion
+    from replaydbg.launch.replay_question import TestQuestion
     from replaydbg.pytest_plugin.shared import shared_names
     from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised
 

@@ -27,7 +27,7 @@ from replaydbg.pytest_plugin.shared.marks_of_tests import (
 )
 
 if TYPE_CHECKING:
-    from replaydbg.launch.asked import TestAnswer
+    from replaydbg.launch.replay_question import TestAnswer
 
 # Bound now: tests replace functions of modules.
 _audit = sys.audit

@@ -18,7 +18,7 @@ from replaydbg.record.snapshots import snapshots_taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.pytest_plugin.parent.keeper import Keeper
+    from replaydbg.pytest_plugin.parent.kept_recordings import Keeper
     from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry
 
 _LOOK_EVERY = 0.03
@@ -144,7 +144,7 @@ class Collector(threading.Thread):
 
     def _keep(self, place: LogPosition, begun: AttemptBegun, *, outcome: str, status: int, failure: int = -1) -> None:
         # Imported here, for the first recording.
-        from replaydbg.pytest_plugin.parent.keeper import Attempt, Keeper
+        from replaydbg.pytest_plugin.parent.kept_recordings import Attempt, Keeper
 
         if self._keeper is None:
             self._keeper = Keeper(

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from replaydbg.launch.asked import VARIABLE, TestQuestion, read_question
+from replaydbg.launch.replay_question import VARIABLE, TestQuestion, read_question
 from replaydbg.pytest_plugin.settings import bisects, children_of, directory_of, is_worker
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.startup.early import START

@@ -18,9 +18,9 @@ from replaydbg.tui.dialogs.dialog import Dialog, text_rows
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
-from replaydbg.tui.messages import CannotOpen, Progressed
 from replaydbg.tui.panels.heap_panel import SCOPES, heap_row
 from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.ui_messages import CannotOpen, Progressed
 from replaydbg.tui.view_model import HeapAnswer, HeapRow, Reply, ValueRow
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
 from replaydbg.tui.widgets.rows import PanelRow, plain

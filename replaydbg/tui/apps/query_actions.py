@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from replaydbg.tui.apps.basic_actions import BasicActions
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.input_line import AskLine
-from replaydbg.tui.messages import TrackFound
 from replaydbg.tui.panels.heap_panel import HeapPanel
 from replaydbg.tui.panels.lower_panel import EventsPanel, LowerPanel
 from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.ui_messages import TrackFound
 from replaydbg.tui.view_model import (
     BEHIND,
     WRONG,

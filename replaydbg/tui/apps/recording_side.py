@@ -10,10 +10,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.ui_messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
 from replaydbg.tui.view_model import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle

@@ -25,7 +25,14 @@ from replaydbg.tui.apps.panel_layout import lay_out
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
-from replaydbg.tui.messages import (
+from replaydbg.tui.panels.heap_panel import HeapPanel
+from replaydbg.tui.panels.lower_panel import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
+from replaydbg.tui.panels.opening_card import OpeningCard
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.stack_panel import StackPanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.ui_messages import (
     CannotOpen,
     LanesFound,
     MarksFound,
@@ -39,13 +46,6 @@ from replaydbg.tui.messages import (
     Trouble,
     WriterFound,
 )
-from replaydbg.tui.panels.heap_panel import HeapPanel
-from replaydbg.tui.panels.lower_panel import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
-from replaydbg.tui.panels.opening_card import OpeningCard
-from replaydbg.tui.panels.source_panel import SourcePanel
-from replaydbg.tui.panels.stack_panel import StackPanel
-from replaydbg.tui.panels.timeline_panel import TimelinePanel
-from replaydbg.tui.panels.values_panel import ValuesPanel
 from replaydbg.tui.view_model import (
     ConsoleLine,
     HeapRow,

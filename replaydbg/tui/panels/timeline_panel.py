@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from replaydbg.tui.messages import Scrubbed
+from replaydbg.tui.ui_messages import Scrubbed
 from replaydbg.tui.view_model import LaneSpans, Overview, Scene, TimelineMark, Track
 from replaydbg.tui.widgets.glyphs import UNICODE, Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle, set_title

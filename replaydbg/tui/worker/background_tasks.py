@@ -14,7 +14,7 @@ from replaydbg.debugger.source.source_files import is_library
 from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
-from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
+from replaydbg.tui.ui_messages import LanesFound, MarksFound, TrackFound
 from replaydbg.tui.view_model import LaneSpans, TimelineMark, Track
 from replaydbg.tui.worker.run_overview import BINS, snapshot_text
 

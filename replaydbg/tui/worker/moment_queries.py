@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from replaydbg.commands.landmarks import visits as visits_of
-from replaydbg.commands.past import MOST_CHANGES, parse_log
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import SearchRequest, parse_search
 from replaydbg.commands.view import View
+from replaydbg.commands.whole_run import MOST_CHANGES, parse_log
 from replaydbg.debugger.assertions import Assertion
 from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange

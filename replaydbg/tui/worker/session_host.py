@@ -21,7 +21,7 @@ from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import go_to_end
 from replaydbg.tui.diagram_model import CutMove
-from replaydbg.tui.messages import WriterFound
+from replaydbg.tui.ui_messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots

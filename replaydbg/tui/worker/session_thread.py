@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
-from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
+from replaydbg.tui.ui_messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
 from replaydbg.tui.view_model import Reply
 
 if TYPE_CHECKING:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from replaydbg.distributed.agents.collector import NO_MARKER
+from replaydbg.distributed.agents.snapshot_collector import NO_MARKER
 from replaydbg.errors import SnapshotIncomplete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.distributed.agents.collector import SnapshotCollector
     from replaydbg.distributed.agents.global_state import GlobalState
+    from replaydbg.distributed.agents.snapshot_collector import SnapshotCollector
 
 
 class GlobalSnapshot:

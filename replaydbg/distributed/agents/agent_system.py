@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.distributed.agents.agent import Agent
 from replaydbg.distributed.agents.channel import Channel
-from replaydbg.distributed.agents.collector import Collectors, Route
+from replaydbg.distributed.agents.snapshot_collector import Collectors, Route
 from replaydbg.distributed.agents.transports import transport_of
 from replaydbg.errors import BadDeclaration
 

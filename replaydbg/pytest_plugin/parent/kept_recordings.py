@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple, replace
-from replaydbg.log.edit.cut import LiveRecording
+from replaydbg.log.edit.cut_log import LiveRecording
 from replaydbg.log.group import GROUP, group_directory
 from replaydbg.log.shared import BlockStore
 from replaydbg.pytest_plugin.report import report_text
