@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
@@ -26,7 +27,10 @@ from replaydbg.log.stream import LogStream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import BinaryIO, TypeVar
+
+    from replaydbg.log.selected_events import PassedEvents
 
     _Stream = TypeVar("_Stream", bound=LogStream)
 
@@ -149,6 +153,15 @@ class Recording:
                     yield entry
             elif controls and gate is None and entry.after >= first - 1:
                 yield entry
+        self._finish("event log", stream, f"{stream.crossings} events before that can be read")
+
+    def selected_events(self, wanted: Callable[[str], bool]) -> Iterator[Entry | PassedEvents]:
+        """Yield the entries of the event log in order; events of gates that are not `wanted` are only counted."""
+        # Imported here: only what reads whole logs for a few gates needs it.
+        from replaydbg.log.selected_events import SelectedStream
+
+        stream = self._stream("log", self.log_header, partial(SelectedStream, wanted=wanted))
+        yield from stream.selected()
         self._finish("event log", stream, f"{stream.crossings} events before that can be read")
 
     def world(self) -> Iterator[WorldAnswer]:
@@ -289,7 +302,7 @@ class Recording:
         yield from stream.records()
         self._finish("event log", stream, f"{stream.crossings} events before that can be read")
 
-    def _stream(self, name: str, header: LogHeader | None, kind: type[_Stream]) -> _Stream:
+    def _stream(self, name: str, header: LogHeader | None, kind: Callable[..., _Stream]) -> _Stream:
         end = min(header.committed, self._sections.size(name)) if header is not None else 0
         return kind(
             records(self._sections.pieces(name), end),

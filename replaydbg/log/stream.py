@@ -101,7 +101,7 @@ class LogStream:
     def entries(self) -> Iterator[Entry]:
         """Yield the entries of an event log."""
         for entry in self._decode(self._entry):
-            if isinstance(entry, (Event, Control)):
+            if entry is not None:
                 yield entry
 
     def answers(self) -> Iterator[WorldAnswer]:
@@ -111,7 +111,7 @@ class LogStream:
             size, position = self.position - position, self.position
             if not self._spend(size):
                 return
-            if isinstance(answer, WorldAnswer):
+            if answer is not None:
                 yield answer
 
     def check_entries(self) -> None:
@@ -146,7 +146,7 @@ class LogStream:
         self.problem = f"takes more work to read than a recording of its size, {self.position} bytes in"
         return False
 
-    def _decode(self, read: Callable[[Cursor], Value]) -> Iterator[Value]:
+    def _decode(self, read: Callable[[Cursor], _T]) -> Iterator[_T]:
         """Yield the result of `read` for each record; None for definitions."""
         cursor = self._cursor
         while True:

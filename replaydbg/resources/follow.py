@@ -10,6 +10,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
 from replaydbg.events.run_facts import Header
 from replaydbg.log.reader import Recording
+from replaydbg.log.selected_events import PassedEvents
 from replaydbg.log.transfers import read_transfers
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.file_events import FAILED_FILE_ACTIONS, FILE_ACTIONS
@@ -17,7 +18,13 @@ from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.frozen import frozen
 from replaydbg.resources.kinds import EventNumber, Resources, Unknown
 from replaydbg.resources.memory_events import MEMORY_ACTIONS
-from replaydbg.resources.process_events import FAILED_PROCESS_ACTIONS, PROCESS_ACTIONS, end_fired_timers
+from replaydbg.resources.process_events import (
+    FAILED_PROCESS_ACTIONS,
+    PROCESS_ACTIONS,
+    SENDS,
+    end_fired_timers,
+    sent_signal,
+)
 from replaydbg.resources.process_state import INHERITED, START, ProcessState
 from replaydbg.resources.socket_events import FAILED_SOCKET_ACTIONS, SOCKET_ACTIONS
 from replaydbg.resources.thread_states import ThreadStates
@@ -29,6 +36,8 @@ ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIO
 FAILED_ACTIONS: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACTIONS, **FAILED_PROCESS_ACTIONS}
 """What each call does that raised, by gate."""
 _FORKS = ("posix.fork", "posix.forkpty")
+GATES = frozenset({*ACTIONS, *FAILED_ACTIONS, *SENDS, *_FORKS})
+"""The gates whose events change the resources of a process."""
 _STREAM_KINDS = {"tty": "terminal", "pipe": "pipe", "file": "file", "null": "file", "socket": "socket"}
 
 
@@ -81,13 +90,24 @@ class ResourceHistory:
         self._time_ns = entry.time_ns
         if isinstance(entry, Event):
             self._event = entry.number
-            end_fired_timers(self.state, entry)
+            gate = entry.gate
+            if self.state.handled or gate in SENDS:
+                end_fired_timers(self.state, sent_signal(entry))
             apply_event(self.state, entry)
-            self._threads.event(entry)
-            if entry.gate in _FORKS and _is_child(entry):
+            self._threads.call(entry.lane, entry.number, entry.site)
+            if gate in _FORKS and _is_child(entry):
                 self._threads.only(entry.lane)
             return
         self._control(entry)
+
+    def apply_passed(self, events: PassedEvents) -> None:
+        """Read events whose gates are none of `GATES`."""
+        self._event, self._time_ns = events.last, events.time_ns
+        if self.state.handled:
+            end_fired_timers(self.state, 0)
+        for lane, (number, site) in events.by_lane.items():
+            self.state.goes_on(lane)
+            self._threads.call(lane, number, site)
 
     def _control(self, entry: Control) -> None:
         if entry.kind is ControlKind.LANE and entry.why is SwitchReason.CROSSING:

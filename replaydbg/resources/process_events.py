@@ -313,15 +313,12 @@ def _itimer(to: ProcessState, event: Event) -> None:
         _set_timer(to, event, kind, argument(event, 1), argument(event, 2, default=0))
 
 
-def end_fired_timers(to: ProcessState, event: Event) -> None:
-    """Follow the signals that were handled before `event`, the next one: those that nobody has sent are timers'.
+def end_fired_timers(to: ProcessState, sent: int) -> None:
+    """Follow the signals that were handled before an event: those that nobody has sent are timers'.
 
-    The time of an event does not show whether a timer was due: the log has it for each 256th only. It is called for
-    each event, and most times there is nothing to do.
+    `sent` is the signal that the event sends, maybe to the process itself; 0: none. The time of an event does not show
+    whether a timer was due: the log has it for each 256th only.
     """
-    if not to.handled and event.gate not in _SENDS:
-        return
-    sent = _sent_signal(event)
     for number in to.handled:
         if number == sent:  # it was handled inside the call that sends it
             sent = 0
@@ -336,14 +333,14 @@ def end_fired_timers(to: ProcessState, event: Event) -> None:
         to.sent[sent] = to.sent.get(sent, 0) + 1
 
 
-def _sent_signal(event: Event) -> int:
+def sent_signal(event: Event) -> int:
     """Return the signal that an event sends, maybe to the process itself; 0: none."""
-    place = _SENDS.get(event.gate)
+    place = SENDS.get(event.gate)
     return integer(argument(event, place)) if place is not None and not event.raised else 0
 
 
-_SENDS = {"posix.kill": 1, "posix.killpg": 1, "_signal.raise_signal": 0, "_signal.pthread_kill": 1}
-"""Which argument is the signal."""
+SENDS = {"posix.kill": 1, "posix.killpg": 1, "_signal.raise_signal": 0, "_signal.pthread_kill": 1}
+"""Calls that send signals, and which of their arguments is the signal."""
 
 
 def _signal(to: ProcessState, event: Event) -> None:

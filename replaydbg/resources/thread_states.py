@@ -26,10 +26,10 @@ class ThreadStates:
         """Begin with the main thread."""
         self._threads: dict[int, _Thread] = {0: _Thread("MainThread", None)}
 
-    def event(self, event: Event) -> None:
-        """Follow an event."""
-        thread = self._threads.setdefault(event.lane, _Thread(f"thread {event.lane}", None))
-        thread.event, thread.site = event.number, event.site
+    def call(self, lane: int, number: EventNumber, site: Site) -> None:
+        """Follow the end of a call."""
+        thread = self._threads.setdefault(lane, _Thread(f"thread {lane}", None))
+        thread.event, thread.site = number, site
 
     def control(self, entry: Control) -> None:
         """Follow a control record."""

@@ -9,6 +9,7 @@ from replaydbg.classes import dataclass
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
 from replaydbg.log.reader import Recording
+from replaydbg.log.selected_events import PassedEvents
 from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
@@ -98,10 +99,17 @@ class PastReader:
             if len(self._acts) > 2 * MOST_ACTS:
                 del self._acts[:MOST_ACTS]
 
+    def add_passed(self, events: PassedEvents) -> None:
+        """Read events before the moment whose gates are not `is_noted`."""
+        self._events, self._time_ns = events.last, events.time_ns
+        self._used.update(number for each in events.arguments if each and (number := number_of(each[0])) >= 0)
+
     def _add_before(self, entry: Event) -> None:
         self._time_ns = entry.time_ns
         if entry.arguments and (number := number_of(entry.arguments[0])) >= 0:
             self._used.add(number)
+        if not is_noted(entry.gate):
+            return
         if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
             self._umask = entry.arguments[0]
         elif entry.gate.startswith(_LOADS):
@@ -144,6 +152,11 @@ class PastReader:
             acts=tuple(self._acts[-MOST_ACTS:][::-1]),
             act_count=self._act_count,
         )
+
+
+def is_noted(gate: str) -> bool:
+    """Whether events of a gate before the moment matter for more than their time and their first arguments."""
+    return gate in _NOTED or gate.startswith(_LOADS)
 
 
 def _follow_listing(event: Event, rows: dict[str, PlanRow]) -> None:
@@ -196,5 +209,11 @@ _ACTS = (
     | _names("_posixsubprocess", "fork_exec")
     | _names("_posixshmem", "shm_unlink")
     | _names("_sqlite3", "file.write file.truncate vfs.delete")
+)
+_NOTED = (
+    _PRIVILEGES
+    | _ATTRIBUTES
+    | _FILE_LOCKS
+    | _names("posix", "umask scandir ScandirIterator.close ScandirIterator.__next__")
 )
 _DATABASE_WRITES = _names("_sqlite3", "file.write file.truncate")

@@ -17,11 +17,12 @@ from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
 from replaydbg.gates.table import gate_table
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
+from replaydbg.log.selected_events import PassedEvents
 from replaydbg.record.place import reason_of
-from replaydbg.resources.follow import ResourceHistory, resources_at
+from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
-from replaydbg.resume.past import SLACK_NS, Past, PastReader, read_past
+from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.rules import plan_resources
@@ -105,9 +106,13 @@ def _read_whole(recording: Recording) -> tuple[Past, Resources]:
     if recording.log_header is None:
         raise Corrupt(str(recording.path), "it has no event log")
     reader, history = PastReader(recording, None), ResourceHistory(recording, ())
-    for entry in recording.events():
-        reader.add(entry)
-        history.apply(entry)
+    for entry in recording.selected_events(lambda gate: gate in GATES or is_noted(gate)):
+        if isinstance(entry, PassedEvents):
+            reader.add_passed(entry)
+            history.apply_passed(entry)
+        else:
+            reader.add(entry)
+            history.apply(entry)
     return reader.past(), history.at(None)
 
 
