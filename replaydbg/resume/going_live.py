@@ -16,18 +16,11 @@ from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate
-from replaydbg.resume.preparation import (
-    check_differences,
-    check_refused,
-)
+from replaydbg.resume.preparation import check_differences, check_refused
 from replaydbg.resume.reopen_files import grown
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
 from replaydbg.resume.tls_loads import plan_loads, send_loads
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
 
 _OF_MAPS = 800
 """Descriptors of memory maps have numbers from there on in a replay."""

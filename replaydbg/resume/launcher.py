@@ -37,10 +37,6 @@ from replaydbg.resume.preparation import (
 )
 from replaydbg.resume.replaying import core_orders, perform, prepare_live, removed_unless_live
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 def resume(
     path: Path,
