@@ -12,7 +12,7 @@ from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.session_results import Breakpoint, Here
 from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
 from replaydbg.render import texts
-from replaydbg.render.processes_text import process_heading
+from replaydbg.render.groups.processes_text import process_heading
 
 
 def number_of(text: str, *, default: int = 1) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.errors import UsageError
-from replaydbg.render.processes_text import process_heading, process_rows
+from replaydbg.render.groups.processes_text import process_heading, process_rows
 
 USAGE = "usage: proc [N [MOMENT]]"
 

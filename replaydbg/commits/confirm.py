@@ -13,8 +13,8 @@ from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError, clause
 from replaydbg.events.verdict import Verdict
-from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.origin import is_own
 
 LookerMaker: TypeAlias = Callable[[Question, Surroundings], Looker]
 """Creates the looker that runs a program at commits."""

@@ -15,7 +15,7 @@ from replaydbg.commits.fingerprint import key_of
 from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict
-from replaydbg.log.shapes import COUNT, DictOf, ListOf, fits
+from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, fits
 from replaydbg.store.private import open_private
 
 VERSION = 2

@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.cuts import CutFinder
+from replaydbg.distributed.matching.columns import Member
 from replaydbg.log.transfers import RECEIVES
 
 

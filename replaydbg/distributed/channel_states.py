@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.cuts import Cut
-from replaydbg.distributed.matching import Matched
-from replaydbg.distributed.segments import SURE, UNSURE
+from replaydbg.distributed.matching.matching import Matched
+from replaydbg.distributed.matching.segments import SURE, UNSURE
 
 
 class InFlight(NamedTuple):

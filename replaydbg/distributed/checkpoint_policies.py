@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import accumulate, islice
 from typing import NamedTuple
 
-from replaydbg.distributed.columns import NEVER, Member
 from replaydbg.distributed.cuts import CutFinder
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.columns import NEVER, Member
+from replaydbg.distributed.matching.matching import GroupMatching
 
 UNCOORDINATED, COORDINATED, INDUCED = POLICIES = ("uncoordinated", "coordinated", "induced")
 """Each process for itself; all together, in a consistent cut; each for itself, and before a receive whenever the sender

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
-from replaydbg.distributed.columns import NEVER, Member
 from replaydbg.distributed.happens_before import ProgramStart, edges_without_bytes
-from replaydbg.distributed.matching import GroupMatching, Matched
-from replaydbg.distributed.segments import AMBIGUOUS
+from replaydbg.distributed.matching.columns import NEVER, Member
+from replaydbg.distributed.matching.matching import GroupMatching, Matched
+from replaydbg.distributed.matching.segments import AMBIGUOUS
 
 Cut = Mapping[int, int]
 """For each process its position: how many of its events are in the cut."""

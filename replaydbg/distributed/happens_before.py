@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from replaydbg.distributed.columns import Member
-from replaydbg.distributed.matching import GroupMatching, Matched
-from replaydbg.distributed.segments import SURE
+from replaydbg.distributed.matching.columns import Member
+from replaydbg.distributed.matching.matching import GroupMatching, Matched
+from replaydbg.distributed.matching.segments import SURE
 from replaydbg.events.transfers import Endpoint
 from replaydbg.log.transfers import RECEIVES
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from replaydbg.distributed.channel_states import ChannelHistory
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.cuts import Cut, CutFinder, last_position
+from replaydbg.distributed.matching.columns import Member
 from replaydbg.log.transfers import RECEIVES
 
 

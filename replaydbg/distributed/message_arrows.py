@@ -10,8 +10,8 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from replaydbg.distributed.channel_states import ChannelHistory
-from replaydbg.distributed.columns import NEVER
 from replaydbg.distributed.cuts import MOST_EVENTS, Cut
+from replaydbg.distributed.matching.columns import NEVER
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind
 
 MOST_ARROWS = 4_000_000

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.cuts import MOST_EVENTS, Requirement
-from replaydbg.distributed.matching import GroupMatching, Matched
-from replaydbg.distributed.segments import SURE
+from replaydbg.distributed.matching.columns import Member
+from replaydbg.distributed.matching.matching import GroupMatching, Matched
+from replaydbg.distributed.matching.segments import SURE
 from replaydbg.log.transfers import PEEKS, URGENT
 
 

@@ -13,7 +13,7 @@ from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import EngineLost
 from replaydbg.events.run_facts import Branch, Header
-from replaydbg.log.encode import varint
+from replaydbg.log.coding.encode import varint
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.replay.launcher import UnpackedLogs, unpack_logs
 from replaydbg.replay.memory_limit import memory_limit

@@ -21,8 +21,8 @@ from replaydbg.engine.reports import EndReport, Frame, Where, read_stack, read_w
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot
-from replaydbg.log.encode import varint
-from replaydbg.log.shapes import decoded
+from replaydbg.log.coding.encode import varint
+from replaydbg.log.coding.shapes import decoded
 
 T = TypeVar("T")
 A = TypeVar("A")

@@ -26,9 +26,9 @@ from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.reports import COMPUTING, END, EXIT, EndReport, end_report
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import ForgedMessage, ReplaydbgError
-from replaydbg.log.encode import encode_value
+from replaydbg.log.coding.encode import encode_value
+from replaydbg.log.coding.shapes import COUNT, ListOf, decoded
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shapes import COUNT, ListOf, decoded
 from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 LONGEST = 3600.0

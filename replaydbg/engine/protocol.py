@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from replaydbg.classes import dataclass
 from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine
-from replaydbg.log.encode import text, varint, zigzag
+from replaydbg.log.coding.encode import text, varint, zigzag
 
 VERSION = 10
 """Both sides come from one installation; the keeper refuses another number than its own."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from replaydbg.engine.query_results import Evaluation, Exported, ObjectContent, Task, Variable, VariableHome
 from replaydbg.errors import AskFailed
 from replaydbg.events.verdict import Verdict
-from replaydbg.log.shapes import COUNT, DictOf, ListOf, one_of
+from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, one_of
 
 A = TypeVar("A")
 

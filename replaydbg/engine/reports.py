@@ -7,7 +7,7 @@ from typing import Any
 
 from replaydbg.classes import dataclass, field
 from replaydbg.errors import ForgedMessage
-from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
+from replaydbg.log.coding.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.replay.report import UNSURE_PLACE, place_in_doubt, unsure_text
 
 EXIT, SIGNAL, END, COMPUTING, FENCE, DRIFT, REFUSED, UNANSWERED, STUCK = (

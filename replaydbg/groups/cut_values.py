@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Moment
-from replaydbg.debugger.values_at_moments import ModuleValue, values_at
+from replaydbg.debugger.values.values_at_moments import ModuleValue, values_at
 
 NOT_BEGUN = ModuleValue("", "it had not begun")
 

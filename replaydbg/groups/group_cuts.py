@@ -9,11 +9,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
-from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
+from replaydbg.distributed.matching.channels import MessageChannel
+from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.peeks import peek_requirements
 from replaydbg.distributed.quiet import QuietFinder
-from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.events.records import Entry, Event
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of

@@ -17,7 +17,7 @@ from replaydbg.distributed.descriptors import (
     DescriptorTable,
     given_descriptors,
 )
-from replaydbg.distributed.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
+from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event

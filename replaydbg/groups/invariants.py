@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from replaydbg.bisect.search import Found, search
 from replaydbg.debugger import Session
-from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.debugger.values.values_at_moments import ModuleValue
 from replaydbg.distributed.chains_of_cuts import chain_of_cuts
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict

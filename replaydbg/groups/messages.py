@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.matching import MOST_CANDIDATES, Matched
-from replaydbg.distributed.segments import AMBIGUOUS, SURE, Segment, positions
+from replaydbg.distributed.matching.channels import MessageChannel
+from replaydbg.distributed.matching.matching import MOST_CANDIDATES, Matched
+from replaydbg.distributed.matching.segments import AMBIGUOUS, SURE, Segment, positions
 from replaydbg.errors import UsageError
 from replaydbg.events.records import Site
 from replaydbg.events.transfers import Endpoint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from replaydbg.distributed.columns import Member, Moves
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.columns import Member, Moves
+from replaydbg.distributed.matching.matching import GroupMatching
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.records import Event, Site
 from replaydbg.events.values import ContentRef

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.happens_before import HappensBefore, edges_without_bytes
+from replaydbg.distributed.matching.channels import MessageChannel
+from replaydbg.distributed.matching.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows
-from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts

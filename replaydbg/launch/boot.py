@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from replaydbg.gates.row import Row
 from replaydbg.launch.interpreter import has_safe_path, held_warnings, split_options
-from replaydbg.log.encode import CHECKS
+from replaydbg.log.coding.encode import CHECKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from pathlib import Path
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.run_facts import Branch
 from replaydbg.log.allowance import load_json
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
 from replaydbg.log.files import BRANCH, PIECE, DataFile
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_branch
 from replaydbg.log.live_directory import LiveDirectory
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
-from replaydbg.log.sections import InPlace, SealedFile, Sections
+from replaydbg.log.sealed.sections import InPlace, SealedFile, Sections
 
 MOST_DEEP = 64
 """Maximum number of ancestors that are read: the recorder makes at most 50."""

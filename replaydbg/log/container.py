@@ -12,18 +12,18 @@ from pathlib import Path
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import allowance
-from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
-from replaydbg.log.encode import FORMAT
+from replaydbg.log.coding.encode import FORMAT
+from replaydbg.log.entries.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
 from replaydbg.log.files import BRANCH, PIECE, DataFile
-from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
-from replaydbg.log.origin import LONG, MARK, OriginMarker, own_key
-from replaydbg.log.shared import compressor, expand
+from replaydbg.log.sealed.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
+from replaydbg.log.sealed.origin import LONG, MARK, OriginMarker, own_key
+from replaydbg.log.sealed.shared import compressor, expand
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from replaydbg.log.group_blocks import Common, CommonPart
+    from replaydbg.log.sealed.group_blocks import Common, CommonPart
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
 """Content beyond this size is stored uncompressed: compressing it would delay the program's exit by a second and

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replaydbg.log.logfile import TRANSFERS_HEADER, TRANSFERS_MAGIC, transfers_end
+from replaydbg.log.entries.logfile import TRANSFERS_HEADER, TRANSFERS_MAGIC, transfers_end
 from replaydbg.log.transfers import (
     ADDRESS,
     DEFINES,

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.run_facts import Branch, End, GateRow, Header, Note, PythonBuild
 from replaydbg.log.allowance import load_json
-from replaydbg.log.encode import CHECKS, FORMAT
-from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.coding.encode import CHECKS, FORMAT
+from replaydbg.log.entries.logfile import LOG_HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replaydbg.errors import Corrupt, NotARecording, ReplaydbgError
-from replaydbg.log.checksums import Stretches, is_durable, whole_stretches
-from replaydbg.log.files import DataFile
-from replaydbg.log.logfile import (
+from replaydbg.log.entries.checksums import Stretches, is_durable, whole_stretches
+from replaydbg.log.entries.logfile import (
     LOG_HEADER,
     TRANSFERS_HEADER,
     pack_log_header,
     read_log_header,
     transfers_end,
 )
-from replaydbg.log.sections import InPlace
+from replaydbg.log.files import DataFile
+from replaydbg.log.sealed.sections import InPlace
 
 _LIVE_FILES = {name: name for name in ("world", "log", "content", "transfers")}
 _LIVE_FILES |= {"header": "header.json", "end": "end.json"}

@@ -15,22 +15,22 @@ from replaydbg.events.run_facts import End, Header
 from replaydbg.events.values import ContentRef
 from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
 from replaydbg.log.branch import open_live
-from replaydbg.log.encode import FORMAT
+from replaydbg.log.coding.encode import FORMAT
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, read_log_header
+from replaydbg.log.entries.raw import RawRecord, RawStream
+from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.group import name_in_group
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
-from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.replay_files import Unpacked, records, unpack
-from replaydbg.log.sections import InPlace, SealedFile, Sections
-from replaydbg.log.shared import EMPTY
-from replaydbg.log.stream import LogStream
+from replaydbg.log.sealed.sections import InPlace, SealedFile, Sections
+from replaydbg.log.sealed.shared import EMPTY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import BinaryIO, TypeVar
 
-    from replaydbg.log.selected_events import PassedEvents
+    from replaydbg.log.entries.selected_events import PassedEvents
 
     _Stream = TypeVar("_Stream", bound=LogStream)
 
@@ -158,7 +158,7 @@ class Recording:
     def selected_events(self, wanted: Callable[[str], bool]) -> Iterator[Entry | PassedEvents]:
         """Yield the entries of the event log in order; events of gates that are not `wanted` are only counted."""
         # Imported here: only what reads whole logs for a few gates needs it.
-        from replaydbg.log.selected_events import SelectedStream
+        from replaydbg.log.entries.selected_events import SelectedStream
 
         stream = self._stream("log", self.log_header, partial(SelectedStream, wanted=wanted))
         yield from stream.selected()

@@ -11,10 +11,10 @@ from replaydbg.errors import Corrupt
 from replaydbg.events.run_facts import GateRow
 from replaydbg.events.stops import StopReason
 from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
-from replaydbg.log.encode import FORMAT
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.sections import Sections
-from replaydbg.log.stream import LogStream
+from replaydbg.log.coding.encode import FORMAT
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.entries.stream import LogStream
+from replaydbg.log.sealed.sections import Sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from replaydbg.classes import dataclass, replace
 from replaydbg.errors import Corrupt
 from replaydbg.events.transfers import DIGEST_MODULUS, KINDS, Endpoint, Transfer
 from replaydbg.log.allowance import allowance
-from replaydbg.log.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
+from replaydbg.log.entries.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

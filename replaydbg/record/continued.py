@@ -14,8 +14,8 @@ from replaydbg.errors import CannotRecord
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
-from replaydbg.log.codec import decode_value
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.coding.codec import decode_value
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.collector_start import first_counts
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS

@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, read_log_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -183,7 +183,7 @@ class RecordedGroup:
         removed. Raises CannotRecord, and leaves nothing, if the program did not run.
         """
         # Imported here: they are loaded while the program runs.
-        from replaydbg.log.group_blocks import common_of
+        from replaydbg.log.sealed.group_blocks import common_of
         from replaydbg.record.sealing import seal_recording
         from replaydbg.record.snapshots import await_snapshots
 

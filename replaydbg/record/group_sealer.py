@@ -16,6 +16,7 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import remove_live
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.group import (
     FACTS,
     HIDDEN_PAGE,
@@ -31,10 +32,9 @@ from replaydbg.log.group import (
     read_group,
     write_group,
 )
-from replaydbg.log.group_blocks import common_of
 from replaydbg.log.live_cuts import CUTS, read_live_cuts
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
-from replaydbg.log.origin import mark_live
+from replaydbg.log.sealed.group_blocks import common_of
+from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.sealing import seal_recording
 from replaydbg.store.directory import is_group
 from replaydbg.store.removing import remove_group

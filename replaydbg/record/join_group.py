@@ -21,8 +21,8 @@ from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import run_process
 from replaydbg.log.allowance import load_json
-from replaydbg.log.codec import decode_value
-from replaydbg.log.decode import Malformed
+from replaydbg.log.coding.codec import decode_value
+from replaydbg.log.coding.decode import Malformed
 from replaydbg.log.group import (
     GROUP,
     MOST_PROCESSES,

@@ -181,7 +181,7 @@ def _load_sealing() -> None:
     """Import modules that only sealing needs while the program runs."""
     try:
         import replaydbg.record.sealing  # noqa: F401
-        from replaydbg.log.zstd import load_zstandard
+        from replaydbg.log.sealed.zstd import load_zstandard
 
         load_zstandard()
     except ImportError:

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.errors import CannotRecord
-from replaydbg.log.codec import encode_value
-from replaydbg.log.origin import MARK, mark_live
+from replaydbg.log.coding.codec import encode_value
+from replaydbg.log.sealed.origin import MARK, mark_live
 from replaydbg.store.directory import LIVE, SEALED, Store, group_path, sealed_path
 
 TYPE_CHECKING = False

@@ -11,18 +11,18 @@ from replaydbg.config import user_cache_directory
 from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
-from replaydbg.log.origin import own_key
-from replaydbg.record.block_cache import BlockCache
+from replaydbg.log.sealed.origin import own_key
+from replaydbg.record.caches.block_cache import BlockCache
+from replaydbg.record.caches.sources import keep_beside, packed_sources
 from replaydbg.record.end_facts import describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
-from replaydbg.record.sources import keep_beside, packed_sources
 from replaydbg.store.directory import following_path, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.log.group_blocks import Common
+    from replaydbg.log.sealed.group_blocks import Common
 
 NOT_STARTED = 126
 """The exit code of the program's process if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may use

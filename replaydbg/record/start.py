@@ -17,7 +17,7 @@ from replaydbg.gates.table import table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.quiet_start import printed_by_itself
-from replaydbg.log.encode import CHECKS, FORMAT
+from replaydbg.log.coding.encode import CHECKS, FORMAT
 from replaydbg.record.collector_start import first_counts
 from replaydbg.record.place import write_start
 from replaydbg.record.target import Target, find_target

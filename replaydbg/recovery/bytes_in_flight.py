@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.descriptors import PAIR, PIPE, ChannelEnd
-from replaydbg.distributed.segments import UNSURE
-from replaydbg.distributed.sides import PIPES, STREAM_SOCKETS
+from replaydbg.distributed.matching.segments import UNSURE
+from replaydbg.distributed.matching.sides import PIPES, STREAM_SOCKETS
 from replaydbg.errors import CannotResume
 from replaydbg.events.records import Event
 from replaydbg.groups.opened_group import received_bytes

@@ -12,7 +12,7 @@ from replaydbg.launch.process import Ended
 from replaydbg.log.cut_transfers import continued_transfers
 from replaydbg.log.group import GroupProcess, continue_page
 from replaydbg.log.reader import Recording
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.log.transfers import SECTION
 from replaydbg.record.group import RecordedGroup, can_name_library
 from replaydbg.record.group_sealer import UNKNOWN

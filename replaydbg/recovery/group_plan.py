@@ -15,7 +15,7 @@ from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan
-from replaydbg.resume.rules import RULES
+from replaydbg.resume.reopening.rules import RULES
 from replaydbg.store.directory import member_path
 
 _MAKES_PROCESSES = frozenset({"posix.fork", "posix.forkpty", "_posixsubprocess.fork_exec", "posix.posix_spawn"})

@@ -13,9 +13,9 @@ from replaydbg.recovery.bytes_in_flight import FlyingPiece
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.plan_rows import CannotReopen, Fate
-from replaydbg.resume.reopen_others import set_pipe_mode
-from replaydbg.resume.reopen_sockets import address_text, set_mode
-from replaydbg.resume.rules import RULES
+from replaydbg.resume.reopening.reopen_others import set_pipe_mode
+from replaydbg.resume.reopening.reopen_sockets import address_text, set_mode
+from replaydbg.resume.reopening.rules import RULES
 
 _PATIENCE = 5.0
 """Seconds after which a listening socket counts as full."""

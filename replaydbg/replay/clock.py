@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage, ReplaydbgError
-from replaydbg.log.shapes import COUNT, ListOf, decoded, one_of
+from replaydbg.log.coding.shapes import COUNT, ListOf, decoded, one_of
 
 _REPORT = {
     "is_on": COUNT,

@@ -9,7 +9,7 @@ from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
-from replaydbg.log.shapes import COUNT, DictOf, ListOf, decoded, one_of
+from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, decoded, one_of
 from replaydbg.replay.draws import NO_DRAWS, Draws, DrawSequence
 
 if TYPE_CHECKING:

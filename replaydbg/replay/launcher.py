@@ -17,7 +17,7 @@ from replaydbg.gates.table import gate_table
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_replay
-from replaydbg.log.codec import encode_value
+from replaydbg.log.coding.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, BinaryIO
 
-    from replaydbg.log.sections import InPlace
+    from replaydbg.log.sealed.sections import InPlace
     from replaydbg.replay.clock import ClockBoot, ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.trace_orders import TraceOrders

@@ -12,8 +12,8 @@ from replaydbg.classes import dataclass
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
+from replaydbg.log.coding.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.log.reader import Recording
-from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 from replaydbg.log.soundness import is_sound
 
 UNSURE_PLACE = one_of((), (range(1, 65), (str, COUNT, str)))

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from replaydbg.errors import Corrupt
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
 from replaydbg.events.run_facts import Header
+from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import Recording
-from replaydbg.log.selected_events import PassedEvents
 from replaydbg.log.transfers import read_transfers
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.file_events import FAILED_FILE_ACTIONS, FILE_ACTIONS

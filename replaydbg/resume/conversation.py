@@ -20,8 +20,8 @@ from replaydbg.classes import dataclass
 from replaydbg.errors import ForgedMessage
 from replaydbg.events.transfers import KINDS, Endpoint
 from replaydbg.events.values import Value
-from replaydbg.log.codec import decode_value, encode_value
-from replaydbg.log.decode import Malformed
+from replaydbg.log.coding.codec import decode_value, encode_value
+from replaydbg.log.coding.decode import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

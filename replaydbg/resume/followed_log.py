@@ -8,9 +8,9 @@ from itertools import islice
 
 from replaydbg.errors import Corrupt
 from replaydbg.events.stops import StopReason
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.reader import Recording
-from replaydbg.log.stream import LogStream
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resume.past import PastReader
 from replaydbg.resume.plan import Plan, RecoveryCost

@@ -17,7 +17,7 @@ from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.preparation import check_differences, check_refused
-from replaydbg.resume.reopen_files import grown
+from replaydbg.resume.reopening.reopen_files import grown
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
 from replaydbg.resume.tls_loads import plan_loads, send_loads

@@ -25,7 +25,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
-from replaydbg.resume.rules import STANDARD, is_standard
+from replaydbg.resume.reopening.rules import STANDARD, is_standard
 from replaydbg.resume.written import find_written
 
 

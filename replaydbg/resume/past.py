@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from replaydbg.classes import dataclass
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
+from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import Recording
-from replaydbg.log.selected_events import PassedEvents
 from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resume.plan_rows import Fate, PlanRow
 

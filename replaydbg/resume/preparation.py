@@ -15,9 +15,9 @@ import replaydbg
 from replaydbg.classes import replace
 from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
 from replaydbg.gates.table import gate_table
+from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
-from replaydbg.log.selected_events import PassedEvents
 from replaydbg.record.place import reason_of
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
@@ -25,7 +25,7 @@ from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_c
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
-from replaydbg.resume.rules import plan_resources
+from replaydbg.resume.reopening.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
 
 TYPE_CHECKING = False

@@ -14,9 +14,9 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotResume
 from replaydbg.launch.interruption import raise_for
 from replaydbg.launch.process import Ended, run_process
-from replaydbg.log.codec import decode_value
+from replaydbg.log.coding.codec import decode_value
+from replaydbg.log.coding.decode import Malformed
 from replaydbg.log.container import remove_live
-from replaydbg.log.decode import Malformed
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import handled_signals
 from replaydbg.record.start import Wishes, continuing_command

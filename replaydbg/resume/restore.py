@@ -24,9 +24,9 @@ from replaydbg.resources.kinds import (
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
-from replaydbg.resume.reopen_others import set_pipe_mode
-from replaydbg.resume.reopen_sockets import set_mode
-from replaydbg.resume.rules import RULES, is_of_core, is_standard, mapped_number, standard_number
+from replaydbg.resume.reopening.reopen_others import set_pipe_mode
+from replaydbg.resume.reopening.reopen_sockets import set_mode
+from replaydbg.resume.reopening.rules import RULES, is_of_core, is_standard, mapped_number, standard_number
 
 Reopen = Callable[[OpenResource], "int | None"]
 """Returns a descriptor for a resource, or None to leave it to its rule."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from replaydbg.classes import dataclass
 from replaydbg.errors import BlocksMissing, NoSuchRecording, NotARecording, ReplaydbgError
 from replaydbg.log.group import read_group
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.directory import GROUP, SEALED
 from replaydbg.store.private import open_private
 from replaydbg.store.sessions import WORK, oldest_session

@@ -8,7 +8,7 @@ from pathlib import Path
 from replaydbg.log.container import remove_live
 from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE
 from replaydbg.log.live_cuts import CUTS
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.directory import INDEX, LIVE, SEALED
 
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared")

@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from replaydbg.log.codec import decode_value
+from replaydbg.log.coding.codec import decode_value
 
 BLOCK = 1 << 16
 """Size in bytes of a block of the file `ticks`."""

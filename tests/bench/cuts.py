@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from replaydbg.distributed.cuts import finder_of
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.matching import GroupMatching
 from tests.bench.matching import TRANSFERS, connections
 from tests.bench.report import verdict
 from tests.bench.workloads import environment

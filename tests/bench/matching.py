@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from replaydbg.distributed.columns import Member
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.columns import Member
+from replaydbg.distributed.matching.matching import GroupMatching
 from replaydbg.events.transfers import DIGEST_MODULUS, Endpoint, joined_digest
 from replaydbg.log.transfers import RECEIVES, TransferColumns
 from tests.bench.report import verdict

@@ -18,8 +18,8 @@ from replaydbg.debugger.session_results import Here, WorkProgress
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import Cancelled, EngineLost
-from replaydbg.log.decode import Cursor
-from replaydbg.log.encode import encode_value
+from replaydbg.log.coding.decode import Cursor
+from replaydbg.log.coding.encode import encode_value
 from replaydbg.store.directory import index_path
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replaydbg.debugger import Session, values_at_moments, values_in_process
-from replaydbg.debugger.values_at_moments import ModuleValue, values_at
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import values_at_moments, values_in_process
+from replaydbg.debugger.values.values_at_moments import ModuleValue, values_at
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "passes_often.py"

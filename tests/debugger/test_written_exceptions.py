@@ -11,7 +11,7 @@ import pytest
 from replaydbg.debugger.first_pass import written_values
 from replaydbg.debugger.first_pass.written_values import exception_entries, values
 from replaydbg.errors import ForgedMessage
-from replaydbg.log.encode import varint, zigzag
+from replaydbg.log.coding.encode import varint, zigzag
 
 
 def number(value: int) -> bytes:

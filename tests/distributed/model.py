@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from replaydbg.distributed.columns import Member, Moves
+from replaydbg.distributed.matching.columns import Member, Moves
 from replaydbg.events.transfers import Endpoint, Transfer, digest_of
 from replaydbg.log.transfers import PARTLY_KNOWN, PEEKS, RECEIVES, URGENT, TransferColumns
 

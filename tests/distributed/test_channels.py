@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.distributed.channels import MessageChannel, find_channels
 from replaydbg.distributed.happens_before import edges_between
-from replaydbg.distributed.matching import GroupMatching, Matched
-from replaydbg.distributed.segments import AMBIGUOUS
+from replaydbg.distributed.matching.channels import MessageChannel, find_channels
+from replaydbg.distributed.matching.matching import GroupMatching, Matched
+from replaydbg.distributed.matching.segments import AMBIGUOUS
 from tests.distributed.model import Wire, World
 
 

@@ -18,7 +18,7 @@ from replaydbg.distributed.checkpoint_policies import (
     Policy,
 )
 from replaydbg.distributed.cuts import CutFinder, finder_of
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.matching import GroupMatching
 from tests.distributed.model import Wire, World
 from tests.distributed.test_cuts import worlds
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.distributed.bounds import GroupBounds
-from replaydbg.distributed.chains import chains_of_receives, chains_of_sends
-from replaydbg.distributed.matching import GroupMatching
-from replaydbg.distributed.segments import AMBIGUOUS, SURE, UNSURE
+from replaydbg.distributed.matching.bounds import GroupBounds
+from replaydbg.distributed.matching.chains import chains_of_receives, chains_of_sends
+from replaydbg.distributed.matching.matching import GroupMatching
+from replaydbg.distributed.matching.segments import AMBIGUOUS, SURE, UNSURE
 from tests.distributed.model import Process, Wire, World
 from tests.distributed.test_matching import check, matched
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.happens_before import ProgramStart, edges_without_bytes
+from replaydbg.distributed.matching.columns import Member
 from replaydbg.events.transfers import Endpoint, Transfer
 from tests.distributed.model import columns_of
 

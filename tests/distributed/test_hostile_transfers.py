@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.distributed.causal_order import CausalOrder
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.happens_before import ProgramStart, edges_between
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.columns import Member
+from replaydbg.distributed.matching.matching import GroupMatching
 from replaydbg.events.transfers import Endpoint, Transfer
 from tests.distributed.model import columns_of
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.distributed.content_order import Contents, no_contents
-from replaydbg.distributed.matching import GroupMatching, Matched
-from replaydbg.distributed.segments import AMBIGUOUS, SURE
+from replaydbg.distributed.matching.content_order import Contents, no_contents
+from replaydbg.distributed.matching.matching import GroupMatching, Matched
+from replaydbg.distributed.matching.segments import AMBIGUOUS, SURE
 from tests.distributed.model import Process, Wire, World
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replaydbg.distributed import message_arrows
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import finder_of
-from replaydbg.distributed.matching import GroupMatching
+from replaydbg.distributed.matching.matching import GroupMatching
 from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out
 from tests.distributed.model import World

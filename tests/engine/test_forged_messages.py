@@ -27,8 +27,8 @@ from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
-from replaydbg.log.encode import encode_value
-from replaydbg.log.shapes import decoded
+from replaydbg.log.coding.encode import encode_value
+from replaydbg.log.coding.shapes import decoded
 from replaydbg.replay.clock import Orders
 from replaydbg.replay.clock import read_report as read_clock
 from replaydbg.replay.report import read_report

@@ -12,7 +12,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.engine.holder import socket_name, take_over
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.encode import encode_value
+from replaydbg.log.coding.encode import encode_value
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering

@@ -18,7 +18,7 @@ from replaydbg.engine.queries import (
     JudgeEachLine,
     Query,
 )
-from replaydbg.log.codec import decode_value
+from replaydbg.log.coding.codec import decode_value
 from tests.harness.recording import record_file
 
 PROGRAM = """

@@ -18,7 +18,7 @@ from replaydbg.heap.builder import Node, build
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.heap.storage.snapshot_series import SnapshotPacker
-from replaydbg.log import encode
+from replaydbg.log.coding import encode
 from replaydbg.log.container import seal
 from tests.fuzz import groups, packs
 from tests.harness.build import Example, LogBuilder, example

@@ -12,10 +12,10 @@ from types import MappingProxyType
 import zstandard
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.blocks import FILE_HEADER, RAW, SHARED, ZSTD, pack_block, pack_head
-from replaydbg.log.encode import FORMAT
+from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.files import PIECE
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.blocks import FILE_HEADER, RAW, SHARED, ZSTD, pack_block, pack_head
 from tests.fuzz import chunks, documents
 from tests.fuzz.space import scratch_file
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from random import Random
 
 from replaydbg.events.run_facts import GateRow
-from replaydbg.log.encode import varint
-from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.raw import RawStream
-from replaydbg.log.stream import LogStream
+from replaydbg.log.coding.encode import varint
+from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.entries.raw import RawStream
+from replaydbg.log.entries.stream import LogStream
 from tests.fuzz import chunks
 
 _HEADER = struct.Struct("<8sIIQQQ24s")

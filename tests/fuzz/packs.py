@@ -13,7 +13,7 @@ from replaydbg.log.container import seal
 from replaydbg.log.edit.group_pack import add_file, pack_group, packed_files, unpack_group
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import Group, GroupProcess, write_group
-from replaydbg.log.group_blocks import Common, GroupBlocks
+from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from tests.fuzz import chunks, documents
 from tests.fuzz.canary import looking_away
 from tests.fuzz.space import scratch, scratch_file

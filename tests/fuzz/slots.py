@@ -3,7 +3,7 @@
 import struct
 from random import Random
 
-from replaydbg.log.logfile import TRANSFERS_HEADER
+from replaydbg.log.entries.logfile import TRANSFERS_HEADER
 from replaydbg.log.transfers import SLOT
 from tests.fuzz import chunks
 

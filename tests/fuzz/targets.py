@@ -16,8 +16,8 @@ import zstandard
 from replaydbg.cli import main as command_line
 from replaydbg.debugger.first_pass import run_index
 from replaydbg.distributed.causal_order import CausalOrder
-from replaydbg.distributed.columns import Member
 from replaydbg.distributed.happens_before import edges_without_bytes
+from replaydbg.distributed.matching.columns import Member
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json
@@ -27,14 +27,14 @@ from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.storage import raw_snapshot
 from replaydbg.heap.storage.snapshot_file import DeltaBase, mark_of, pack, read_begin, unpack
-from replaydbg.log import encode
-from replaydbg.log.decode import Malformed, decode_value
+from replaydbg.log.coding import encode
+from replaydbg.log.coding.decode import Malformed, decode_value
 from replaydbg.log.edit.definitions import Definitions
-from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.raw import RawStream
+from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.entries.raw import RawStream
+from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
-from replaydbg.log.stream import LogStream
 from replaydbg.log.transfers import read_transfers
 from replaydbg.tui.worker.mark_notes import load_notes
 from tests.fuzz import corpus, framing, groups, packs

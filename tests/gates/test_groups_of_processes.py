@@ -12,7 +12,7 @@ import pytest
 
 from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.log.sources import sources_of
 from tests.harness import tool
 from tests.harness.children import CHILDREN, PROGRAMS, completed

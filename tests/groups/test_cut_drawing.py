@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from replaydbg.cli.main import main
 from replaydbg.events.transfers import Endpoint
-from replaydbg.render.svg_canvas import Spot, SvgCanvas
+from replaydbg.render.groups.svg_canvas import Spot, SvgCanvas
 from tests.groups.group_builder import received, sent, write_run
 from tests.groups.test_channels_command import PIPE, a_run, run, run_json
 from tests.harness import cut_picture

@@ -17,9 +17,9 @@ from replaydbg.log.container import seal
 from replaydbg.log.edit.group_pack import PackedFile, _head, add_file, pack_group, packed_files, unpack_group
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import Group, GroupProcess, read_group, write_group
-from replaydbg.log.group_blocks import Common, GroupBlocks
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
+from replaydbg.log.sealed.shared import DIRECTORY
 from tests.harness.build import example, header_json
 
 _GATES = [{"name": f"gate.number_{number}", "shape": 0, "kind": "regular"} for number in range(400)]

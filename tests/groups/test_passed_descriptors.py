@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.distributed.matching import Matched
+from replaydbg.distributed.matching.matching import Matched
 from replaydbg.groups.messages import messages_of
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.log.transfers import PASSES, RECEIVES

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.distributed.matching import Matched
-from replaydbg.distributed.segments import SURE
+from replaydbg.distributed.matching.matching import Matched
+from replaydbg.distributed.matching.segments import SURE
 from replaydbg.events.records import Event
 from replaydbg.groups.messages import Message, messages_of
 from replaydbg.groups.opened_group import OpenedGroup

@@ -14,9 +14,9 @@ from typing import Any
 
 from replaydbg.events.stops import StopReason
 from replaydbg.events.values import ExceptionValue, TypeName, Value
-from replaydbg.log import encode as codec
+from replaydbg.log.coding import encode as codec
 from replaydbg.log.container import Writer, seal, split
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.reader import open_recording
 
 GATES = [

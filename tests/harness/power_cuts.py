@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.log.checksums import CHECKSUM
-from replaydbg.log.logfile import read_log_header
+from replaydbg.log.entries.checksums import CHECKSUM
+from replaydbg.log.entries.logfile import read_log_header
 from replaydbg.log.reader import open_recording
 
 PAGE = 4096

@@ -1,7 +1,7 @@
 """Write the section of transfers, which the core writes in C: the inverse of `read_transfers`."""
 
 from replaydbg.events.transfers import KINDS, Endpoint, Transfer
-from replaydbg.log.logfile import TRANSFERS_HEADER, TRANSFERS_MAGIC
+from replaydbg.log.entries.logfile import TRANSFERS_HEADER, TRANSFERS_MAGIC
 from replaydbg.log.transfers import (
     ADDRESS,
     DEFINES,

@@ -26,7 +26,7 @@ from replaydbg.heap.builder import Node, build
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.heap.storage.snapshot_file import pack, unpack
 from replaydbg.log.container import Writer
-from replaydbg.log.sections import SealedFile
+from replaydbg.log.sealed.sections import SealedFile
 from tests.harness.heap_capture import capture
 from tests.harness.recording import record_file
 

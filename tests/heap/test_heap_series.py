@@ -29,7 +29,7 @@ from replaydbg.heap.walks import column_prediction
 from replaydbg.heap.walks.kernel import KERNEL, Kernel, PythonKernel
 from replaydbg.log.container import Writer
 from replaydbg.log.reader import open_recording
-from replaydbg.log.sections import SealedFile
+from replaydbg.log.sealed.sections import SealedFile
 from tests.harness.heap_capture import capture
 from tests.harness.recording import record_file
 from tests.heap.test_heap_pack import contents

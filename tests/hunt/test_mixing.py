@@ -14,10 +14,10 @@ from replaydbg.events.records import Control, ControlKind, Event, Site, SwitchRe
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, TypeName, Value
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import open_twins
+from replaydbg.log.coding.encode import varint
 from replaydbg.log.edit.mix import Mixer
 from replaydbg.log.edit.schedule import OtherTurns, choices, possible_choices, without_preemptions
-from replaydbg.log.encode import varint
-from replaydbg.log.raw import RawRecord
+from replaydbg.log.entries.raw import RawRecord
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, end_json, header_json
 

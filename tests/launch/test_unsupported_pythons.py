@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.errors import WrongPython
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.coding.codec import FORMAT
 from replaydbg.replay.launcher import replay
 from tests.harness.build import Example, header_json
 from tests.harness.replays import Outcome, passed_on, run

@@ -24,14 +24,14 @@ from replaydbg.heap.snapshot import Snapshot, Strings
 from replaydbg.heap.storage import recorded_snapshots
 from replaydbg.heap.storage.recorded_snapshots import load_series
 from replaydbg.heap.storage.snapshot_file import HEAD_SIZE, UNIFORM, DeltaBase, mark_of, most_claimed, pack, unpack
-from replaydbg.log import encode
 from replaydbg.log.allowance import allowance, load_json
-from replaydbg.log.blocks import ZSTD
+from replaydbg.log.coding import encode
 from replaydbg.log.container import Writer
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
 from replaydbg.log.header_and_end import parse_end
-from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.blocks import ZSTD
 from replaydbg.store.directory import index_path
 from replaydbg.tui.worker.mark_notes import load_notes, notes_path
 from tests.fuzz.corpus import snapshot

@@ -10,9 +10,9 @@ import pytest
 from replaydbg.errors import Corrupt, NotARecording, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.log.container import seal
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.group import Group, GroupProcess, new_page, page_rows, read_group, write_group
 from replaydbg.log.live_cuts import LiveCut
-from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, end_json, header_json, with_header
 

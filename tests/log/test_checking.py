@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from replaydbg.events.run_facts import GateRow
-from replaydbg.log import encode
-from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.coding import encode
+from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.reader import open_recording
-from replaydbg.log.stream import LogStream
 from tests.harness.build import GATES, Example, LogBuilder
 from tests.harness.sanitizer import SLOWER
 from tests.log.test_bounded_readers import _assert_bounded, _bomb, _file

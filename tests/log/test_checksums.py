@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.log.checksums import CHECKSUM, Stretches, is_durable, whole_stretches
-from replaydbg.log.encode import varint
+from replaydbg.log.coding.encode import varint
+from replaydbg.log.entries.checksums import CHECKSUM, Stretches, is_durable, whole_stretches
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import DataFile
-from replaydbg.log.logfile import LOG_HEADER
 
 PAGE = 64
 """Of this disk: as small as the stretches."""

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from replaydbg.events import values
 from replaydbg.events.values import TypeName
-from replaydbg.log import encode as codec
-from replaydbg.log.codec import decode_value
-from replaydbg.log.decode import Cursor, Malformed, Short
-from replaydbg.log.encode import encode_value, varint, zigzag
+from replaydbg.log.coding import encode as codec
+from replaydbg.log.coding.codec import decode_value
+from replaydbg.log.coding.decode import Cursor, Malformed, Short
+from replaydbg.log.coding.encode import encode_value, varint, zigzag
 
 TYPES = (TypeName("time", "struct_time"), TypeName("builtins", "OSError"), TypeName("m", "Outer.Inner"))
 
@@ -210,7 +210,7 @@ def test_what_the_format_does_not_allow_is_malformed(data: bytes) -> None:
 
 def test_the_encoder_is_light() -> None:
     """The launcher loads it before every recorded program."""
-    script = "import sys; import replaydbg.log.codec; print(*sys.modules)"
+    script = "import sys; import replaydbg.log.coding.codec; print(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, check=True, cwd=".")
 

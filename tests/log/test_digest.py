@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.log.origin import OriginMarker
+from replaydbg.log.sealed.origin import OriginMarker
 from replaydbg.native._digest import digest
 
 CHUNK = 4096

@@ -15,11 +15,11 @@ import pytest
 from replaydbg.errors import BlocksMissing, ReplaydbgError
 from replaydbg.log import container
 from replaydbg.log.container import Writer, seal
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.group import Group, GroupProcess, size_of_group, write_group
-from replaydbg.log.group_blocks import Common, CommonPart, GroupBlocks, common_of
-from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.log.shared import DIRECTORY, STEP, compressor
+from replaydbg.log.sealed.group_blocks import Common, CommonPart, GroupBlocks, common_of
+from replaydbg.log.sealed.shared import DIRECTORY, STEP, compressor
 from replaydbg.store import clearing
 from replaydbg.store.clearing import blocks_in, clear
 from tests.harness.build import Example, LogBuilder, end_json, header_json

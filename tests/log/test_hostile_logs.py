@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from replaydbg.events.records import Event
+from replaydbg.log.coding.encode import encode_value, text, varint
 from replaydbg.log.container import seal
-from replaydbg.log.encode import encode_value, text, varint
-from replaydbg.log.logfile import LOG_HEADER, pack_log_header, read_log_header
-from replaydbg.log.raw import RawRecord
+from replaydbg.log.entries.logfile import LOG_HEADER, pack_log_header, read_log_header
+from replaydbg.log.entries.raw import RawRecord
 from replaydbg.log.reader import open_recording
 from tests.harness.measured import measured
 from tests.harness.recording import record_file

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.blocks import unpack_head
 from replaydbg.log.container import Writer
-from replaydbg.log.origin import _has_mark
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.blocks import unpack_head
+from replaydbg.log.sealed.origin import _has_mark
 from tests.harness import tool
 from tests.harness.build import with_header
 from tests.harness.replays import Outcome, passed_on, run

@@ -21,13 +21,13 @@ from replaydbg.errors import Corrupt, NewerFormat, NoSuchRecording, NotARecordin
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.stops import StopReason
 from replaydbg.events.values import ContentRef, ExceptionValue, TypeName
-from replaydbg.log import blocks
-from replaydbg.log import encode as codec
+from replaydbg.log.coding import encode as codec
+from replaydbg.log.coding.encode import encode_value, varint
 from replaydbg.log.container import Writer, seal
-from replaydbg.log.encode import encode_value, varint
+from replaydbg.log.entries.logfile import LOG_HEADER, pack_log_header, read_log_header
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER, pack_log_header, read_log_header
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed import blocks
 from tests.harness.build import Example, LogBuilder, example, header_json
 from tests.harness.sanitizer import without_runtime
 

@@ -1,7 +1,8 @@
 """Writes `replaydbg/native/base/constants.h`: the numbers that the C core shares with the Python side.
 
-The Python side is the source: the format's tags stand in `log/encode.py`, its records in `log/stream.py`, what a
-gate's row says in `gates/row.py`. After a change there: `python -m tests.native.constants`.
+The Python side is the source: the format's tags stand in `log/coding/encode.py`, its records in
+`log/entries/stream.py`, what a gate's row says in `gates/row.py`. After a change
+there: `python -m tests.native.constants`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from types import ModuleType
 
 from replaydbg.events.transfers import KINDS
 from replaydbg.gates import row
-from replaydbg.log import encode, stream, transfers
+from replaydbg.log import transfers
+from replaydbg.log.coding import encode
 from replaydbg.log.edit import definitions
+from replaydbg.log.entries import stream
 
 HEADER = Path(__file__).parents[2] / "replaydbg" / "native" / "base" / "constants.h"
 

@@ -9,9 +9,9 @@ from random import Random
 
 import pytest
 
-from replaydbg.log.blocks import load_block, read_block
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.blocks import load_block, read_block
 from tests.fuzz import __main__ as fuzz
 from tests.fuzz import corpus, findings, framing
 from tests.fuzz.attempt import attempt

@@ -13,7 +13,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Moment
 from replaydbg.events.records import Event
-from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.parent import examiner
 from replaydbg.pytest_plugin.parent.examiner import Examiner

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shared import expand
-from replaydbg.record import block_cache, record
-from replaydbg.record.block_cache import BlockCache
+from replaydbg.log.sealed.shared import expand
+from replaydbg.record import record
+from replaydbg.record.caches import block_cache
+from replaydbg.record.caches.block_cache import BlockCache
 
 KEY = b"k" * 32
 

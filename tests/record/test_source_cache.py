@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shared import compressor
+from replaydbg.log.sealed.shared import compressor
 from replaydbg.record import record
-from replaydbg.record.source_cache import PackedSource, SourceCache, identity
+from replaydbg.record.caches.source_cache import PackedSource, SourceCache, identity
 
 KEY = b"k" * 32
 _LONG_AGO = time.time_ns() - 3_600_000_000_000
@@ -149,7 +149,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, aged: Path) 
 def test_the_oldest_files_are_removed_when_it_is_too_large(
     tmp_path: Path, aged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replaydbg.record.source_cache._MOST", 1000)
+    monkeypatch.setattr("replaydbg.record.caches.source_cache._MOST", 1000)
     directory = tmp_path / "cache"
     directory.mkdir()
     for number in range(4):
@@ -173,7 +173,7 @@ def test_a_recording_is_the_same_with_and_without_it(tmp_path: Path, monkeypatch
     for each in package.iterdir():
         os.utime(each, ns=(_LONG_AGO, _LONG_AGO))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("replaydbg.record.source_cache._YOUNG", 0)
+    monkeypatch.setattr("replaydbg.record.caches.source_cache._YOUNG", 0)
     directory = tmp_path / "cache" / "replaydbg" / "sources"
 
     found = []

@@ -6,7 +6,7 @@ import pytest
 
 from replaydbg.log.reader import open_recording
 from replaydbg.record import record
-from replaydbg.record.sources import source_name
+from replaydbg.record.caches.sources import source_name
 
 _MODULE = "VALUE = 1\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replaydbg.errors import ForgedMessage
-from replaydbg.log.codec import decode_value, encode_value
+from replaydbg.log.coding.codec import decode_value, encode_value
 from replaydbg.resume.conversation import MOST_DESCRIPTORS, CoreAnswer, Settled, parse_due, read_due
 
 _CALL = {

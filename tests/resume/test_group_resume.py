@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.blocks import FILE_HEADER, read_block
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import read_group
+from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.resume.killed_groups import record_killed, replaydbg

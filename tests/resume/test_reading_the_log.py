@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.events.records import Entry, Event
+from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import open_recording
-from replaydbg.log.selected_events import PassedEvents
 from replaydbg.resources.follow import resources_at
 from replaydbg.resume.past import read_past
 from replaydbg.resume.preparation import _read_whole

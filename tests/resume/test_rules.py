@@ -29,8 +29,8 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.digest import output_digest
 from replaydbg.resume.plan_rows import CannotReopen, Fate
-from replaydbg.resume.reopen_sockets import reset_socket
-from replaydbg.resume.rules import RULES
+from replaydbg.resume.reopening.reopen_sockets import reset_socket
+from replaydbg.resume.reopening.rules import RULES
 
 ORIGIN = MakingCall(5, 0, None)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO
 
 from replaydbg.events.records import Control, ControlKind
-from replaydbg.log.origin import mark_live
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.origin import mark_live
 from tests.harness.power_cuts import Copy, build_library, random_file, random_image, read_copies
 from tests.resumes.rounds import (
     FOLDER,

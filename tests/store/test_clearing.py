@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.reader import open_recording
-from replaydbg.log.shared import DIRECTORY, BlockStore
+from replaydbg.log.sealed.shared import DIRECTORY, BlockStore
 from replaydbg.replay.launcher import replay
 from replaydbg.store import clearing
 from replaydbg.store.clearing import clear, clear_if_many

@@ -18,7 +18,7 @@ from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.invariants import Invariant, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.render.invariants_text import result_lines, result_remarks
+from replaydbg.render.groups.invariants_text import result_lines, result_remarks
 from replaydbg.render.json_data.cuts_json import change_facts, cut_value_facts
 from replaydbg.store.directory import member_path
 

@@ -6,7 +6,7 @@ import sys
 
 from replaydbg.config import is_fence_wanted
 from replaydbg.errors import quoted
-from replaydbg.log.origin import is_own
+from replaydbg.log.sealed.origin import is_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.opening import opened as opened_recording
 from replaydbg.cli.common.output import add_json, named_group, print_json, print_table
-from replaydbg.debugger.values_at_moments import ModuleValue
+from replaydbg.debugger.values.values_at_moments import ModuleValue
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import values_at_positions
@@ -24,7 +24,7 @@ from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
 from replaydbg.groups.space_time import SpaceTime, SpaceTimeDiagram
 from replaydbg.log.live_cuts import read_live_cuts, take_live_cut
-from replaydbg.render.cuts_text import (
+from replaydbg.render.groups.cuts_text import (
     COLUMNS,
     FLYING_COLUMNS,
     LIVE_COLUMNS,
@@ -36,9 +36,9 @@ from replaydbg.render.cuts_text import (
     position_rows,
     value_text,
 )
-from replaydbg.render.invariants_text import counted
+from replaydbg.render.groups.invariants_text import counted
+from replaydbg.render.groups.space_time_svg import space_time_svg
 from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, live_facts, unfinished_facts, value_facts
-from replaydbg.render.space_time_svg import space_time_svg
 from replaydbg.store.directory import member_path
 from replaydbg.store.private import write_private
 

@@ -24,7 +24,7 @@ from replaydbg.errors import UsageError
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.render.cuts_text import POLICY_COLUMNS, POLICY_RIGHT, policy_row, policy_text
+from replaydbg.render.groups.cuts_text import POLICY_COLUMNS, POLICY_RIGHT, policy_row, policy_text
 from replaydbg.render.json_data.cuts_json import recovery_facts
 
 DEFAULTS = tuple(

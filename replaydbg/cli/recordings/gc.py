@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
 from replaydbg.errors import UsageError
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.render.measures import show_size
 from replaydbg.store.clearing import Cleared, blocks_in, clear
 

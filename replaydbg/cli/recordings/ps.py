@@ -12,8 +12,8 @@ from replaydbg.events.show import printable
 from replaydbg.groups.command_lines import with_commands
 from replaydbg.log.group import Group, GroupProcess, process_facts, read_group
 from replaydbg.log.reader import open_recording
+from replaydbg.render.groups.processes_text import command_text, ended_text, started_text
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.processes_text import command_text, ended_text, started_text
 from replaydbg.store.directory import member_path
 
 _COLUMNS = ("#", "pid", "started", "ended", "events", "command")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
 from replaydbg.errors import NotARecording
-from replaydbg.log.blocks import MAGIC
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import group_directory
-from replaydbg.log.shared import DIRECTORY
+from replaydbg.log.sealed.blocks import MAGIC
+from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
 from replaydbg.store.directory import GROUP, LIVE, SEALED, index_path
 from replaydbg.store.removing import remove_group

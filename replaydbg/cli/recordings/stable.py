@@ -20,10 +20,9 @@ from replaydbg.groups.invariants import Invariant, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.stable_properties import Deadlock, StableProperties, Termination
 from replaydbg.groups.stretches import stretches
-from replaydbg.render.cuts_text import cut_text
-from replaydbg.render.invariants_text import ONE_CHAIN, counted, undecided_sentence
-from replaydbg.render.json_data.stable_json import deadlock_facts, positions_facts, stretch_facts, termination_facts
-from replaydbg.render.stable_text import (
+from replaydbg.render.groups.cuts_text import cut_text
+from replaydbg.render.groups.invariants_text import ONE_CHAIN, counted, undecided_sentence
+from replaydbg.render.groups.stable_text import (
     COLUMNS,
     POSSIBLE,
     blocked_rows,
@@ -31,6 +30,7 @@ from replaydbg.render.stable_text import (
     stretch_lines,
     termination_sentence,
 )
+from replaydbg.render.json_data.stable_json import deadlock_facts, positions_facts, stretch_facts, termination_facts
 from replaydbg.store.directory import member_path
 
 FOUND, NOTHING = 1, 3

@@ -14,7 +14,7 @@ from replaydbg.launch.endings import end_like
 from replaydbg.log.group import Group
 from replaydbg.recovery.group_launcher import GroupListener, plan_group_resumption, resume_group
 from replaydbg.recovery.group_plan import GroupPlan
-from replaydbg.render.group_resume_text import group_plan_lines, group_start_line
+from replaydbg.render.groups.group_resume_text import group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.settle import ASK

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.errors import CannotResume
-from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.origin import is_own
 from replaydbg.render.json_data.runs_json import record_facts
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import Store

@@ -27,9 +27,9 @@ from replaydbg.engine.engine_start import Engine
 from replaydbg.engine.reports import Where, read_where
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.allowance import allowance
-from replaydbg.log.decode import Cursor, Malformed, Short
-from replaydbg.log.encode import encode_value
-from replaydbg.log.shapes import COUNT, one_of
+from replaydbg.log.coding.decode import Cursor, Malformed, Short
+from replaydbg.log.coding.encode import encode_value
+from replaydbg.log.coding.shapes import COUNT, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.directory import index_path
 from replaydbg.store.private import private

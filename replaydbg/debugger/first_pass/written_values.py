@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from replaydbg.errors import ForgedMessage
-from replaydbg.log.decode import Cursor, Malformed, Short
-from replaydbg.log.encode import STR
-from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
+from replaydbg.log.coding.decode import Cursor, Malformed, Short
+from replaydbg.log.coding.encode import STR
+from replaydbg.log.coding.shapes import COUNT, ListOf, checked, one_of
 
 _MOST_KNOWN = 1 << 14
 """Texts, or numbers, that are decoded once although they come again and again."""

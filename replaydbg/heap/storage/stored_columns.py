@@ -9,7 +9,7 @@ from operator import sub
 from typing import Any, Literal
 
 from replaydbg.classes import dataclass
-from replaydbg.log.zstd import load_zstandard
+from replaydbg.log.sealed.zstd import load_zstandard
 
 zstandard = load_zstandard()
 

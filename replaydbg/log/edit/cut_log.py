@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from replaydbg.events.stops import StopReason
+from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.container import Beginning, Writer, split
 from replaydbg.log.edit.position import LogPosition
-from replaydbg.log.encode import FORMAT
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
-from replaydbg.log.origin import own_key
-from replaydbg.log.shared import STEP, BlockStore
+from replaydbg.log.sealed.origin import own_key
+from replaydbg.log.sealed.shared import STEP, BlockStore
 
 HeapSections = Mapping[int, bytes | tuple[int, bytes]]
 """Snapshots by number: the file of each, or its length and the name that a BlockStore returned for it."""

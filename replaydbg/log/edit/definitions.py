@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from replaydbg.events.records import Event, WorldAnswer
 from replaydbg.events.values import ContentRef, TypeName, Value
-from replaydbg.log.decode import Cursor
-from replaydbg.log.encode import encode_value, text, varint
-from replaydbg.log.raw import CONTROL, DEFINITION
-from replaydbg.log.stream import SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED
+from replaydbg.log.coding.decode import Cursor
+from replaydbg.log.coding.encode import encode_value, text, varint
+from replaydbg.log.entries.raw import CONTROL, DEFINITION
+from replaydbg.log.entries.stream import SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED
 
 _CODE, _SITE, _ARGUMENTS, _TYPE = range(4)
 _WORLD = 16

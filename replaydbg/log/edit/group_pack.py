@@ -17,12 +17,12 @@ from typing import BinaryIO
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NotARecording
-from replaydbg.log.blocks import PACK_FOLDER
 from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.group import FACTS, LIMIT, Group, GroupProcess, group_json, parse_group, read_group
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.log.shared import DIRECTORY, find_directory
+from replaydbg.log.sealed.blocks import PACK_FOLDER
+from replaydbg.log.sealed.shared import DIRECTORY, find_directory
 
 _BLOCK = 512
 """Everything in a tar archive is padded to this size."""

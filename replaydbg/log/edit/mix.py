@@ -13,11 +13,11 @@ from pathlib import Path
 from replaydbg.events.records import Control, ControlKind, Event, WorldAnswer
 from replaydbg.events.stops import StopReason
 from replaydbg.events.values import Value
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.coding.codec import FORMAT
 from replaydbg.log.edit.definitions import Definitions, Places, answered, shifted, world_records
 from replaydbg.log.edit.schedule import OtherTurns, without_preemptions
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.raw import RawRecord
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.entries.raw import RawRecord
 from replaydbg.log.reader import Recording
 
 _SHARED = ("world", "content", "end.json")

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from replaydbg.events.records import ControlKind, Event, SwitchReason
-from replaydbg.log.decode import Cursor
-from replaydbg.log.encode import varint
-from replaydbg.log.raw import CONTROL, LANE, RawRecord
+from replaydbg.log.coding.decode import Cursor
+from replaydbg.log.coding.encode import varint
+from replaydbg.log.entries.raw import CONTROL, LANE, RawRecord
 
 _TIMED_OUT = 1
 """The wake-up reason of a lane whose timeout expired (Wake in lanes.h)."""

@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.events.values import Value
+from replaydbg.log.coding.encode import encode_value
 from replaydbg.log.container import Writer, split
-from replaydbg.log.encode import encode_value
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.reader import Recording
-from replaydbg.log.shared import STEP, BlockStore
+from replaydbg.log.sealed.origin import is_own, own_key
+from replaydbg.log.sealed.shared import STEP, BlockStore
 
 
 def spliced(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> bytes:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.log.container import Writer
-from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.reader import Recording
+from replaydbg.log.sealed.origin import is_own, own_key
 
 _FIRST = ("header", "world", "log", "content")
 

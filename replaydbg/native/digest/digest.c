@@ -3,7 +3,7 @@
  * It is NH, the universal hash of UMAC (RFC 4418), over 64-bit words: of each chunk of 4 KiB, the sum of
  * (k[2i] + m[2i]) * (k[2i+1] + m[2i+1]) modulo 2^128, with additions modulo 2^64. Two chunks that are different have the
  * same hash with a probability of at most 2^-64 for whoever does not know the key. By itself it is no signature: the
- * hashes go into a keyed blake2b (replaydbg/log/origin.py), which also hides them. Nothing of this runs in a recorded
+ * hashes go into a keyed blake2b (replaydbg/log/sealed/origin.py), which also hides them. Nothing of this runs in a recorded
  * program.
  */
 #define PY_SSIZE_T_CLEAN

@@ -3,7 +3,7 @@
  * CHECKSUM record, which says how long the stretch behind it is and what its CRC-32 is; both change with each commit.
  * A stretch ends when the log is synchronised, and never changes again: what was synchronised can be told from what
  * was not, whatever the disk has of the pages written later. See docs/reference/format.md, 2.1, and
- * replaydbg/log/checksums.py, which reads it.
+ * replaydbg/log/entries/checksums.py, which reads it.
  *
  * Each record has two slots for length and checksum, written in turn: a process that is killed between two stores
  * leaves one of them whole. The checksum is CRC-32, since readers in Python have it in zlib. By tables it takes 1 ns a

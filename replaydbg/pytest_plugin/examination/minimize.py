@@ -18,10 +18,10 @@ from replaydbg.classes import dataclass, field
 from replaydbg.errors import Corrupt
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.stops import StopReason
+from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.edit.splice import spliced, with_outcome, write_with_log
-from replaydbg.log.encode import FORMAT
-from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.raw import RawStream
+from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.entries.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
 from replaydbg.pytest_plugin.shared.mark_reader import Making, Reports, ReportsEnded, read_mark

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.launch.process import Ended
 from replaydbg.log.edit.position import LogPosition
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.pytest_plugin.parent.run_sources import RunSources
 from replaydbg.pytest_plugin.shared.mark_reader import Progress, read_mark
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised

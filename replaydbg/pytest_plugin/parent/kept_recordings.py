@@ -11,7 +11,7 @@ from pathlib import Path
 from replaydbg.classes import NamedTuple, replace
 from replaydbg.log.edit.cut_log import LiveRecording
 from replaydbg.log.group import GROUP, group_directory
-from replaydbg.log.shared import BlockStore
+from replaydbg.log.sealed.shared import BlockStore
 from replaydbg.pytest_plugin.report import report_text
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, TestEntry, failure_entry, snapshots_entry

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.record.caches.sources import imported, source_of
 from replaydbg.record.end_facts import packages
-from replaydbg.record.sources import imported, source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.log.shared import BlockStore
+    from replaydbg.log.sealed.shared import BlockStore
 
 
 class RunSources:

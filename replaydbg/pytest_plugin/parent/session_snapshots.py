@@ -18,7 +18,7 @@ from replaydbg.record.snapshots import read_snapshots
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.json_data import SnapshotData
-    from replaydbg.log.shared import BlockStore
+    from replaydbg.log.sealed.shared import BlockStore
 
 _LARGEST = ANY_FILE // 4
 """Bytes of memory up to which a snapshot is stored as a difference from another test's. Its share of the recording says

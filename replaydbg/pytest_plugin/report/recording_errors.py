@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from replaydbg.events.stops import StopReason
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.pytest_plugin.shared.json_reader import read_json
 from replaydbg.pytest_plugin.shared.shared_names import LaunchToken
 from replaydbg.store.directory import GROUP, LIVE, SEALED

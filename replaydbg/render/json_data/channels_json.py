@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.columns import Moves
 from replaydbg.distributed.happens_before import HappensBefore
-from replaydbg.distributed.matching import Matched
+from replaydbg.distributed.matching.channels import MessageChannel
+from replaydbg.distributed.matching.columns import Moves
+from replaydbg.distributed.matching.matching import Matched
 from replaydbg.groups.messages import Contradicted, Message, MessageEnd
 from replaydbg.render.json_data.json_object import JsonObject
 

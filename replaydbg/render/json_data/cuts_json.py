@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from replaydbg.debugger.values_at_moments import ModuleValue
-from replaydbg.distributed.channels import MessageChannel
+from replaydbg.debugger.values.values_at_moments import ModuleValue
 from replaydbg.distributed.checkpoint_policies import CheckpointPositions, Recovery
+from replaydbg.distributed.matching.channels import MessageChannel
 from replaydbg.groups.cut_values import ChangingLine
 from replaydbg.groups.group_cuts import FlyingMessage, GroupCut
 from replaydbg.groups.invariants import CutValue
 from replaydbg.groups.live_cuts import CheckedCut
 from replaydbg.groups.messages import MessageEnd
-from replaydbg.render.invariants_text import shown_value
+from replaydbg.render.groups.invariants_text import shown_value
 from replaydbg.render.json_data.channels_json import end_facts
 from replaydbg.render.json_data.json_object import JsonObject
 

@@ -14,10 +14,10 @@ from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import event_here
 from replaydbg.groups.space_time import CutChannel, DrawnMessage, SpaceTime, SpaceTimeDiagram
 from replaydbg.render.channels_text import processes_text
-from replaydbg.render.cuts_text import position_rows
-from replaydbg.render.invariants_text import counted
-from replaydbg.render.processes_text import ended_text
-from replaydbg.render.space_time_text import clipped, diagram_remarks, message_text
+from replaydbg.render.groups.cuts_text import position_rows
+from replaydbg.render.groups.invariants_text import counted
+from replaydbg.render.groups.processes_text import ended_text
+from replaydbg.render.groups.space_time_text import clipped, diagram_remarks, message_text
 from replaydbg.tui.diagram_model import CutMove, DiagramAnswer, DiagramArrowRow, DiagramRow
 
 MOST_ROWS, FEWEST_OF_PROCESS = 600, 10

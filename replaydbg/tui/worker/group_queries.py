@@ -11,7 +11,7 @@ from replaydbg.events.show import printable
 from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import find_other_ends
 from replaydbg.render.channels_text import end_line
-from replaydbg.render.processes_text import process_rows
+from replaydbg.render.groups.processes_text import process_rows
 from replaydbg.tui.view_model import AnswerList, Choice
 
 

@@ -1,0 +1,1 @@
+"""Values of an expression at many moments."""

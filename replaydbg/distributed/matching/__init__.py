@@ -1,0 +1,1 @@
+"""Find out which receive got which bytes of which send."""

@@ -1,0 +1,1 @@
+"""Sealed files: their sections, and the blocks of which these consist."""

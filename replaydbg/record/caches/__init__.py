@@ -1,0 +1,1 @@
+"""Files that were compressed for an earlier recording."""

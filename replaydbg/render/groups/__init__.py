@@ -1,0 +1,1 @@
+"""Answers about several processes as text and as drawings."""

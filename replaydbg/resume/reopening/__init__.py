@@ -1,0 +1,1 @@
+"""For each kind of resource: how it is brought back."""

@@ -1,0 +1,174 @@
+"""The table of rules: for each kind of resource, what becomes of it when the program goes live.
+
+A rule decides from the log and the state of the machine, without changing anything; what it does is then opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replaydbg.classes import replace
+from replaydbg.resources.kinds import (
+    ChildProcess,
+    FileLock,
+    FileMapping,
+    MakingCall,
+    OpenedDirectory,
+    OpenedEpoll,
+    OpenedEventFd,
+    OpenedFile,
+    OpenedMemory,
+    OpenedOther,
+    OpenedPidFd,
+    OpenedPipe,
+    OpenedSocket,
+    OpenedTerminal,
+    OpenedTimerFd,
+    OpenResource,
+    ProcessTimer,
+    Resources,
+    Unknown,
+)
+from replaydbg.resume.plan_rows import Fate, PlanRow
+from replaydbg.resume.reopening import reopen_files, reopen_others, reopen_sockets
+
+STANDARD = 3
+"""The numbers of the standard streams are below."""
+
+
+class Rule(NamedTuple):
+    """What becomes of one kind of descriptor."""
+
+    plan: Callable[[Any], PlanRow]
+    """Decides; changes nothing."""
+    reopen: Callable[[Any], int]
+    """Returns a new descriptor for it, unless the row is refused. Raises CannotReopen."""
+
+
+def _plan_pipe(opened: OpenedPipe) -> PlanRow:
+    return reopen_files.plan_fifo(opened) if opened.path is not None else reopen_others.plan_pipe(opened)
+
+
+def _reopen_pipe(opened: OpenedPipe) -> int:
+    return reopen_files.reopen_fifo(opened) if opened.path is not None else reopen_others.reopen_pipe(opened)
+
+
+def _reopen_file(opened: OpenedFile) -> int:
+    # One that is gone is a difference, with which the program goes live with --force only.
+    return reopen_files.reopen_file(opened, creates=True)
+
+
+RULES: dict[type[OpenResource], Rule] = {
+    OpenedFile: Rule(reopen_files.plan_file, _reopen_file),
+    OpenedDirectory: Rule(reopen_files.plan_directory, reopen_files.reopen_directory),
+    OpenedPipe: Rule(_plan_pipe, _reopen_pipe),
+    OpenedSocket: Rule(reopen_sockets.plan_socket, reopen_sockets.reopen_socket),
+    OpenedTerminal: Rule(reopen_files.plan_terminal, reopen_files.reopen_terminal),
+    OpenedEpoll: Rule(reopen_others.plan_epoll, reopen_others.reopen_epoll),
+    OpenedEventFd: Rule(reopen_others.plan_eventfd, reopen_others.reopen_eventfd),
+    OpenedTimerFd: Rule(reopen_others.plan_timerfd, reopen_others.never),
+    OpenedPidFd: Rule(reopen_others.plan_pidfd, reopen_others.reopen_pidfd),
+    OpenedMemory: Rule(reopen_files.plan_memory, reopen_files.reopen_memory),
+    OpenedOther: Rule(reopen_others.plan_other, reopen_others.never),
+}
+
+
+def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
+    """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
+    mapped = frozenset(each.origin for each in resources.mappings)
+    rows = [_plan_opened(opened, used, mapped) for opened in resources.opened if not is_of_core(opened)]
+    rows += [_plan_lock(lock) for lock in resources.locks]
+    rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
+    rows += [_plan_timer(timer) for timer in resources.timers]
+    for database in resources.databases:
+        name = database.path or "a temporary database"
+        text = f"{name}, in a transaction" if database.transaction == "write" else name
+        fate, reason = (Fate.REOPENED, "") if database.path else (Fate.REFUSED, "its file has no name")
+        rows.append(PlanRow("databases", fate, text, reason))
+    rows += [_plan_mapping(mapping, resources) for mapping in resources.mappings]
+    for semaphore in resources.semaphores:
+        reason = "the processes that share it are gone"
+        rows.append(PlanRow("semaphores", Fate.REFUSED, f"{semaphore.kind} {semaphore.name}", reason))
+    rows += [
+        PlanRow("connections", Fate.LOST, f"TLS with {tls.hostname or 'a peer'}", "its keys are not recorded")
+        for tls in resources.tls
+    ]
+    return rows
+
+
+def is_of_core(opened: OpenResource) -> bool:
+    """Whether the core opens a descriptor by itself: those of SQLite, whose library holds them."""
+    site = opened.handle.origin.site
+    return site is not None and site.gate.startswith("_sqlite3.")
+
+
+def is_standard(opened: OpenResource) -> bool:
+    """Whether a descriptor is a standard stream with which the program began: it becomes our own."""
+    handle = opened.handle
+    return handle.origin.event == 0 and bool(handle.numbers) and _first_number(opened) < STANDARD
+
+
+def _first_number(opened: OpenResource) -> int:
+    """Return the number that a standard stream had at the beginning: that of the copy that the program began with."""
+    firsts = [each.number for each in opened.handle.descriptors if each.origin.event == 0]
+    return min(firsts or opened.handle.numbers)
+
+
+def standard_number(opened: OpenResource) -> int:
+    """Return which of our own streams a standard stream becomes."""
+    return _first_number(opened)
+
+
+def mapped_number(mapping: FileMapping, opened: OpenResource) -> int | None:
+    """Return the descriptor that a mapping of an open file keeps for itself; None: it is not of this one."""
+    return next((each.number for each in opened.handle.descriptors if each.origin == mapping.origin), None)
+
+
+def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
+    name = mapping.path if isinstance(mapping.path, str) else "a file"
+    if isinstance(mapping.length, Unknown):
+        return PlanRow("mappings", Fate.REFUSED, name, mapping.length.reason)
+    text = f"{name}, {mapping.length:,} bytes from byte {mapping.offset:,}"
+    if all(mapped_number(mapping, opened) is None for opened in resources.opened):
+        return PlanRow("mappings", Fate.REFUSED, text, "the mapping has no descriptor of its own")
+    return PlanRow("mappings", Fate.REOPENED, text, "stores of the program are written to the file if it is shared")
+
+
+def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[MakingCall]) -> PlanRow:
+    numbers = opened.handle.numbers
+    if is_standard(opened):
+        name = ("standard input", "standard output", "standard error")[standard_number(opened)]
+        return PlanRow("streams", Fate.REOPENED, name, "", numbers, opened=opened)
+    if isinstance(opened, OpenedOther) and opened.handle.origin.event == 0 and used.isdisjoint(numbers):
+        # Shells and build tools leave such descriptors open for each program; most never look at them.
+        reason = "no call of the program used it so far"
+        return PlanRow("others", Fate.LOST, opened.kind, reason, numbers)
+    if isinstance(opened, OpenedFile) and any(each.origin in mapped for each in opened.handle.descriptors):
+        opened = replace(opened, last_write=None)  # stores into a mapping may have changed it since
+    row = RULES[type(opened)].plan(opened)
+    doubts = [each.doubt for each in opened.handle.descriptors if each.doubt is not None]
+    if doubts and row.fate is Fate.REOPENED:
+        return PlanRow(row.kind, row.fate, row.text, doubts[0], row.numbers, row.differences, opened)
+    return row
+
+
+def _plan_lock(lock: FileLock) -> PlanRow:
+    name = lock.path if isinstance(lock.path, str) else "a file"
+    text = f"{lock.kind} of {name}{' (shared)' * (not lock.is_exclusive)}"
+    return PlanRow("locks", Fate.REOPENED, text)
+
+
+def _plan_child(child: ChildProcess) -> PlanRow:
+    name = " ".join(child.command) or "forked"
+    runs = Path(f"/proc/{child.pid}").exists()
+    state = "still runs, or another process has its number" if runs else "no longer exists"
+    text = f"process {child.pid} ({name}), which {state}"
+    return PlanRow("children", Fate.LOST, text, "waiting for it reports that SIGKILL ended it")
+
+
+def _plan_timer(timer: ProcessTimer) -> PlanRow:
+    if isinstance(timer.remaining, Unknown):
+        return PlanRow("timers", Fate.REFUSED, f"{timer.kind} timer", timer.remaining.reason)
+    return PlanRow("timers", Fate.REOPENED, f"{timer.kind} timer, due in {timer.remaining:.3g} s")
