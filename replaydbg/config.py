@@ -39,7 +39,7 @@ class Settings(NamedTuple):
     chaos: int | None
     """The seed of short, uneven slices for the program's threads, which provoke races; None for ordinary ones."""
     on_deadlock: str
-    """What to do when every thread waits for another one: `wait`, as the program would, or `stop`."""
+    """How to react when every thread waits for another one: `wait`, as the program would, or `stop`."""
     durable: bool
     """Whether a recording survives power loss: output waits until the disk has the log."""
     checkpoint_events: int

@@ -246,7 +246,7 @@ class LastWrite:
     origins: tuple[Origin, ...] = ()
     """Origins of the value, as far as they were traced."""
     unknown: str = ""
-    """What is unknown of its origin; empty, with origins: nothing is missing."""
+    """The part of its origin that is unknown; empty, with origins: nothing is missing."""
     parts: tuple[PartChange, ...] = ()
     """The parts of the value that changed, if its text did not; only some, if there are many."""
 

@@ -48,7 +48,7 @@ class NearbyArrows(NamedTuple):
 
 
 class FlyingArrows(NamedTuple):
-    """What was in flight in a cut."""
+    """The messages in flight in a cut."""
 
     messages: list[ArrowOfMessage]
     """The last ones, in the order in which they were sent."""

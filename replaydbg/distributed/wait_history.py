@@ -22,7 +22,7 @@ RECEIVE, SEND, POLL, CHILD, SEMAPHORE, FILE_LOCK, OUTSIDE = KINDS = (
     "file-lock",
     "outside",
 )
-"""What a call waits for: bytes, or the end of a stream; room for bytes; any of several descriptors; the end of a child
+"""A call can wait for: bytes, or the end of a stream; room for bytes; any of several descriptors; the end of a child
 process; a semaphore; a lock of a file; something that no recorded process needs to do.
 """
 
@@ -66,7 +66,7 @@ _BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
 class Wait(NamedTuple):
-    """What a call waits for."""
+    """The wait of a call."""
 
     kind: str
     """One of KINDS."""

@@ -358,7 +358,7 @@ class JudgeEachLine(PredicateQuery[None]):
 
 @dataclass(frozen=True, slots=True)
 class EvaluatePassages(Query[None]):
-    """What the core evaluates at each passage of a run's breaks; it gives no answer of its own."""
+    """Expressions that the core evaluates at each passage of a run's breaks; there is no answer of its own."""
 
     tag = "passing"
     shape = bytes

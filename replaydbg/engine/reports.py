@@ -94,7 +94,7 @@ class EvaluatedPassage:
     count: int
     lane: int
     answer: tuple[str, str] | None
-    """What the condition raised (empty: it was true), and the expression's value as text; None: that was too long."""
+    """The condition's exception (empty: it was true), and the expression's value as text; None: that was too long."""
 
 
 @dataclass(frozen=True, slots=True)

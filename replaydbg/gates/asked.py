@@ -1,4 +1,4 @@
-"""What a program asks the recorder for: `native/guard/asked.c` makes these crossings, no Python function is gated."""
+"""Requests of a program to the recorder: `native/guard/asked.c` makes these crossings, no Python function is gated."""
 
 from __future__ import annotations
 

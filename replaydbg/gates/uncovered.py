@@ -12,7 +12,7 @@ class Uncovered(NamedTuple):
     module: str
     """The top-level module that it installs."""
     why: str
-    """What it does without Python."""
+    """Its work without Python."""
 
 
 _LOOP = "has an event loop of its own in C; a recording ends where it begins"

@@ -94,7 +94,7 @@ class GroupCuts:
 
     @cached_property
     def finder(self) -> CutFinder:
-        """What finds the latest consistent cut."""
+        """The search for the latest consistent cut."""
         return self._finder(())
 
     def require(self, requirements: Iterable[Requirement]) -> None:

@@ -23,7 +23,7 @@ Node = tuple[int, int]
 ANY = -1
 
 LOCK = "lock"
-"""What a thread waits for that waits for another one of its process."""
+"""The need of a thread that waits for another one of its process."""
 
 _LONGEST = 10
 """Digits of the number of a process, in a text of a recording."""
@@ -74,7 +74,7 @@ class WaitingCut(NamedTuple):
 
 
 class _Need(NamedTuple):
-    """What a thread needs to go on."""
+    """The condition under which a thread can go on."""
 
     kind: str
     """LOCK, or one of `wait_history.KINDS`."""

@@ -53,7 +53,7 @@ class CutChannel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SpaceTimeDiagram:
-    """What is drawn of a cut."""
+    """The drawing of a cut."""
 
     cut: GroupCut
     last: Mapping[int, int]

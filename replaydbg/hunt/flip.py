@@ -33,7 +33,7 @@ class Confirmation(NamedTuple):
     """A replay made to confirm the answer."""
 
     what: str
-    """What was replayed."""
+    """The run that was replayed."""
     outcome: TrialOutcome | None
     """None: the replay was not made."""
     said: str

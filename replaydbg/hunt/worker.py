@@ -126,7 +126,7 @@ class RecordingWorker:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What the recorder's process reports."""
+    """The report of the recorder's process."""
 
     status: int = 1
     path: str = ""

@@ -87,7 +87,7 @@ class ContinuedData(TypedDict):
 
 
 class HeaderData(TypedDict):
-    """What is known when a recorded program starts: `header.json`."""
+    """Facts that are known when a recorded program starts: `header.json`."""
 
     format: int
     tool: str

@@ -8,7 +8,7 @@ OLDEST, NEWEST = (3, 11), (3, 13)
 """The versions of CPython that the core is tested with: it patches the interpreter's own structures, which change."""
 
 WANTED = "an ordinary build of CPython 3.11, 3.12 or 3.13 on Linux"
-"""What to use instead, in words."""
+"""The versions to use instead, in words."""
 
 
 def why_unsupported() -> str:

@@ -43,7 +43,7 @@ from replaydbg.store.directory import member_path
 
 @dataclass(frozen=True, slots=True)
 class GroupListener:
-    """What the caller wants to know."""
+    """Functions of the caller that hear of the progress."""
 
     begins: Callable[[GroupPlan], None] | None = None
     """Called before the replays begin."""
@@ -90,7 +90,7 @@ def resume_group(
 
 @dataclass(slots=True)
 class _Part:
-    """What the launcher has of one process."""
+    """The launcher's side of one process."""
 
     member: LineMember
     recording: Recording

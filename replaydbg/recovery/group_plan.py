@@ -23,14 +23,14 @@ _MAKES_PROCESSES = frozenset({"posix.fork", "posix.forkpty", "_posixsubprocess.f
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What becomes of a group that goes on from a recovery line."""
+    """The plan for a group that goes on from a recovery line."""
 
     line: RecoveryLine
     shared: SharedEnds
     plans: dict[int, Plan]
     """Of each process that goes on, by its number."""
     acts: tuple[OutsideAct, ...]
-    """What all processes did outside of the group after the cut; of each process the newest first."""
+    """The acts of all processes outside of the group after the cut; of each process the newest first."""
 
     @property
     def name(self) -> str:

@@ -39,7 +39,7 @@ class SharedChannel:
 
 
 class SharedEnds:
-    """What the processes of a group have in common in a recovery line: a pass over each log."""
+    """Ends and open files that processes of a group have in common in a recovery line: a pass over each log."""
 
     def __init__(self, line: RecoveryLine, resources: dict[int, Resources]) -> None:
         """`resources` are those of each process that goes on, at its position. Raises CannotResume."""

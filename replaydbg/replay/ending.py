@@ -175,7 +175,7 @@ class ReplayEnding:
     liberty_counts: dict[str, int]
     """Number of deviations of each kind; kinds without any are left out."""
     exception: Uncaught | None
-    """What ended the program."""
+    """The cause of the program's end."""
     check: CheckResult | None
     """None if no check was requested, or if the program's end was not reached."""
     answer: str = ""

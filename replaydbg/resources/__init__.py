@@ -1,1 +1,1 @@
-"""What a recorded process holds at a moment: descriptors, locks, timers, children. Read from its event log alone."""
+"""Resources of a recorded process at a moment: descriptors, locks, timers, children. Read from its event log alone."""

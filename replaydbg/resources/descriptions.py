@@ -34,7 +34,7 @@ UNSEEN = "opened by code whose calls are not recorded"
 
 @dataclass(slots=True)
 class SocketFacts:
-    """What is known of a socket."""
+    """Facts about a socket."""
 
     family: int | Unknown = NOT_SHOWN
     type: int | Unknown = NOT_SHOWN

@@ -319,7 +319,7 @@ FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "posix.ScandirIterator.__next__": _scanned,
     "posix.listdir": _list,
 }
-"""What calls that returned do, by gate."""
+"""The effects of calls that returned, by gate."""
 
 FAILED_FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = dict.fromkeys(_POSITIONS, _cannot_seek)
-"""What calls that raised do."""
+"""The effects of calls that raised."""

@@ -32,9 +32,9 @@ from replaydbg.resources.tls_events import TLS_ACTIONS
 
 _Action = Callable[[ProcessState, Event], None]
 ACTIONS: dict[str, _Action] = {**FILE_ACTIONS, **SOCKET_ACTIONS, **PROCESS_ACTIONS, **MEMORY_ACTIONS, **TLS_ACTIONS}
-"""What each call does that returned, by gate."""
+"""The effect of each call that returned, by gate."""
 FAILED_ACTIONS: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACTIONS, **FAILED_PROCESS_ACTIONS}
-"""What each call does that raised, by gate."""
+"""The effect of each call that raised, by gate."""
 _FORKS = ("posix.fork", "posix.forkpty")
 GATES = frozenset({*ACTIONS, *FAILED_ACTIONS, *SENDS, *_FORKS})
 """The gates whose events change the resources of a process."""

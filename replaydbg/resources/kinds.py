@@ -45,7 +45,7 @@ class Descriptor:
     number: int
     """From 0."""
     origin: MakingCall
-    """What made this number: opening it, or copying another one."""
+    """The call that made this number: it opened it, or copied another one."""
     close_on_exec: bool | Unknown
     """Whether a program that the process starts does not get it."""
     doubt: str | None
@@ -59,7 +59,7 @@ class Handle:
     descriptors: tuple[Descriptor, ...]
     """By number."""
     origin: MakingCall
-    """What opened it."""
+    """The call that opened it."""
     flags: int | Unknown
     """The access mode and status flags as `F_GETFL` returns them (`O_RDWR`, `O_APPEND`, `O_NONBLOCK`, `O_DIRECTORY`),
     without `O_LARGEFILE`. Blocking mode that a socket object set by itself is missing.
@@ -168,7 +168,7 @@ class TlsSession:
 
 @dataclass(frozen=True, slots=True)
 class TlsLoad:
-    """What a TLS context has loaded from files: certificates, keys, parameters. The context may no longer exist."""
+    """A load of a TLS context from files: certificates, keys, parameters. The context may no longer exist."""
 
     origin: MakingCall
     call: str
@@ -232,7 +232,7 @@ class OpenedEpoll:
 
     handle: Handle
     watched: tuple[Watched, ...] | Unknown
-    """What is registered, by number."""
+    """The registered descriptors, by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class OpenedOther:
 
     handle: Handle
     kind: str
-    """What is known of it, as a noun phrase."""
+    """A description of it, as a noun phrase."""
     reason: str
     """Why no more is known."""
 
@@ -392,7 +392,7 @@ class ProcessTimer:
 
 @dataclass(frozen=True, slots=True)
 class SignalAction:
-    """What the program set for a signal."""
+    """The action that the program set for a signal."""
 
     number: int
     name: str
@@ -439,7 +439,7 @@ class Resources:
     cwd: str | Unknown
     """The working directory."""
     opened: tuple[OpenResource, ...]
-    """What descriptors refer to, by their lowest number."""
+    """The open descriptions, by their lowest number."""
     mappings: tuple[FileMapping, ...]
     databases: tuple[SqliteDatabase, ...]
     locks: tuple[FileLock, ...]
@@ -460,5 +460,5 @@ class Resources:
     """In the order of the calls."""
 
     def by_number(self) -> dict[int, OpenResource]:
-        """What each descriptor refers to."""
+        """The open description of each descriptor."""
         return {number: each for each in self.opened for number in each.handle.numbers}

@@ -235,4 +235,4 @@ MEMORY_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "_sqlite3.file.shm_map": _map_log,
     "_sqlite3.file.shm_unmap": _unmap_log,
 }
-"""What calls that returned do, by gate."""
+"""The effects of calls that returned, by gate."""

@@ -377,9 +377,9 @@ PROCESS_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "_signal.signal": _signal,
     "_signal.set_wakeup_fd": _wakeup,
 }
-"""What calls that returned do, by gate."""
+"""The effects of calls that returned, by gate."""
 
 FAILED_PROCESS_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = dict.fromkeys(
     ("posix.close", "_socket.close", "_socket.socket.close", "_io.FileIO.close"), _close_failed
 )
-"""What calls that raised do."""
+"""The effects of calls that raised."""

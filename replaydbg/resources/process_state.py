@@ -1,4 +1,4 @@
-"""What a process holds after the events that were read so far: the mutable side of `Resources`."""
+"""The resources of a process after the events that were read so far: the mutable side of `Resources`."""
 
 from __future__ import annotations
 

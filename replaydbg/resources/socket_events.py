@@ -26,7 +26,7 @@ from replaydbg.resources.process_state import ProcessState
 _SOCKET_FLAGS = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _SCM_RIGHTS = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
 _DEFAULT_BACKLOG = min(socket.SOMAXCONN, 128)
-"""What `listen()` passes without an argument (socketmodule.c)."""
+"""The backlog of `listen()` without an argument (socketmodule.c)."""
 _MANY_EPOLLS = Unknown("several epolls are open, and the log does not show which one a call is of")
 _PORT_ZERO = Unknown("the kernel chose the port, and the program did not ask for it")
 _BROKEN = (errno.EPIPE, errno.ECONNRESET, errno.ECONNABORTED, errno.ETIMEDOUT, errno.ENOTCONN)
@@ -353,11 +353,11 @@ SOCKET_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "posix.timerfd_create": _timer_fd,
     **dict.fromkeys(("posix.timerfd_settime", "posix.timerfd_settime_ns"), _set_timer_fd),
 }
-"""What calls that returned do, by gate."""
+"""The effects of calls that returned, by gate."""
 
 FAILED_SOCKET_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     **dict.fromkeys(("_socket.socket.connect", "_socket.socket.connect_ex"), _connect_failed),
     **dict.fromkeys(("_socket.socket.getsockname", "_socket.socket.getpeername"), _name_failed),
     **{f"_socket.socket.{name}": _failed for name in (*_RECEIVES, *_SENDS)},
 }
-"""What calls that raised do."""
+"""The effects of calls that raised."""

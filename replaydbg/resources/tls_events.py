@@ -34,4 +34,4 @@ def _file(to: ProcessState, value: object) -> str | Unknown | None:
 
 
 TLS_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = dict.fromkeys(FILE_ARGUMENTS, _load)
-"""What calls that returned do, by gate."""
+"""The effects of calls that returned, by gate."""

@@ -1,4 +1,4 @@
-"""What a process opened between two moments and did not close: a leak of descriptors, or of children."""
+"""Find what a process opened between two moments and did not close: a leak of descriptors, or of children."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _SYNCHRONISE_ALL = "posix.sync"
 
 
 class Leftover(NamedTuple):
-    """What a file has after its recorded end, from events that are not in the log."""
+    """Bytes of a file after its recorded end, from events that are not in the log."""
 
     path: str
     size: int

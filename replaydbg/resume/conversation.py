@@ -87,7 +87,7 @@ class LoadDue:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What the core reports when its replay is due to go live."""
+    """The report of the core when its replay is due to go live."""
 
     event: int
     """How many events were replayed."""
@@ -100,9 +100,9 @@ class Due:
     real: tuple[int, ...]
     """Those that the replay has really opened, and keeps: both ends of pipes, with what is under way in them."""
     loads: tuple[LoadDue, ...] = ()
-    """What TLS contexts have loaded, in the order of the calls."""
+    """The loads of TLS contexts, in the order of the calls."""
     sent: tuple[tuple[int, bytes], ...] = ()
-    """What was sent by the calls that were asked for: each with its event."""
+    """The bytes that the calls asked for have sent: each with its event."""
 
 
 def moved_high(end: socket.socket) -> int:
@@ -220,7 +220,7 @@ class _Fields:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What is done with a call in flight."""
+    """The decision about a call in flight."""
 
     thread: int
     is_done: bool

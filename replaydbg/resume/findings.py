@@ -1,4 +1,4 @@
-"""What was found out about the calls in flight, and what is done with each of them."""
+"""The findings about the calls in flight, and the decision about each of them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class CallVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about a call in flight."""
+    """The finding about a call in flight."""
 
     call: CallInFlight
     verdict: CallVerdict
     reason: str
     """Why, as a clause: `found on disk`."""
     value: Value = None
-    """What it returned, if it was made."""
+    """The value that it returned, if it was made."""
 
 
 def repeat(call: CallInFlight, reason: str) -> Finding:

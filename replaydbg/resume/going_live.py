@@ -28,12 +28,12 @@ _OF_MAPS = 800
 
 @dataclass(frozen=True, slots=True)
 class ResumeChoices:
-    """What the user wants."""
+    """The user's choices."""
 
     at: int = 0
     """The event before which the program goes live; 0: after the last one."""
     policy: str = ASK
-    """What is done with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
+    """How to deal with a call of which it is not known whether it was made: `ask`, `repeat` or `skip`."""
     force: bool = False
     """Whether it goes live although files differ or something cannot be brought back."""
     after_power_loss: bool = False
@@ -42,7 +42,7 @@ class ResumeChoices:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What the caller wants to know, and answers."""
+    """Functions of the caller: some hear of the progress, one answers questions."""
 
     ask: Ask | None = None
     """Asks about a call in flight; None: there is nobody to ask."""
@@ -73,7 +73,7 @@ class GoingLive:
         """Whether the core has asked, and so the plan is complete."""
         self.is_dry = is_dry
         self.error: BaseException | None = None
-        """What stopped it."""
+        """The error that stopped it."""
         self.signal = 0
         """The signal that ended the replay."""
         self._listener = listener

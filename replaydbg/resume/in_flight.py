@@ -31,7 +31,7 @@ from replaydbg.resume.written import find_written
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What is known about the program at the moment at which it goes live."""
+    """The state of the program at the moment at which it goes live."""
 
     resources: Resources
     last_ns: int

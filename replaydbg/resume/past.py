@@ -27,7 +27,7 @@ class OutsideAct:
     event: int
     """Its event."""
     gate: str
-    """What was called, such as `posix.rename`."""
+    """The gate that was called, such as `posix.rename`."""
     text: str
     """The call with its arguments."""
     place: str
@@ -38,7 +38,7 @@ class OutsideAct:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What the log says about the run up to a moment, and about what came after it."""
+    """The contents of the log about the run up to a moment, and about the rest of it."""
 
     events: int
     """The number of events in the log."""
@@ -49,13 +49,13 @@ class Past:
     umask: int | None
     """The mask that the program set for the modes of new files; None: it set none."""
     attributes: tuple[PlanRow, ...]
-    """What else the program has set for its process."""
+    """Other attributes that the program has set for its process."""
     loaded_ns: Mapping[int, int]
     """When each call ended by which a TLS context loaded something, by event: nanoseconds since the epoch."""
     used: frozenset[int]
     """Descriptors that calls had as their first argument."""
     acts: tuple[OutsideAct, ...]
-    """What it did outside after the moment, the newest first; at most MOST_ACTS."""
+    """Its acts outside after the moment, the newest first; at most MOST_ACTS."""
     act_count: int
     """How many these are in all."""
 

@@ -15,7 +15,7 @@ _READING, _REPLAY = 8.2e-6, 0.14e-6
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCost:
-    """What a resumption repeats before the program goes live."""
+    """The work that a resumption repeats before the program goes live."""
 
     events: int
     cpu_ms: int
@@ -31,7 +31,7 @@ class RecoveryCost:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What becomes of a program at the moment from which it goes live."""
+    """The plan for a program at the moment from which it goes live."""
 
     name: str
     """The recording's name in commands."""
@@ -40,7 +40,7 @@ class Plan:
     resources: Resources
     past: Past
     rows: tuple[PlanRow, ...]
-    """What becomes of each resource."""
+    """The fate of each resource."""
     differences: tuple[str, ...]
     """How files differ on the disk from what was recorded."""
     stood_ns: int

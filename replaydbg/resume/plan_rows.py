@@ -9,7 +9,7 @@ from replaydbg.resources.kinds import OpenResource
 
 
 class Fate(Enum):
-    """What becomes of a resource."""
+    """The fate of a resource."""
 
     REOPENED = "reopened"
     """It is there again, as recorded."""
@@ -21,7 +21,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """What becomes of one resource."""
+    """One resource and its fate."""
 
     kind: str
     """A noun in the plural, such as `files`."""

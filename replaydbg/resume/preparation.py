@@ -1,4 +1,4 @@
-"""What is checked and made before a program is resumed: whether it can be, the first plan, and the new header."""
+"""Prepare the resumption of a program: check whether it is possible, make the first plan and the new header."""
 
 from __future__ import annotations
 

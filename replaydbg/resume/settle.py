@@ -11,7 +11,7 @@ from replaydbg.resume.findings import CallVerdict, Finding, repeat
 from replaydbg.resume.hooks import Hooks
 
 ASK, REPEAT, SKIP = "ask", "repeat", "skip"
-"""What is done with a call of which it is not known whether it was made."""
+"""The ways to deal with a call of which it is not known whether it was made."""
 POLICIES = (ASK, REPEAT, SKIP)
 
 Ask = Callable[[Finding], str]

@@ -97,7 +97,7 @@ def stand_by(
 
 
 class _Wanted(NamedTuple):
-    """What the caller of `stand_by` wants, for each log that the program has."""
+    """The wishes of the caller of `stand_by`, for each log that the program has."""
 
     name: str
     choices: ResumeChoices

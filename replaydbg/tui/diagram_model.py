@@ -19,7 +19,7 @@ class DiagramRow:
     label: str
     """Such as `2@898`."""
     text: str
-    """What happened, if no arrow begins or ends here."""
+    """A description of the event, if no arrow begins or ends here."""
     is_begin: bool = False
     is_end: bool = False
 

@@ -32,7 +32,7 @@ BEHIND = {
     "--linear": "probe every line; finds temporary violations",
     "--all": "list every change between bad and good",
 }
-"""What may follow a predicate, and its purpose."""
+"""Words that may follow a predicate, and their purpose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a condition costs at each passage of a line: in the process that passes it, and by a copy of it."""
+"""The cost of a condition at each passage of a line: in the process that passes it, and by a copy of it."""
 
 from __future__ import annotations
 

@@ -128,9 +128,9 @@ GROWTH: dict[str, str] = {
         "and the memory is constant: a process keeps at most 16 MiB of the log mapped. `verify` decodes every event in "
         "Python (`log/entries/stream.py: check_entries`), 2 us per event, also with constant memory; it is the first "
         "command to become too slow, at some 100 million events (200 s). Opening runs the program under the step clock "
-        "and decodes the lines between events, 0.7 us per event. Its memory grows: the index contains the line at which "
-        "each event happened, 8 bytes per event (`debugger/first_pass/run_index.py: _index`, `Index.starts`), and is "
-        "read as a whole: 1 GB at 100 million events. It also grows with the number of exceptions raised: "
+        "and decodes the lines between events, 0.7 us per event. Its memory grows: the index contains the line at "
+        "which each event happened, 8 bytes per event (`debugger/first_pass/run_index.py: _index`, `Index.starts`), "
+        "and is read as a whole: 1 GB at 100 million events. It also grows with the number of exceptions raised: "
         "`Index.raises` is read and decoded as a whole."
     ),
     "bytes heading": "With the size of a recording",

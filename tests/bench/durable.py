@@ -1,4 +1,4 @@
-"""What `record --durable` costs for each output that waits for the log: wall time, paired with recording and plain."""
+"""The cost of `record --durable` for each output that waits for the log: wall time, paired with recording and plain."""
 
 from __future__ import annotations
 

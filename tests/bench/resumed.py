@@ -1,4 +1,4 @@
-"""What it costs to bring a killed program back, for each event of its recording, and what its events cost from then on.
+"""The cost to bring a killed program back, for each event of its recording, and that of its events from then on.
 
 All figures are CPU time, paired in one round with the same program plain and recorded.
 """

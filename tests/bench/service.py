@@ -79,7 +79,7 @@ def recorded_service(directory: Path, options: Sequence[str], timeout: float) ->
 
 @dataclass(frozen=True, slots=True)
 class CutCost:
-    """What live cuts cost a service."""
+    """The cost of live cuts for a service."""
 
     # The CPU time per request with cuts, by that without, for each pair of blocks.
     ratios: list[float]

@@ -24,7 +24,7 @@ _HEADING = ["package", "commits", "bug", "introduced in", "recording each commit
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one bisection said."""
+    """The answer of one bisection."""
 
     culprit: str
     """The release that it named, or what it said instead."""

@@ -38,7 +38,7 @@ class Case:
     culprit: str
     """The release that brought the bug."""
     bug: str
-    """What went wrong, in a sentence."""
+    """The failure, in a sentence."""
     source: str
     """Where it is reported."""
     unanswered: str = ""

@@ -1,4 +1,4 @@
-"""What can be inspected without anything outside, and the messages for a recording that cannot be run."""
+"""Inspect recordings without anything outside; the messages for a recording that cannot be run."""
 
 import errno
 import os

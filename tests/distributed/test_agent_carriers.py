@@ -1,4 +1,4 @@
-"""What carries messages and markers: queues, sockets, pipes, functions, and the queues of an event loop."""
+"""Carriers of messages and markers: queues, sockets, pipes, functions, and the queues of an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents and channels cannot be declared or used for gets a sentence."""
+"""Wrong declarations and uses of agents and channels get a sentence."""
 
 from __future__ import annotations
 

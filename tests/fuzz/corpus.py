@@ -31,7 +31,7 @@ PROGRAMS = Path(__file__).parents[2] / "fixtures" / "fuzz"
 
 
 class Input(NamedTuple):
-    """What a target reads."""
+    """The input of a target."""
 
     kind: str
     """One of KINDS; the suffix of its file."""

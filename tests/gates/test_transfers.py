@@ -1,4 +1,4 @@
-"""What each process of a group sends and receives is recorded exactly: the fixture knows what it has moved."""
+"""Sends and receives of each process of a group are recorded exactly: the fixture knows what it has moved."""
 
 import json
 import os

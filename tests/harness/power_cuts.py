@@ -1,4 +1,4 @@
-"""What a disk may have after a power cut, without cutting any power.
+"""Simulate the contents of a disk after a power cut, without cutting any power.
 
 A library that is loaded into the recorded program copies the live directory whenever a synchronisation of the log has
 ended, and whenever the program calls `os.getppid()`. The file that the variable POWER_CUTS_FILE names is copied, too,
@@ -154,7 +154,7 @@ def read_copies(folder: Path) -> list[Copy]:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What the disk has after a power cut."""
+    """The contents of the disk after a power cut."""
 
     files: dict[str, bytes]
     # Number of events that were synchronised.

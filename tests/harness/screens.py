@@ -55,7 +55,7 @@ async def who_wrote(seen: Seen) -> None:
 
 
 async def memory(seen: Seen) -> None:
-    """What changed in memory since the first snapshot."""
+    """The changes in memory since the first snapshot."""
     await seen.press("D")
     await opened(seen)
     await seen.press("enter")

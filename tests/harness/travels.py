@@ -1,4 +1,4 @@
-"""What a plain trace (tests/debugger/travel_tracer.py) says of where each command leads, by the simplest definition."""
+"""Where each command leads by a plain trace (tests/debugger/travel_tracer.py) and the simplest definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the interpreter prints by itself is printed once while recording, where possible, and named where it differs."""
+"""Output of the interpreter itself is printed once while recording, where possible, and named where it differs."""
 
 import os
 import sys

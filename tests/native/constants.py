@@ -47,7 +47,7 @@ def numbers(module: ModuleType, but: set[str]) -> dict[str, int]:
 
 
 def meanings(module: ModuleType) -> dict[str, str]:
-    """What a module says under each name, in one line."""
+    """The comment of a module under each name, in one line."""
     body = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
     found = {}
     for node, after in pairwise(body):

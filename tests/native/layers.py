@@ -47,7 +47,7 @@ APART = {"graph", "digest", "join"}
 """Extensions of their own, and a library; they share nothing with the core but the layout of a page (`log/page.h`)."""
 
 SHARED_HEADERS = {"base/core.h", "base/compat.h", "base/constants.h", "base/many.h"}
-"""What everybody may include of the lowest folder, which has no header of its own name."""
+"""Headers of the lowest folder that everybody may include: none has the folder's name."""
 
 TABLES = "boot/parts.c"
 """Defines the tables that lower folders declare: who is registered there is above them."""

@@ -1,4 +1,4 @@
-"""What contributors read is true: the recipes apply, the drawing is the contract, every page is named."""
+"""Pages for contributors are true: the recipes apply, the drawing is the contract, every page is named."""
 
 from __future__ import annotations
 

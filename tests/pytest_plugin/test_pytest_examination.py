@@ -418,7 +418,7 @@ class TestLimits:
         assert replay(ran.recording("test_it.py-test_bad-11"), stdout=2, stderr=2).divergence is None
 
     def test_a_run_has_a_limit_for_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What comes after it is reported at once."""
+        """Failures after it are reported at once."""
         ran = run_pytest(tmp_path, self.SOURCE, wait="0")
         folders = [ran.recording(name).parent for name in ran.kept()]
         monkeypatch.setattr(examiner, "SECONDS", 0.0)

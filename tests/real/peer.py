@@ -1,4 +1,4 @@
-"""What runs beside a program while it is recorded, unrecorded itself, and is gone when it is replayed."""
+"""Run a peer beside a program while it is recorded, unrecorded itself, and gone when it is replayed."""
 
 import os
 import select

@@ -20,7 +20,7 @@ REPLAYS = 5
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a scenario."""
+    """The result of a scenario."""
 
     scenario: Scenario
     # None if all went well; else what was different, and where.
@@ -122,7 +122,7 @@ def _environment(scenario: Scenario, work: Path) -> dict[str, str]:
 
 
 def _orders() -> dict[str, str]:
-    """What our own environment orders the core to do for tests, see CONTRIBUTING."""
+    """The orders of our own environment to the core for tests, see CONTRIBUTING."""
     return {name: value for name, value in os.environ.items() if name.startswith("REPLAYDBG_TEST_")}
 
 

@@ -1,4 +1,4 @@
-"""What a scenario is: a real program, its inputs, and what a run of it must show."""
+"""A scenario: a real program, its inputs, and the output that a run of it must show."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ class Scenario:
 
     @property
     def missing(self) -> str | None:
-        """What has to be installed first, as a sentence; None: nothing."""
+        """The packages that have to be installed first, as a sentence; None: nothing."""
         if self.version is None:
             return f"{self.distribution} is not installed; pip install -r tests/real/requirements.txt"
         if self.peer is not None and not self.peer.is_installed():

@@ -45,7 +45,7 @@ class Failed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a program."""
+    """The result of a program."""
 
     scenario: Scenario
     # Processes of the group; those with a recording.

@@ -52,7 +52,7 @@ for number in range(40):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What copies the disk."""
+    """The library that copies the disk."""
     return build_library(tmp_path_factory.mktemp("library"))
 
 

@@ -1,4 +1,4 @@
-"""What the kernel answered a recorded program about its own descriptors, and whether the table agrees."""
+"""Compare the kernel's answers to a recorded program about its own descriptors with the table."""
 
 from __future__ import annotations
 

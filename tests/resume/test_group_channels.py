@@ -1,4 +1,4 @@
-"""What was under way between the processes of a group is there again when they go on, or the group refuses."""
+"""Bytes under way between the processes of a group are there again when they go on, or the group refuses."""
 
 import json
 from pathlib import Path

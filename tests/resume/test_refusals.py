@@ -1,4 +1,4 @@
-"""What `resume` says about recordings that it does not trust or cannot write, and about files without a name."""
+"""`resume` refuses recordings that it does not trust or cannot write, and files without a name."""
 
 import shlex
 import sys

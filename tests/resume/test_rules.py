@@ -1,4 +1,4 @@
-"""What becomes of each kind of descriptor: it is there again, was lost as the program must expect, or is refused."""
+"""Each kind of descriptor is there again, was lost as the program must expect, or is refused."""
 
 import errno
 import os

@@ -15,7 +15,7 @@ from tests.resumes.rounds import _COMMAND, FOLDER, TIMEOUT, Round, WrongRound, _
 ROUNDS = {"bank": 1500, "bank_tcp": 400}
 """How many rounds of payments each program makes."""
 TOTAL = 4000
-"""What four banks have in all."""
+"""The money of four banks."""
 _LATEST = 0.5
 """Seconds after the programs have begun until which they are killed; they may have ended before."""
 

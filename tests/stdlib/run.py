@@ -21,7 +21,7 @@ _DIVERGED = "Replay diverged"
 
 
 class Passes(Enum):
-    """What is done with each module."""
+    """The runs of each module."""
 
     PLAIN = "plain alone"
     RECORDED = "plain and recorded"
@@ -40,7 +40,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class ModuleRun:
-    """What became of a test module."""
+    """The result of a test module."""
 
     module: str
     plain: Pass

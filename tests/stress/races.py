@@ -22,7 +22,7 @@ _BUG = 1
 
 @dataclass(frozen=True, slots=True)
 class Raced:
-    """What became of one racy program."""
+    """The result of one racy program."""
 
     name: str
     seeds: int

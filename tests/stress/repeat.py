@@ -30,7 +30,7 @@ class Stressed:
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """What became of one recording and its replays."""
+    """The result of one recording and its replays."""
 
     stressed: Stressed
     # None: with the slices that every recording has.
@@ -74,7 +74,7 @@ def repeat(stressed: Stressed, chaos: int | None, *, replays: int, timeout: floa
 
 
 def chaos_options(seed: int | None) -> tuple[str, ...]:
-    """What the command line says for it."""
+    """The options of the command line for it."""
     return () if seed is None else ("--chaos", str(seed))
 
 
@@ -115,7 +115,7 @@ def _difference(recorded: Finished, replayed: Finished) -> str | None:
 
 
 def last_line(finished: Finished) -> str:
-    """What it says of its end: of a divergence the first line, else the last one."""
+    """The line about its end: of a divergence the first one, else the last one."""
     lines = finished.stderr.decode(errors="replace").strip().splitlines()
     about = [line for line in lines if line.startswith("Replay diverged")]
     return (about or lines[-1:] or [""])[0]

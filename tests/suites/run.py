@@ -30,7 +30,7 @@ _Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says about all suites."""
+    """The options for all suites."""
 
     timeout: float
     rounds: int
@@ -59,7 +59,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a suite."""
+    """The result of a suite."""
 
     prepared: Prepared
     plain: list[Pass]
@@ -80,7 +80,7 @@ class Result:
 
     @property
     def outdated(self) -> list[str]:
-        """What has a reason to be different, and is not."""
+        """The tests that have a reason to be different, and are not."""
         differ = [each.test for each in self.different]
         return [each for each in self.prepared.suite.differs if not any(test.startswith(each) for test in differ)]
 
@@ -212,7 +212,9 @@ def kept_tests(directory: Path) -> dict[str, Path]:
 
 
 def replay_failure(finished: Finished, events: int, printed: bytes | None) -> str | None:
-    """What was not as recorded: the end of the test must be reached, what is printed be the session's beginning.
+    """Describe how it differed from the recording.
+
+    The end of the test must be reached, what is printed be the session's beginning.
 
     `printed` is what the recorded session printed; None: a worker, which prints nothing.
     """

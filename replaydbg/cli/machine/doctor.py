@@ -48,7 +48,7 @@ class DoctorCheck(NamedTuple):
     is_needed: bool
     """Whether recording or replaying is impossible without it."""
     detail: str
-    """What was found."""
+    """The result of the check."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

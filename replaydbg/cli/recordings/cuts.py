@@ -32,7 +32,7 @@ DEFAULTS = tuple(
     for kind in POLICIES
     for every, trigger in ((20, EVENTS), (100, EVENTS), (400, EVENTS), (100, ADAPTIVE))
 )
-"""What is compared without `--policy`."""
+"""The policies that are compared without `--policy`."""
 
 _UNITS = {"ms": 10**6, "s": 10**9}
 

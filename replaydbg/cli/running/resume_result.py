@@ -1,4 +1,4 @@
-"""What resuming a recording, or a group of processes, checks before it begins and prints when it has ended."""
+"""Check before a recording, or a group of processes, is resumed, and print the result."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Flow:
     is_same: bool
     """Whether the value is that of this part itself, and not computed from it or taken out of it."""
     unknown: str = ""
-    """What is unknown of it; empty: nothing is missing."""
+    """The part of it that is unknown; empty: nothing is missing."""
 
     @property
     def text(self) -> str:
@@ -55,7 +55,7 @@ class StoredValue:
     old: ast.expr | None = None
     """Of an augmented assignment: the place whose old value it is computed from, too."""
     unknown: str = ""
-    """What is unknown; empty: nothing is missing."""
+    """The part that is unknown; empty: nothing is missing."""
 
 
 class Executed:

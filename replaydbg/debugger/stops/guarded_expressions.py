@@ -16,7 +16,7 @@ _ITERATOR_MAKERS = ("enumerate", "reversed", "zip")
 """Functions whose results are iterators that nothing else has; another function may return one of the program's."""
 
 _MAKERS = (ast.GeneratorExp, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
-"""What makes a new value: using up that one changes nothing of the program."""
+"""Calls that make a new value: using up that one changes nothing of the program."""
 
 
 def guarded(expression: str) -> str | None:

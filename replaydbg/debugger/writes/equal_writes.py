@@ -50,7 +50,7 @@ class EqualWrite:
     why: LastWrite | None
     """The last write, of an equal value; None: there is none."""
     note: str
-    """What remains unknown; empty: nothing."""
+    """The part that remains unknown; empty: nothing."""
 
 
 class EqualWrites:

@@ -56,7 +56,7 @@ class Origins:
 
     found: tuple[Origin, ...]
     unknown: str
-    """What is unknown; empty: nothing."""
+    """The part that is unknown; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)

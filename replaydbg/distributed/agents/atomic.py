@@ -1,4 +1,4 @@
-"""What an agent does at once, so that no thread records its state in the middle of it."""
+"""Actions that an agent does at once, so that no thread records its state in the middle of them."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Channel:
 
     @property
     def turns(self) -> _AsyncTurns:
-        """What orders the tasks that use it. Raises ChannelMisuse if it is not asynchronous."""
+        """The lock that orders the tasks that use it. Raises ChannelMisuse if it is not asynchronous."""
         if self._async is None:
             raise ChannelMisuse(f"channel {self.name!r} is not asynchronous: use send and receive")
         return self._async

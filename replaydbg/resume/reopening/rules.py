@@ -39,7 +39,7 @@ STANDARD = 3
 
 
 class Rule(NamedTuple):
-    """What becomes of one kind of descriptor."""
+    """The fate of one kind of descriptor."""
 
     plan: Callable[[Any], PlanRow]
     """Decides; changes nothing."""

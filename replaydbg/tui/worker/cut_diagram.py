@@ -40,7 +40,7 @@ class CutDiagram:
         self._process = self._position = 0
         """The process under the cursor, and its position."""
         self._wanted: dict[int, int] = {}
-        """What the cut is the latest one of: while the cursor goes to another process, it stays."""
+        """The positions of which the cut is the latest one: while the cursor goes to another process, they stay."""
         self._is_quiet = False
 
     def _idle(self) -> None:

@@ -1,4 +1,4 @@
-"""What the debugger travels through: a ledger is worked on round by round, and in the last one the program fails.
+"""A program to travel through: a ledger is worked on round by round, and in the last one the program fails.
 
 Arguments: rounds of about a thousand lines, crossings in each, objects that live to the end (at least one), rounds
 between two garbage collections (0: none are asked for).

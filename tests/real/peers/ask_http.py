@@ -81,7 +81,7 @@ def _check_one(port: int, number: int) -> None:
 
 
 def _title(answer: bytes) -> str:
-    """What a page of a framework's own says of an error."""
+    """The title of a framework's own page about an error."""
     return " ".join(answer.decode(errors="replace").partition("<title>")[2].partition("</title>")[0].split())
 
 
