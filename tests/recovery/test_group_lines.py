@@ -11,7 +11,7 @@ import pytest
 from replaydbg.log.group import read_group
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import process_fields, wait_until
-from tests.resume.killed_groups import replaydbg, rows_of
+from tests.recovery.killed_groups import replaydbg, rows_of
 from tests.resumes.group_rounds import kill_group
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
-from tests.resume.killed_groups import record_killed, rows_of
+from tests.recovery.killed_groups import record_killed, rows_of
 
 pytestmark = pytest.mark.slow
 

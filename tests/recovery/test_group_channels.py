@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.resume.killed_groups import record_killed, replaydbg
+from tests.recovery.killed_groups import record_killed, replaydbg
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from replaydbg.log.group import read_group
 from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
-from tests.resume.killed_groups import record_killed, replaydbg
+from tests.recovery.killed_groups import record_killed, replaydbg
 from tests.resumes.group_rounds import group_round
 
 pytestmark = pytest.mark.slow
