@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from replaydbg.distributed.channels import MessageChannel
-from replaydbg.distributed.happens_before import HappensBefore, edges_without_bytes
+from replaydbg.distributed.edges import HappensBefore
+from replaydbg.distributed.happens_before import edges_without_bytes
 from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows
 from replaydbg.distributed.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.space_time import DiagramArrow, DiagramEvent, EventKind, Layout, lay_out

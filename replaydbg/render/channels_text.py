@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 from replaydbg.distributed.matching import Matched
 from replaydbg.events.show import printable
 from replaydbg.groups.messages import Contradicted, Message, MessageEnd, MessagePart

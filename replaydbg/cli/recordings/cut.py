@@ -16,7 +16,7 @@ from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
-from replaydbg.groups.group_ends import require_ends
+from replaydbg.groups.group_ends import ends_have_tickets, require_ends
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.live_cuts import CheckedCut, LiveCuts
 from replaydbg.groups.message_contents import MessageContents
@@ -94,14 +94,14 @@ def run(args: argparse.Namespace) -> int:
     opened = OpenedGroup(directory)
     cuts = GroupCuts(opened)
     if args.live:
+        _require_ends(args, cuts)
         return _list(args, cuts)
     with ExitStack() as stack:
         sessions = _Sessions(opened, stack)
         wanted: dict[int, int] = {}
         for process, position in (_position(cuts, sessions, each) for each in args.moments):
             wanted[process] = min(wanted.get(process, position), position)
-        if args.live_cut is None:  # live cuts are by tickets alone, which closing has not
-            print_missing_ends(require_ends(cuts))
+        _require_ends(args, cuts)
         live = LiveCuts(cuts).checked(LiveCuts(cuts).find(args.live_cut)) if args.live_cut is not None else None
         cut = cuts.latest(wanted, quiet=args.quiet) if live is None else live.cut
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
@@ -110,6 +110,12 @@ def run(args: argparse.Namespace) -> int:
         _show(args, cuts, cut, values, live)
     print_problems_of(opened)
     return 1 if opened.problems else 3 if cut.doubts or (live is not None and live.differences) else 0
+
+
+def _require_ends(args: argparse.Namespace, cuts: GroupCuts) -> None:
+    """Let cuts meet what ends of streams need; not live ones whose clock does not have these."""
+    if not (args.live or args.live_cut is not None) or ends_have_tickets(cuts):
+        print_missing_ends(require_ends(cuts))
 
 
 def _check(args: argparse.Namespace) -> None:

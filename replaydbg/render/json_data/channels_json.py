@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from replaydbg.distributed.channels import MessageChannel
 from replaydbg.distributed.columns import Moves
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 from replaydbg.distributed.matching import Matched
 from replaydbg.groups.messages import Contradicted, Message, MessageEnd
 from replaydbg.render.json_data.json_object import JsonObject
