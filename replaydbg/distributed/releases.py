@@ -55,10 +55,13 @@ def lock_edges(members: Sequence[Member]) -> Iterator[HappensBefore]:
 
 
 def _uses(members: Iterable[Member], kind: str) -> dict[str, list[BareTransfer]]:
-    """Return the transfers that ended, by the name of what they are of, in the order of their tickets."""
+    """Return the transfers by the name of what they are of, in the order of their tickets.
+
+    An acquisition that never ended got nothing; a release that did not may have been seen.
+    """
     uses: defaultdict[str, list[BareTransfer]] = defaultdict(list)
     for row in bare_transfers(members, kind):
-        if row.event:
+        if row.event or not row.is_receive:
             uses[row.end.own].append(row)
     for rows in uses.values():
         rows.sort(key=lambda row: row.ticket)

@@ -90,6 +90,8 @@ close_call_begins(Crossing *c)
     int fd = what == CLOSES_SECOND ? number_at(c, 1) : c->gate->is_method ? file_fd(c->self) : number_at(c, 0);
     if (fd == -2)
         fd = socket_fd(c->self);
+    if (what == CLOSES_SECOND && fd == number_at(c, 0)) /* that does nothing */
+        fd = -1;
     uint32_t lock = what == CLOSES_ONE || what == CLOSES_SECOND ? lock_closed(fd) : 0;
     if (what == CLOSES_RANGE)
         locks_closed(number_at(c, 0), number_at(c, 1));
