@@ -212,7 +212,7 @@ def test_whatever_let_an_acquisition_go_on_is_in_its_cut(data: st.DataObject, lo
     finder = finder_of(GroupMatching(members))
 
     for (process, event), (target, acquired) in model.causes():
-        last = finder.last
+        last = dict(finder.last)
         cut = finder.latest(last | {process: event - 1})
         assert cut[target] < acquired
 
