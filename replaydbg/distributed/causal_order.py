@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 
 BEFORE, AFTER, CONCURRENT, SAME = "before", "after", "concurrent", "same"
 

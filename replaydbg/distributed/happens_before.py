@@ -1,4 +1,4 @@
-"""Order the events of different processes by messages, births, ends, signals and semaphores.
+"""Order the events of different processes by messages, births, ends, signals, semaphores, eventfds and locks.
 
 Tickets alone would order more than happened so.
 """
@@ -8,39 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from replaydbg.distributed.edges import BareTransfer, HappensBefore, bare_transfers
 from replaydbg.distributed.matching.columns import Member
 from replaydbg.distributed.matching.matching import GroupMatching, Matched
 from replaydbg.distributed.matching.segments import SURE
-from replaydbg.events.transfers import Endpoint
-from replaydbg.log.transfers import RECEIVES
-
-EDGE_KINDS = ("message", "start", "end", "signal", "semaphore", "file", "stream")
-"""Relations that order two processes: bytes are received; a process is started; its end is waited for; a handler runs
-for a signal that was sent; a semaphore that was released is acquired; a file that was written is opened; the end of a
-stream is met, its bytes are peeked at, or a connection is accepted.
-"""
-
-
-class HappensBefore(NamedTuple):
-    """An event of one process that happened before an event of another one."""
-
-    process: int
-    event: int
-    """For a send, the first event after it began: its bytes can be received before it ends.
-
-    For an end, the last event.
-    """
-    to_process: int
-    to_event: int
-    """The first event that ended after it. For a receive, its own event."""
-    is_certain: bool
-    """Whether no other send, or release, could have been the one."""
-    kind: str
-    """One of EDGE_KINDS."""
-    after: int
-    """Number of events of `process` that had ended by then."""
-    signal: int = 0
-    """The number of a signal."""
+from replaydbg.distributed.releases import eventfd_edges, lock_edges, semaphore_edges
 
 
 class ProgramStart(NamedTuple):
@@ -76,7 +48,9 @@ def edges_without_bytes(members: Sequence[Member], starts: Sequence[ProgramStart
             yield HappensBefore(start.process, start.event, start.child, 1, True, "start", after)
     yield from _ends(known)
     yield from _signals(members)
-    yield from _semaphores(members)
+    yield from semaphore_edges(members)
+    yield from eventfd_edges(members)
+    yield from lock_edges(members)
     yield from _files(members)
 
 
@@ -105,31 +79,6 @@ def _messages(found: Matched) -> Iterator[HappensBefore]:
 
 
 # ---- without bytes ----
-
-
-class BareTransfer(NamedTuple):
-    """A transfer without bytes."""
-
-    process: int
-    end: Endpoint
-    is_receive: bool
-    event: int
-    begun: int
-    ticket: int
-
-
-def bare_transfers(members: Iterable[Member], kind: str) -> Iterator[BareTransfer]:
-    """Yield the transfers of endpoints of a kind, by process, in the order in which they began."""
-    for member in members:
-        ends = {end.number: end for end in member.endpoints if end.kind == kind}
-        if not ends:
-            continue
-        columns = member.transfers
-        for row, number in enumerate(columns.endpoint):
-            if number in ends:
-                is_receive = bool(columns.flags[row] & RECEIVES)
-                place = (columns.event[row], columns.begun[row], columns.ticket[row])
-                yield BareTransfer(member.process, ends[number], is_receive, *place)
 
 
 def _number(text: str) -> int:
@@ -192,32 +141,6 @@ def _sent_to(sent: Iterable[tuple[str, BareTransfer]], process: int) -> Iterator
             yield row
 
 
-def _semaphores(members: Sequence[Member]) -> Iterator[HappensBefore]:
-    """Yield for each acquisition of a semaphore the last release before it by its ticket, if that is another process's.
-
-    It is certain that it had to wait for that one only if at most one process can have the semaphore at a time.
-    """
-    uses: dict[str, list[BareTransfer]] = {}
-    made_with: dict[str, str] = {}
-    for row in bare_transfers(members, "semaphore"):
-        if row.event:
-            uses.setdefault(row.end.own, []).append(row)
-            made_with.setdefault(row.end.own, row.end.peer)
-            made_with[row.end.own] = made_with[row.end.own] or row.end.peer
-    for name, rows in uses.items():
-        if not name.startswith("/"):
-            continue  # an address, which is another semaphore's in another process
-        rows.sort(key=lambda row: row.ticket)
-        is_certain = _is_exclusive(rows, made_with[name])
-        last = None
-        for row in rows:
-            if not row.is_receive:
-                last = row
-            elif last is not None and last.process != row.process:
-                place = (last.process, last.begun + 1, row.process, row.event)
-                yield HappensBefore(*place, is_certain, "semaphore", last.begun)
-
-
 def _files(members: Sequence[Member]) -> Iterator[HappensBefore]:
     """Yield for each file that is opened to be read who had closed it last before, after it could have written to it.
 
@@ -235,9 +158,3 @@ def _files(members: Sequence[Member]) -> Iterator[HappensBefore]:
                 last = row
             elif last is not None and last.process != row.process:
                 yield HappensBefore(last.process, last.begun + 1, row.process, row.event, False, "file", last.begun)
-
-
-def _is_exclusive(rows: list[BareTransfer], made_with: str) -> bool:
-    """Whether acquisitions and releases came in turn, as they can with a lock, or with one that begins released."""
-    first = {"0": False, "1": True}.get(made_with)
-    return first is not None and all(row.is_receive == (first ^ bool(at % 2)) for at, row in enumerate(rows))

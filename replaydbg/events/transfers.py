@@ -17,11 +17,16 @@ KINDS = (
     "signal",
     "file",
     "call",
+    "eventfd",
+    "file-lock",
+    "stream",
 )
 """The kinds of an endpoint. `output`: a standard stream that is not one of the others, such as a terminal or a file.
 `process`: a receive is a wait for its end; `signal`: a send is a call that sends it, a receive that its handler begins;
 `file`: a send is the close of one that could be written, a receive is an open to read it; `call`: a call that waits for
-something else, and had not ended.
+something else, and had not ended; `eventfd`: a send adds to its counter, a receive takes from it; `file-lock`: a send
+releases a lock of a file, a receive acquires it; `stream`: a send is a call that ends a stream or begins a connection
+(close, shutdown, connect), a receive one that found a stream broken, or accepted a connection. All streams have one.
 """
 
 DIGEST_MODULUS = (1 << 61) - 1
@@ -40,12 +45,14 @@ class Endpoint(NamedTuple):
     (`[host]:port` for IPv6; `::ffff:1.2.3.4` is written `1.2.3.4`); unix, unix-datagram: the inode of the socket;
     output: `device:inode`; semaphore: its name, or the address of one without a name; process: its number in the
     group, empty for any child (of a wait that had not ended); file: `device:inode`; signal: `process:signal` by the
-    number of the process that gets it, or `-id:signal` for all processes of a process group (-1: all); call: its name.
+    number of the process that gets it, or `-id:signal` for all processes of a process group (-1: all); call: its name;
+    eventfd: the number that the kernel gave it; file-lock: `device:inode`; stream: empty.
     """
     peer: str
     """The identity of the other end. pipe, fifo: as `own`; semaphore: the value with which it was made; signal that was
     received: the number of the process that sent it; call: `timed` if it
-    ends by itself. Empty: unknown, or there is none (udp without connect()).
+    ends by itself; file-lock: `exclusive` or `shared`, then `flock` or `lockf` (fcntl, too), then `part` if it is one
+    of some bytes of the file. Empty: unknown, or there is none (udp without connect()).
     """
     cookie: int
     """SO_COOKIE of a socket: it tells apart uses of the same port; 0: there is none."""

@@ -7,7 +7,8 @@ from itertools import chain
 
 from replaydbg.distributed.causal_order import CausalOrder
 from replaydbg.distributed.cuts import Requirement
-from replaydbg.distributed.happens_before import HappensBefore, ProgramStart, edges_between, edges_without_bytes
+from replaydbg.distributed.edges import HappensBefore
+from replaydbg.distributed.happens_before import ProgramStart, edges_between, edges_without_bytes
 from replaydbg.groups.opened_group import OpenedGroup
 
 

@@ -17,6 +17,7 @@ from replaydbg.distributed.descriptors import (
     DescriptorTable,
     given_descriptors,
 )
+from replaydbg.distributed.edges import bare_transfers
 from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
 from replaydbg.errors import ReplaydbgError
@@ -26,6 +27,9 @@ from replaydbg.groups.causality import program_starts
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import member_path
+
+STREAM = "stream"
+"""The kind of the endpoint of calls that end streams, and of those that find them ended."""
 
 MOST_INHERITED = 1 << 10
 """Numbers of descriptors that a process without a recording may have got are below."""
@@ -39,6 +43,11 @@ def require_ends(cuts: GroupCuts) -> str:
     found, problem = requirements_of_ends(cuts)
     cuts.require(found)
     return problem
+
+
+def ends_have_tickets(cuts: GroupCuts) -> bool:
+    """Whether the group's clock has the ends of streams: not in recordings of earlier versions."""
+    return any(end.kind == STREAM for member in cuts.opened.matching.members for end in member.endpoints)
 
 
 def requirements_of_ends(cuts: GroupCuts) -> tuple[list[Requirement], str]:
@@ -60,6 +69,8 @@ class GroupEnds:
         self.histories: dict[int, WaitHistory] = {}
         """Of each recorded process: its descriptors, and what its threads wait for."""
         self._initial: dict[int, dict[int, ChannelEnd]] = {}
+        self._begun: dict[int, dict[int, int]] = {}
+        """Of calls that end a stream: by process and event, after how many events they began, if that is recorded."""
         self._foreign: defaultdict[ChannelEnd, list[int]] = defaultdict(list)
         """The processes without a recording that got an end."""
         events: defaultdict[int, set[int]] = defaultdict(set)
@@ -78,6 +89,9 @@ class GroupEnds:
         used = zip(columns.event, columns.endpoint, strict=True)
         endpoints = {event: number for event, number in used if event and member.endpoints[number - 1].kind in wanted}
         endpoints.update(columns.interrupted)
+        self._begun[process] = {
+            row.event: row.begun for row in bare_transfers([member], STREAM) if row.event and not row.is_receive
+        }
         with open_recording(member_path(self._opened.directory, process)) as recording:
             initial = self._initial[process] = self._given(process, recording.header.fds)
             table = DescriptorTable(initial, lambda event: self._opened.owner(process, event)[0])
@@ -208,7 +222,8 @@ class GroupEnds:
         shutdowns: dict[int, int] = {}
         for other, each in self._shutdowns(others):
             if each.of_receiving if met.is_broken else each.of_sending:
-                shutdowns[other] = min(each.event, shutdowns.get(other, each.event))
+                event = self._first_after(other, each.event)
+                shutdowns[other] = min(event, shutdowns.get(other, event))
         if shutdowns:  # of several processes, any can have been the first
             for other, first in shutdowns.items() if len(shutdowns) == 1 else ():
                 yield Requirement(other, process, (first,), (met.event,))
@@ -217,7 +232,12 @@ class GroupEnds:
         for end in others:
             for other, closed in self._closings(end):
                 if other != process:
-                    yield Requirement(other, process, (closed or last[other] + (other in killed),), (met.event,))
+                    event = self._first_after(other, closed) if closed else last[other] + (other in killed)
+                    yield Requirement(other, process, (event,), (met.event,))
+
+    def _first_after(self, process: int, event: int) -> int:
+        """Return the first event that ended after the call of an event began: its effect can be seen before it ends."""
+        return min(event, self._begun[process].get(event, event - 1) + 1)
 
     def _was_shut_here(self, process: int, met: EndMet) -> bool:
         """Whether the call's own end may have been shut down by then; a shutdown in another thread can end later."""

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from replaydbg.distributed.cuts import Cut, Requirement
 from replaydbg.distributed.descriptors import ChannelEnd
-from replaydbg.distributed.happens_before import BareTransfer, bare_transfers, edges_without_bytes
+from replaydbg.distributed.edges import BareTransfer, bare_transfers
+from replaydbg.distributed.happens_before import edges_without_bytes
 from replaydbg.distributed.wait_graph import cores, stuck
 from replaydbg.distributed.wait_history import CHILD, POLL, RECEIVE, SEMAPHORE, SEND, LaneWait, Wait
 from replaydbg.groups.group_cuts import GroupCuts

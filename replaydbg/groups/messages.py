@@ -18,7 +18,7 @@ from replaydbg.log.transfers import PASSES, PEEKS, RECEIVES
 CERTAINTIES = ("certain", "ambiguous", "unsure")
 """How certain an answer is: certain; one of several that fit; behind a contradiction."""
 
-WITHOUT_BYTES = ("process", "signal", "semaphore", "file")
+WITHOUT_BYTES = ("process", "signal", "semaphore", "file", "eventfd", "file-lock", "stream")
 """Kinds of endpoints through which no messages go."""
 
 MOST_EVENTS = 1 << 63

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from replaydbg.distributed.happens_before import HappensBefore, edges_without_bytes
+from replaydbg.distributed.edges import HappensBefore
+from replaydbg.distributed.happens_before import edges_without_bytes
 from replaydbg.distributed.matching.channels import MessageChannel
 from replaydbg.distributed.matching.segments import AMBIGUOUS, SURE
 from replaydbg.distributed.message_arrows import ArrowOfMessage, MessageArrows, NearbyArrows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 from replaydbg.distributed.matching.channels import MessageChannel
 from replaydbg.distributed.matching.columns import Moves
 from replaydbg.distributed.matching.matching import Matched

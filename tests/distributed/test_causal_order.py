@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.distributed.causal_order import AFTER, BEFORE, CONCURRENT, SAME, CausalOrder
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 
 
 def message(process: int, begun: int, to_process: int, to_event: int) -> HappensBefore:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from replaydbg.distributed.causal_order import CausalOrder
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 from replaydbg.distributed.matching.matching import GroupMatching
 from tests.distributed.model import Wire, World
 from tests.distributed.test_causal_order import message, runs

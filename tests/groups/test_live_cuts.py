@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from replaydbg.cli.main import main
 from replaydbg.distributed.live_cuts import positions_at
 from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import ends_have_tickets, require_ends
 from replaydbg.groups.live_cuts import LiveCuts
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.log.group import FACTS, read_group
 from replaydbg.log.live_cuts import CUTS, LONGEST_NAME, LiveCut, line_of, read_live_cuts
+from tests.groups.test_cut_ends import PIPE, SHUTDOWNS
 from tests.harness import tool
 from tests.harness.children import CHILDREN, completed
 from tests.harness.process import run
@@ -45,6 +47,70 @@ for number in range(20):
     replaydbg.cut(f"asked {number}")
     os.read(answered, 3)
 os.wait()
+"""
+BROKEN = """\
+import os, signal, socket
+reading, writing = os.pipe()
+one, other = socket.socketpair()
+ready, go = os.pipe()
+if os.fork() == 0:
+    os.close(reading)
+    other.close()
+    os.write(go, b"1")
+    os._exit(0)
+os.close(reading)
+one.close()
+os.read(ready, 1)
+for send in (lambda: os.write(writing, b"x"), lambda: other.sendall(b"x")):
+    try:
+        send()
+    except BrokenPipeError:
+        pass
+    os.getpid()
+os.wait()
+"""
+THREADS = """\
+import os, threading
+pipes = [os.pipe() for _ in range(4)]
+if os.fork() == 0:
+    for reading, writing in pipes:
+        os.close(writing)
+    for reading, writing in pipes:
+        while os.read(reading, 10):
+            pass
+        os.getpid()
+    os._exit(0)
+def fill(reading, writing):
+    os.close(reading)
+    for _ in range(5):
+        os.write(writing, b"x")
+        os.getpid()
+    os.close(writing)
+threads = [threading.Thread(target=fill, args=each) for each in pipes]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+os.wait()
+"""
+LOCKS = """\
+import fcntl, os
+event = os.eventfd(0)
+for _ in range(3):
+    if os.fork() == 0:
+        for at in range(6):
+            with open("shared", "a") as file:
+                fcntl.flock(file, fcntl.LOCK_SH if at % 3 == 0 else fcntl.LOCK_EX)
+                os.getpid()
+                if at % 2:
+                    fcntl.lockf(file, fcntl.LOCK_EX)
+            os.eventfd_write(event, 1)
+        os._exit(0)
+count = 0
+while count < 18:
+    count += os.eventfd_read(event)
+for _ in range(3):
+    os.wait()
 """
 
 
@@ -116,17 +182,54 @@ def test_cuts_at_an_interval_are_consistent_and_equal_byte_for_byte(
     assert (code, [each["differences"] for each in data["cuts"] if each["differences"]]) == (0, [])
 
 
-def test_every_value_of_the_clock_is_a_consistent_cut(tmp_path: Path) -> None:
-    group = record(tmp_path, [str(BANK), "60"])
+def differences_at_every_value(group: Path) -> tuple[int, list[tuple[int, tuple[str, ...]]]]:
+    """Return how many values the clock had, and at which ones a live cut differs from the latest consistent cut."""
     cuts = GroupCuts(OpenedGroup(group))
+    assert ends_have_tickets(cuts)
+    assert require_ends(cuts) == ""
     tickets = sorted({ticket for member in cuts.opened.matching.members for ticket in member.transfers.ticket})
     live = LiveCuts(cuts)
-
     live.__dict__["taken"] = tuple(LiveCut(each, 0, 0, 0, "") for each in (0, *tickets))
-
     checked = [live.checked(number) for number in range(1, len(live.taken) + 1)]
-    assert len(checked) > 300
-    assert [each for each in checked if each.differences] == []
+    return len(checked), [(each.live.ticket, each.differences) for each in checked if each.differences]
+
+
+def test_every_value_of_the_clock_is_a_consistent_cut(tmp_path: Path) -> None:
+    group = record(tmp_path, [str(BANK), "60"])
+
+    count, different = differences_at_every_value(group)
+
+    assert count > 300
+    assert different == []
+
+
+@pytest.mark.parametrize("source", [SHUTDOWNS, PIPE, BROKEN, THREADS, LOCKS])
+def test_the_clock_knows_of_ends_of_streams_connections_locks_and_eventfds(tmp_path: Path, source: str) -> None:
+    (tmp_path / "prog.py").write_text(source)
+    group = record(tmp_path, ["prog.py"])
+
+    count, different = differences_at_every_value(group)
+
+    assert count > 10
+    assert different == []
+
+
+def test_without_the_tickets_of_closes_the_clock_does_not_know_them(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(PIPE)
+    group = record(tmp_path, ["prog.py"])
+    cuts = GroupCuts(OpenedGroup(group))
+    assert require_ends(cuts) == ""
+    members = cuts.opened.matching.members
+    end = max(row.ticket for row in members[0].transfers.transfers() if row.way == "receive" and not row.length)
+    for member in members:
+        kinds = [each.kind for each in member.endpoints]
+        for at, number in enumerate(member.transfers.endpoint):
+            if kinds[number - 1] == "stream":
+                member.transfers.ticket[at] = 1 << 40
+
+    positions = positions_at(members, end)
+
+    assert not cuts.finder.is_consistent(positions)
 
 
 RUNS = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.distributed.causal_order import AFTER, BEFORE, CONCURRENT
-from replaydbg.distributed.happens_before import HappensBefore
+from replaydbg.distributed.edges import HappensBefore
 from replaydbg.events.records import Event
 from replaydbg.groups.causality import bare_edges, causal_order
 from replaydbg.groups.opened_group import OpenedGroup

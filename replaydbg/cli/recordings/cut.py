@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.opening import opened as opened_recording
@@ -14,15 +15,17 @@ from replaydbg.cli.common.output import add_json, named_group, print_json, print
 from replaydbg.debugger.values.values_at_moments import ModuleValue
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
+from replaydbg.groups.cut_heaps import heap_at
 from replaydbg.groups.cut_values import values_at_positions
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
-from replaydbg.groups.group_ends import require_ends
+from replaydbg.groups.group_ends import ends_have_tickets, require_ends
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.groups.live_cuts import CheckedCut, LiveCuts
 from replaydbg.groups.message_contents import MessageContents
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
 from replaydbg.groups.space_time import SpaceTime, SpaceTimeDiagram
+from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.log.live_cuts import read_live_cuts, take_live_cut
 from replaydbg.render.groups.cuts_text import (
     COLUMNS,
@@ -40,7 +43,7 @@ from replaydbg.render.groups.invariants_text import counted
 from replaydbg.render.groups.space_time_svg import space_time_svg
 from replaydbg.render.json_data.cuts_json import cut_facts, flying_facts, live_facts, unfinished_facts, value_facts
 from replaydbg.store.directory import member_path
-from replaydbg.store.private import write_private
+from replaydbg.store.private import make_directory, write_private
 
 _ENDS = ("end", "last")
 _MOST_DIGITS = 100
@@ -74,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
     parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
+    parser.add_argument(
+        "--heap",
+        metavar="DIRECTORY",
+        help="write a heap snapshot of each process at the cut there, for `heap` and `diff` (replays them)",
+    )
     parser.add_argument("--svg", metavar="FILE", help="also write a space-time diagram of the cut to this file")
     parser.add_argument(
         "--around",
@@ -94,22 +102,29 @@ def run(args: argparse.Namespace) -> int:
     opened = OpenedGroup(directory)
     cuts = GroupCuts(opened)
     if args.live:
+        _require_ends(args, cuts)
         return _list(args, cuts)
     with ExitStack() as stack:
         sessions = _Sessions(opened, stack)
         wanted: dict[int, int] = {}
         for process, position in (_position(cuts, sessions, each) for each in args.moments):
             wanted[process] = min(wanted.get(process, position), position)
-        if args.live_cut is None:  # live cuts are by tickets alone, which closing has not
-            print_missing_ends(require_ends(cuts))
+        _require_ends(args, cuts)
         live = LiveCuts(cuts).checked(LiveCuts(cuts).find(args.live_cut)) if args.live_cut is not None else None
         cut = cuts.latest(wanted, quiet=args.quiet) if live is None else live.cut
         values = sessions.values(cut, args.eval, args.module) if args.eval is not None else None
+        heaps = sessions.write_heaps(cut, Path(args.heap)) if args.heap is not None else None
         if args.svg is not None:
             _draw(args.svg, SpaceTime(cuts).around(cut, args.around), opened)
-        _show(args, cuts, cut, values, live)
+        _show(args, cuts, cut, _Computed(values, heaps), live)
     print_problems_of(opened)
     return 1 if opened.problems else 3 if cut.doubts or (live is not None and live.differences) else 0
+
+
+def _require_ends(args: argparse.Namespace, cuts: GroupCuts) -> None:
+    """Let cuts meet what ends of streams need; not live ones whose clock does not have these."""
+    if not (args.live or args.live_cut is not None) or ends_have_tickets(cuts):
+        print_missing_ends(require_ends(cuts))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -117,8 +132,8 @@ def _check(args: argparse.Namespace) -> None:
     chosen = [name for name in ("now", "live", "live_cut") if getattr(args, name)]
     if len(chosen) > 1:
         raise UsageError("Use one of --now, --live and --live-cut.")
-    if args.live and (args.bytes or args.eval is not None):
-        raise UsageError("--live cannot be combined with --bytes or --eval: use --live-cut CUT.")
+    if args.live and (args.bytes or args.eval is not None or args.heap is not None):
+        raise UsageError("--live cannot be combined with --bytes, --eval or --heap: use --live-cut CUT.")
     if chosen and (args.moments or args.quiet):
         raise UsageError(f"--{chosen[0].replace('_', '-')} cannot be combined with moments or --quiet.")
     if args.svg is not None and args.live:
@@ -156,6 +171,13 @@ def _list(args: argparse.Namespace, cuts: GroupCuts) -> int:
     return 1 if cuts.opened.problems else 3 if any(each.differences for each in checked) else 0
 
 
+class _Computed(NamedTuple):
+    """What replays of the processes have found at a cut; None: it was not asked for."""
+
+    values: dict[int, ModuleValue] | None
+    heaps: dict[int, Path] | None
+
+
 class _Sessions:
     """The sessions of the processes of a group, opened when the first one is needed."""
 
@@ -176,6 +198,20 @@ class _Sessions:
             session = self.group(process).session(process)
             found[process] = values_at_positions(session, [position], expression, module=module)[position]
         return found
+
+    def write_heaps(self, cut: GroupCut, directory: Path) -> dict[int, Path]:
+        """Write the heap of each process that had begun to a file; return these. Raises UsageError."""
+        written = {}
+        for process, position in sorted(cut.positions.items()):
+            if position:
+                data = pack(heap_at(self.group(process).session(process), position))
+                written[process] = directory / f"{process}.heap"
+                try:
+                    make_directory(directory)
+                    write_private(written[process], data)
+                except OSError as error:
+                    raise UsageError(f"{str(written[process])!r} cannot be written: {error.strerror}.") from None
+        return written
 
 
 def _position(cuts: GroupCuts, sessions: _Sessions, text: str) -> tuple[int, int]:
@@ -208,16 +244,18 @@ def _show(
     args: argparse.Namespace,
     cuts: GroupCuts,
     cut: GroupCut,
-    values: dict[int, ModuleValue] | None,
+    computed: _Computed,
     live: CheckedCut | None,
 ) -> None:
     opened, last = cuts.opened, cuts.finder.last
+    values, heaps = computed
     messages, unfinished = cuts.in_flight(cut), cuts.unfinished(cut)
     contents = MessageContents(opened).of(messages) if args.bytes else None
     if args.json:
         facts = {"path": str(opened.directory), **cut_facts(cut, last)}
         facts |= {"in_flight": flying_facts(messages, contents), "unfinished": unfinished_facts(unfinished)}
         facts |= {"values": value_facts(values) if values is not None else None}
+        facts |= {"heaps": {str(each): str(path) for each, path in heaps.items()} if heaps is not None else None}
         facts |= {"live": live_facts(live) if live is not None else None, "problems": problems_of(opened)}
         print_json(facts)
         return
@@ -227,6 +265,8 @@ def _show(
         print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
     for process, value in sorted((values or {}).items()):
         print(f"{args.eval}\t{value_text(process, value)}")
+    for process, path in (heaps or {}).items():
+        print(f"heap of {process}\t{printable(str(path))}")
     differences = (
         [f"The live cut differs from the latest consistent cut: {each}." for each in live.differences] if live else []
     )

@@ -129,6 +129,9 @@ enum {
     ENDPOINT_SIGNAL = 10,
     ENDPOINT_FILE = 11,
     ENDPOINT_CALL = 12,
+    ENDPOINT_EVENTFD = 13,
+    ENDPOINT_FILE_LOCK = 14,
+    ENDPOINT_STREAM = 15,
 };
 /* clang-format on */
 

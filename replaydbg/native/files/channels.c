@@ -20,6 +20,8 @@ typedef enum {
     BY_KERNEL,    /* from one descriptor to another, past the program */
     ACQUIRES,     /* a semaphore, if the result is True */
     RELEASES,
+    TAKES, /* a count of an eventfd */
+    ADDS,
 } How;
 
 #define NOWHERE -1
@@ -38,6 +40,8 @@ static const Move moves[] = {
     {"posix", "writev", SENDS_PIECES, NOWHERE, NOWHERE},
     {"posix", "sendfile", BY_KERNEL, NOWHERE, NOWHERE},
     {"posix", "splice", BY_KERNEL, NOWHERE, NOWHERE},
+    {"posix", "eventfd_read", TAKES, NOWHERE, NOWHERE},
+    {"posix", "eventfd_write", ADDS, NOWHERE, NOWHERE},
     {"_io", "FileIO.read", RETURNS_BYTES, NOWHERE, NOWHERE},
     {"_io", "FileIO.readall", READS_ALL, NOWHERE, NOWHERE},
     {"_io", "FileIO.readinto", FILLS_BUFFER, NOWHERE, NOWHERE},
@@ -58,6 +62,29 @@ static const Move moves[] = {
     {"_multiprocessing", "SemLock.__exit__", RELEASES, NOWHERE, NOWHERE},
 };
 
+/* Calls that move no bytes, those with the highest numbers first. */
+static const struct {
+    uint8_t first;
+    uint8_t (*of)(const Gate *g);
+    void (*begins)(Crossing *c);
+    void (*ends)(const Crossing *c, PyObject *result);
+} others[] = {
+    {LOCK_CALLS, lock_call_of, lock_call_begins, lock_call_ends},
+    {CLOSE_CALLS, close_call_of, close_call_begins, close_call_ends},
+    {FILE_CALLS, file_call_of, file_call_begins, file_call_ends},
+    {MEMBER_CALLS, member_call_of, member_call_begins, member_call_ends},
+};
+#define OTHERS (sizeof others / sizeof *others)
+
+static size_t
+other_of(const Gate *g)
+{
+    size_t i = 0;
+    while (i < OTHERS - 1 && g->moves < others[i].first)
+        i++;
+    return i;
+}
+
 void
 channel_gate_loaded(Gate *g)
 {
@@ -66,10 +93,8 @@ channel_gate_loaded(Gate *g)
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (strcmp(moves[i].name, g->name) == 0 && strcmp(moves[i].module, g->module) == 0)
             g->moves = (uint8_t)(i + 1);
-    if (g->moves == 0)
-        g->moves = member_call_of(g);
-    if (g->moves == 0)
-        g->moves = file_call_of(g);
+    for (size_t i = 0; i < OTHERS && g->moves == 0; i++)
+        g->moves = others[i].of(g);
 }
 
 static const Move *
@@ -81,7 +106,8 @@ move_of(const Crossing *c)
 static bool
 receives(const Move *m)
 {
-    return m->how == RETURNS_BYTES || m->how == READS_ALL || m->how == FILLS_BUFFER || m->how == ACQUIRES;
+    return m->how == RETURNS_BYTES || m->how == READS_ALL || m->how == FILLS_BUFFER || m->how == ACQUIRES ||
+           m->how == TAKES;
 }
 
 /* What its outcome does not say has to be counted below the interpreter: how much was moved by a call that raises, and
@@ -173,7 +199,7 @@ channels_begin(Crossing *c)
 {
     c->transfers[1].number = 0;
     if (c->gate->moves >= MEMBER_CALLS) {
-        c->transfers[0] = c->gate->moves >= FILE_CALLS ? file_call_begins(c) : member_call_begins(c);
+        others[other_of(c->gate)].begins(c);
         return;
     }
     const Move *m = move_of(c);
@@ -345,6 +371,7 @@ static void
 passed(int fd)
 {
     uint32_t endpoint = endpoint_of(fd, 0);
+    lock_passed_on(fd);
     passed_count++;
     if (endpoint) /* it leads to a channel */
         transfer_passes(endpoint);
@@ -409,6 +436,10 @@ describe(const Crossing *c, const Move *m, PyObject *result, uint64_t moved, Tra
     }
     if (m->how == ACQUIRES || m->how == RELEASES)
         return m->how == RELEASES || result == Py_True;
+    if (m->how == TAKES || m->how == ADDS) {
+        end->length = sizeof(uint64_t);
+        return true;
+    }
     if (m->how == SENDS_ALL)
         gave(c, m, c->given, end);
     else if (result == Py_None) /* a FileIO that does not wait */
@@ -446,7 +477,7 @@ void
 channels_end(Crossing *c, PyObject *result)
 {
     if (c->gate->moves >= MEMBER_CALLS) {
-        (c->gate->moves >= FILE_CALLS ? file_call_ends : member_call_ends)(c, result);
+        others[other_of(c->gate)].ends(c, result);
         return;
     }
     const Move *m = move_of(c);
@@ -469,4 +500,6 @@ channels_end(Crossing *c, PyObject *result)
         end_one(c->transfers[1], &other, has_moved);
     }
     end_one(c->transfers[0], &end, has_moved);
+    if (result == NULL)
+        stream_found_broken();
 }

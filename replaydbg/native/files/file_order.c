@@ -1,6 +1,6 @@
-/* Regular files that the program opens to read, or closes after it could write to them. Another process of its group that
- * reads a file after it has been written comes after that, in most cases: a weaker order than that by messages. No bytes
- * are counted, and imports, which the world log has, are left out. */
+/* Regular files that the program opens to read; closes.c has those that it closes after it could write to them. Another
+ * process of its group that reads a file after it has been written comes after that, in most cases: a weaker order than
+ * that by messages. No bytes are counted, and imports, which the world log has, are left out. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
@@ -11,13 +11,7 @@
 
 static const struct {
     const char *module, *name;
-    bool opens;
-} calls[] = {
-    {"posix", "open", true},
-    {"posix", "close", false},
-    {"_io", "FileIO.__init__", true},
-    {"_io", "FileIO.close", false},
-};
+} calls[] = {{"posix", "open"}, {"_io", "FileIO.__init__"}};
 
 uint8_t
 file_call_of(const Gate *g)
@@ -28,8 +22,7 @@ file_call_of(const Gate *g)
     return 0;
 }
 
-/* 0: it is no file that others can open, or is not open for that */
-static uint32_t
+uint32_t
 file_endpoint(int fd, bool for_writing)
 {
     struct stat st;
@@ -47,36 +40,31 @@ is_method(const Crossing *c)
 }
 
 static int
-descriptor(const Crossing *c, PyObject *number)
+opened(const Crossing *c, PyObject *number)
 {
     if (is_method(c))
         return file_fd(c->self);
     int overflow;
-    long fd = number && PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
+    long fd = PyLong_Check(number) ? PyLong_AsLongAndOverflow(number, &overflow) : -1;
     return fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
 }
 
-Moving
-file_call_begins(const Crossing *c)
+void
+file_call_begins(Crossing *c)
 {
-    if (group_is_alone()) /* what a process does before another one begins comes before all of that */
-        return (Moving){0, -1, 0};
-    bool opens = calls[c->gate->moves - FILE_CALLS].opens;
-    unsigned flags = opens ? TRANSFER_RECEIVES : 0;
-    uint32_t endpoint =
-        opens ? endpoint_of_file(0, 0) : file_endpoint(descriptor(c, c->nargs ? c->args[0] : NULL), true);
-    return (Moving){endpoint ? transfer_begin(endpoint, flags, -1) : 0, -1, flags};
+    if (!group_is_alone()) /* what a process does before another one begins comes before all of that */
+        c->transfers[0] =
+            (Moving){transfer_begin(endpoint_of_file(0, 0), TRANSFER_RECEIVES, -1), -1, TRANSFER_RECEIVES};
 }
 
 void
 file_call_ends(const Crossing *c, PyObject *result)
 {
-    bool opens = calls[c->gate->moves - FILE_CALLS].opens;
     const Moving *moving = &c->transfers[0];
     TransferEnd end = {.flags = moving->flags, .address = ""};
-    if (result && opens && !(is_method(c) && c->nargs > 0 && PyLong_Check(c->args[0]))) /* that opens nothing */
-        end.endpoint = file_endpoint(descriptor(c, result), false);
-    if (result && (end.endpoint || !opens))
+    if (result && !(is_method(c) && c->nargs > 0 && PyLong_Check(c->args[0]))) /* that opens nothing */
+        end.endpoint = file_endpoint(opened(c, result), false);
+    if (end.endpoint)
         transfer_end(moving->number, &end);
     else
         transfer_undo(moving->number);

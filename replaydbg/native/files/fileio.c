@@ -29,6 +29,7 @@ void
 fd_opened(int fd, int copy_of)
 {
     stream_opened(fd, copy_of);
+    lock_copied(copy_of, fd);
     content_forget(fd);
     endpoint_forget(fd);
     if (fd >= 0 && fd < MOST_TRACKED)

@@ -12,7 +12,9 @@
  *   stream_branch.c     what was printed before a fork
  *   channels.c          what goes to other processes of a group, and comes from them
  *   waits_and_kills.c   waits for other processes of a group, and signals to them
- *   file_order.c        files that it opens, or has written, in a group
+ *   file_order.c        files that it opens to read, in a group
+ *   closes.c            what it closes, shuts down and connects in a group
+ *   file_locks.c        locks of files that it acquires and releases in a group
  */
 #ifndef REPLAYDBG_FILES_H
 #define REPLAYDBG_FILES_H

@@ -21,17 +21,29 @@ void stream_closed(int fd);
 /* of a descriptor that came with a message: fd_place() and fd_opened() make it that stream's */
 bool stream_is_received(int fd);
 
-/* waits_and_kills.c: `moves` of a gate that it has is at least this */
-#define MEMBER_CALLS 100
-uint8_t member_call_of(const Gate *g); /* 0: it waits for no process, and sends no signal */
-Moving member_call_begins(const Crossing *c);
+/* Calls that move no bytes, by file: `moves` of a gate that one has is at least its number here. */
+#define MEMBER_CALLS 100               /* waits_and_kills.c */
+#define FILE_CALLS 120                 /* file_order.c */
+#define CLOSE_CALLS 140                /* closes.c */
+#define LOCK_CALLS 160                 /* file_locks.c */
+uint8_t member_call_of(const Gate *g); /* 0: it is none; the others are the same */
+void member_call_begins(Crossing *c);
 void member_call_ends(const Crossing *c, PyObject *result);
-
-/* file_order.c: the same; above all of those */
-#define FILE_CALLS 120
-uint8_t file_call_of(const Gate *g); /* 0: it neither opens nor closes a file */
-Moving file_call_begins(const Crossing *c);
+uint8_t file_call_of(const Gate *g);
+void file_call_begins(Crossing *c);
 void file_call_ends(const Crossing *c, PyObject *result);
+uint8_t close_call_of(const Gate *g);
+void close_call_begins(Crossing *c);
+void close_call_ends(const Crossing *c, PyObject *result);
+uint8_t lock_call_of(const Gate *g);
+void lock_call_begins(Crossing *c);
+void lock_call_ends(const Crossing *c, PyObject *result);
+
+/* file_order.c: of a regular file that is open to read, or to write; 0: it is none */
+uint32_t file_endpoint(int fd, bool for_writing);
+
+/* closes.c: a call that raised may have found a stream broken */
+void stream_found_broken(void);
 
 /* scatter.c */
 /* scatter.c: the descriptors in what recvmsg() returned second */

@@ -15,7 +15,7 @@
 #endif
 #define NONE -1
 
-typedef enum { WAITS, WAITS_BY_ID, SENDS, SENDS_TO_GROUP, SENDS_BY_PIDFD, LASTS } Relation;
+typedef enum { WAITS, WAITS_BY_ID, SENDS, SENDS_TO_GROUP, SENDS_BY_PIDFD, LASTS, ACCEPTS } Relation;
 
 static const struct {
     const char *module, *name;
@@ -27,8 +27,7 @@ static const struct {
     {"posix", "waitid", WAITS_BY_ID, 1},     {"posix", "kill", SENDS, 0},
     {"posix", "killpg", SENDS_TO_GROUP, 0},  {"_signal", "pidfd_send_signal", SENDS_BY_PIDFD, 0},
     {"select", "epoll.poll", LASTS, 0},      {"select", "poll().poll", LASTS, 0},
-    {"select", "select", LASTS, 3},          {"_socket", "socket._accept", LASTS, NONE},
-    {"fcntl", "flock", LASTS, NONE},         {"fcntl", "lockf", LASTS, NONE},
+    {"select", "select", LASTS, 3},          {"_socket", "socket._accept", ACCEPTS, NONE},
     {"_signal", "pause", LASTS, NONE},       {"_signal", "sigwait", LASTS, NONE},
     {"_signal", "sigwaitinfo", LASTS, NONE}, {"builtins", "input", LASTS, NONE},
 };
@@ -108,14 +107,14 @@ is_timed(const Crossing *c, int at)
                                   : PyLong_Check(timeout) && number_of(c->args, c->nargs, at) >= 0;
 }
 
-Moving
-member_call_begins(const Crossing *c)
+static Moving
+begin(const Crossing *c)
 {
     Relation what = calls[c->gate->moves - MEMBER_CALLS].what;
     int at = calls[c->gate->moves - MEMBER_CALLS].target;
     if (what == LASTS && group_is_alone()) /* nobody could let it go on */
         return (Moving){0, -1, 0};
-    if (what == LASTS) {
+    if (what >= LASTS) {
         unsigned place = c->gate->moves - MEMBER_CALLS;
         uint32_t called = endpoint_of_call(place, c->gate->module, c->gate->name, is_timed(c, at));
         return (Moving){transfer_begin(called, TRANSFER_RECEIVES, -1), -1, 0};
@@ -124,6 +123,12 @@ member_call_begins(const Crossing *c)
     unsigned flags = waits ? TRANSFER_RECEIVES : 0;
     uint32_t endpoint = waits ? endpoint_awaited(c, what, at) : endpoint_signalled(c, what, at);
     return (Moving){endpoint ? transfer_begin(endpoint, flags, -1) : 0, -1, flags};
+}
+
+void
+member_call_begins(Crossing *c)
+{
+    c->transfers[0] = begin(c);
 }
 
 /* ---- it ends ---- */
@@ -160,6 +165,10 @@ member_call_ends(const Crossing *c, PyObject *result)
     TransferEnd end = {.flags = moving->flags, .address = ""};
     bool has_moved = result != NULL && what != LASTS;
     int exit_code;
+    if (what == ACCEPTS) { /* after its connect() */
+        end.endpoint = endpoint_of_streams();
+        end.flags = TRANSFER_RECEIVES;
+    }
     if (what <= WAITS_BY_ID) {
         unsigned number = member_with(wait_result(result, what == WAITS_BY_ID, &exit_code));
         has_moved = number != 0;

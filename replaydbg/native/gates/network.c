@@ -191,7 +191,7 @@ takes_address(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         PyErr_Clear(); /* the real function says what is wrong with it */
     }
     PyObject *result = gate_regular(g, self, args, nargs, kwnames);
-    if (g->moves == 0) /* bind, connect */
+    if (strcmp(g->name, "socket.sendto") != 0) /* bind, connect */
         endpoint_forget(socket_fd(self));
     return result;
 }

@@ -7,6 +7,7 @@
 #include "log/inside.h"
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -22,6 +23,7 @@
 
 #define MOST_KNOWN (1 << 16) /* higher descriptors are no ends of channels to us */
 #define PIPES 0x50495045     /* PIPEFS_MAGIC of linux/magic.h: a pipe without a name */
+#define EVENTFD "anon_inode:[eventfd]"
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
 #endif
@@ -244,6 +246,28 @@ identify_pipe(int fd, Identity *id)
     id->path[n > 0 ? n : 0] = 0;
 }
 
+/* All eventfds have one inode, but each a number of its own, which kernels since 5.2 show. */
+static void
+identify_eventfd(int fd, Identity *id)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(path, text, sizeof text);
+    if (n != sizeof EVENTFD - 1 || memcmp(text, EVENTFD, sizeof EVENTFD - 1) != 0)
+        return;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+    int facts = open(path, O_RDONLY | O_CLOEXEC);
+    n = facts >= 0 ? read(facts, text, sizeof text - 1) : 0;
+    if (facts >= 0)
+        close(facts);
+    text[n > 0 ? n : 0] = 0;
+    const char *number = strstr(text, "\neventfd-id:");
+    if (number == NULL)
+        return;
+    id->kind = ENDPOINT_EVENTFD;
+    snprintf(id->own, sizeof id->own, "%lu", strtoul(number + sizeof "\neventfd-id:" - 1, NULL, 10));
+}
+
 static const Identity *
 stands_for(const struct stat *st)
 {
@@ -299,6 +323,8 @@ identify(int fd, Identity *id)
         identify_pipe(fd, id);
     else if (S_ISSOCK(st.st_mode))
         identify_socket(fd, id);
+    else if ((st.st_mode & S_IFMT) == 0) /* the kernel's own, such as one of epoll */
+        identify_eventfd(fd, id);
     return true;
 }
 
@@ -539,6 +565,12 @@ endpoint_forget(int fd)
 {
     if (fd >= 0 && fd < known_count)
         known[fd].state = UNKNOWN;
+}
+
+bool
+endpoint_is_none(int fd)
+{
+    return fd >= 0 && fd < known_count && known[fd].state == NO_CHANNEL;
 }
 
 void

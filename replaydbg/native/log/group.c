@@ -368,6 +368,7 @@ void
 group_fork_ended(int pid)
 {
     int saved = errno;
+    lock_passed_on(-1);
     if (group.child && pid < 0) {
         group_row(group.child)->failed = 1;
         if (group.is_prepared)

@@ -82,4 +82,7 @@ uint32_t endpoint_new(unsigned kind, const char *own, const char *peer); /* its 
 /* members.c */
 void members_forked(void);
 
+/* locks.c */
+void locks_forked(void); /* in any child */
+
 #endif

@@ -8,6 +8,7 @@
  *   pids.c       process ids of a group that goes on in other processes
  *   transfers.c  what a process of a group sends and receives; endpoints.c: through which ends; digest.c: of the bytes
  *   members.c    what processes of a group do to each other without bytes: waits and signals
+ *   locks.c      locks of files by which they wait for each other
  */
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
@@ -150,6 +151,7 @@ bool endpoint_has_messages(int fd); /* each call moves one, which may have an ad
 void endpoint_settle(int fd);       /* after a transfer: more may be known */
 void endpoint_meet(int fd);         /* a new one, whose peer is there now */
 void endpoint_forget(int fd);       /* the number is free, or leads elsewhere */
+bool endpoint_is_none(int fd);      /* it is known to be no channel */
 /* is new; `value`: with which it was made, -1 if that is not known */
 void endpoint_semaphore(const void *handle, const char *name, long value);
 uint32_t endpoint_of_semaphore(const void *handle);
@@ -168,8 +170,27 @@ uint32_t endpoint_of_signal(int pid, int signum); /* for a process, or a group o
 /* that waits for anything else; `at`: its place among these, is_timed: not for ever */
 uint32_t endpoint_of_call(unsigned at, const char *module, const char *name, bool is_timed);
 uint32_t endpoint_of_file(uint64_t device, uint64_t inode); /* two zeros: of one that is about to be opened */
+uint32_t endpoint_of_streams(void);                         /* of all that end, and connections that begin */
 /* record: a handler runs, because that process has sent its signal, or has ended */
 void member_signalled(int signum, int pid, bool has_ended);
+
+/* locks.c */
+typedef enum { LOCK_NONE, LOCK_SHARED, LOCK_EXCLUSIVE } LockMode;
+typedef struct {
+    int fd;
+    bool is_flock;      /* its locks and those of fcntl() do not know each other */
+    bool is_of_process; /* and not of the open file */
+    bool is_part;       /* some bytes of the file */
+    bool waits;
+    LockMode mode; /* LOCK_NONE: it is released */
+} LockCall;
+/* The endpoint of what the call does, before it does it. `released`: that of what it gives up in order to acquire it. */
+uint32_t lock_asks(const LockCall *call, uint32_t *released);
+void lock_got(const LockCall *call);  /* it has done it */
+uint32_t lock_closed(int fd);         /* it is about to be closed: the endpoint of what that releases; 0: nothing */
+void locks_closed(int low, int high); /* the same of many, whose transfers are made here */
+void lock_copied(int fd, int copy);   /* both have the same open file */
+void lock_passed_on(int fd);          /* another process has the same open file; -1: of all */
 
 /* content.c */
 void content_forget(int fd); /* the number is free, or is another file's */

@@ -14,6 +14,7 @@ typedef struct {
 static Relation *relations;
 static uint32_t relation_count;
 static IdMap files; /* their endpoints */
+static uint32_t streams;
 #define MOST_WAITS 32
 static uint32_t waits[MOST_WAITS][2]; /* those of calls that wait, without and with a timeout */
 
@@ -38,6 +39,7 @@ members_forked(void)
 {
     relation_count = 0;
     files = (IdMap){0};
+    streams = 0;
     memset(waits, 0, sizeof waits);
 }
 
@@ -102,6 +104,14 @@ endpoint_of_file(uint64_t device, uint64_t inode)
         *number = endpoint_new(ENDPOINT_FILE, own, "");
     }
     return *number;
+}
+
+uint32_t
+endpoint_of_streams(void)
+{
+    if (streams == 0)
+        streams = endpoint_new(ENDPOINT_STREAM, "", "");
+    return streams;
 }
 
 void

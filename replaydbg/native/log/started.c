@@ -104,6 +104,7 @@ group_start_ended(unsigned number, int pid, int status)
     int32_t nobody = 0;
     if (number == 0 || group_number() == 0)
         return;
+    lock_passed_on(-1);
     ProcessRow *row = group_row(number);
     if (pid < 0) {
         row->failed = 1;

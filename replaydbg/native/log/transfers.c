@@ -245,4 +245,5 @@ transfers_forked(void)
     address_count = 0;
     endpoints_forked();
     members_forked();
+    locks_forked();
 }
