@@ -152,7 +152,9 @@ class GroupWaits:
         killed = [each for each in self.histories if not self.has_ended(each, last)] if before_deaths else []
         yield from self._ends.requirements(killed)
         for edge in edges_without_bytes(self._opened.matching.members):
-            if edge.kind == "end" and edge.process in killed:
+            # A wait for the end of a process, or a lock of a file that its end released.
+            is_of_end = edge.kind in ("end", "lock") and edge.after == edge.event
+            if is_of_end and edge.process in killed:
                 yield Requirement(edge.process, edge.to_process, (last[edge.process] + 1,), (edge.to_event,))
 
     # ---- threads ----
