@@ -184,7 +184,9 @@ def _at_or_before(positions: Sequence[int], position: int) -> int:
 def _due(member: Member, policy: Policy, times: Sequence[tuple[int, int]]) -> Iterator[int]:
     """Yield the positions at which a process takes checkpoints of its own accord."""
     first = max(member.branch, 1)
-    ended = sorted(each for each in member.transfers.event if each)
+    closes = {end.number for end in member.endpoints if end.kind == "stream"}
+    used = zip(member.transfers.event, member.transfers.endpoint, strict=True)
+    ended = sorted(event for event, endpoint in used if event and endpoint not in closes)
     if policy.trigger == EVENTS:
         yield from range(first - 1 + policy.every, member.events + 1, policy.every)
     elif policy.trigger == ADAPTIVE:

@@ -122,12 +122,11 @@ class DescriptorTable:
 
     def _file(self, event: Event) -> None:
         number = event.outcome if isinstance(event.outcome, int) else _first(event.outcome)
-        is_known = self.end_of(number, event.number) is not None
-        if is_known and event.gate == _MAKES_FILE and isinstance(_argument(event, 0), int):
+        is_lent = event.gate == _MAKES_FILE and isinstance(_argument(event, 0), int)
+        if is_lent and self.end_of(number, event.number) is not None:
             self._lent.add(descriptor_of(number))
             return
-        if number not in self.ends or not isinstance(_argument(event, 0), int):
-            self._open(number, self._made(event, 0, FILE), event.number)
+        self._open(number, self._made(event, 0, FILE), event.number)
 
     def _copy(self, event: Event) -> None:
         end = self.end_of(_argument(event, 0), event.number)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
@@ -10,45 +9,33 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
+from replaydbg.distributed.eventfd_counts import EventfdCounts
+from replaydbg.distributed.stream_calls import READS_ALL, RECEIVES, SENDS, connects, meets_end
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
-from replaydbg.events.values import ExceptionValue
 
-RECEIVE, SEND, POLL, CHILD, SEMAPHORE, FILE_LOCK, OUTSIDE = KINDS = (
+RECEIVE, SEND, POLL, CHILD, SEMAPHORE, FILE_LOCK, EVENTFD_WRITE, OUTSIDE = KINDS = (
     "receive",
     "send",
     "poll",
     "child",
     "semaphore",
     "file-lock",
+    "eventfd",
     "outside",
 )
 """A call can wait for: bytes, or the end of a stream; room for bytes; any of several descriptors; the end of a child
-process; a semaphore; a lock of a file; something that no recorded process needs to do.
+process; a semaphore; a lock of a file; a write to an eventfd; something that no recorded process needs to do.
 """
 
-_READS_ALL = "_io.FileIO.readall"
-_RECEIVES = {
-    "posix.read",
-    "posix.readv",
-    "_io.FileIO.read",
-    _READS_ALL,
-    "_io.FileIO.readinto",
-    *(f"_socket.socket.{name}" for name in ("recv", "recvfrom", "recvmsg")),
-    *(f"_socket.socket.{name}_into" for name in ("recv", "recvfrom", "recvmsg")),
-}
-_SENDS = {
-    "posix.write",
-    "posix.writev",
-    "_io.FileIO.write",
-    *(f"_socket.socket.{name}" for name in ("send", "sendall", "sendto", "sendmsg")),
-}
 _POLLS = {"select.epoll.poll": 0, "select.poll().poll": 0, "select.select": 3}
 """With the index of the argument that is their timeout."""
 _CHILDREN = {"posix.wait": None, "posix.waitpid": 1, "posix.wait3": 0, "posix.wait4": 1, "posix.waitid": 2}
 """With the index of the argument that has their options."""
 _ANY_CHILD = {"posix.wait", "posix.wait3"}
 _SEMAPHORES = {"_multiprocessing.SemLock.acquire", "_multiprocessing.SemLock.__enter__"}
-_FILE_LOCKS = {"fcntl.flock", "fcntl.lockf"}
+_FILE_LOCKS = {"fcntl.flock", "fcntl.lockf", "fcntl.fcntl"}
+_WAITING_COMMANDS = (7, 38)
+"""F_SETLKW and F_OFD_SETLKW, commands of fcntl()."""
 _OUTSIDE = {
     "_socket.socket._accept",
     "_signal.pause",
@@ -61,8 +48,6 @@ _SIGCHLD = 17
 _ACCEPT, _SHUTDOWN = "_socket.socket._accept", "_socket.socket.shutdown"
 _SHUT_RD, _SHUT_WR = 0, 1
 _CONNECTS = ("_socket.socket.connect", "_socket.socket.connect_ex")
-_IN_BACKGROUND = ("BlockingIOError", "InterruptedError")
-_BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
 class Wait(NamedTuple):
@@ -78,6 +63,8 @@ class Wait(NamedTuple):
     """Whether a receive waits for the end of the stream, so that all others have to close it."""
     semaphore: int = 0
     """The number of the semaphore's endpoint in this process; 0: not known."""
+    lock: int = 0
+    """That of the endpoint of a lock of a file; 0: not known."""
 
 
 class LaneWait(NamedTuple):
@@ -155,6 +142,9 @@ class WaitHistory:
         """The handlers of signals that ran: after which event, and the signal's number."""
         self.semaphores: dict[str, int] = {}
         """The values with which it made semaphores, by their names."""
+        self.locked: dict[int, ChannelEnd] = {}
+        """By event, the descriptor by which a lock of a file was acquired, or released."""
+        self.eventfds = EventfdCounts(table)
         self.has_ended = False
         """Whether its log has the end of the program."""
         self._lanes: defaultdict[int, array[int]] = defaultdict(lambda: array("Q"))
@@ -251,7 +241,7 @@ class WaitHistory:
             end = self.table.end_of(_argument(event, 0), number)
             if end is not None:
                 self.endpoint_of.setdefault(end, endpoint)
-        if _meets_end(event) and (end := self.table.end_of(_argument(event, 0), number)) is not None:
+        if meets_end(event) and (end := self.table.end_of(_argument(event, 0), number)) is not None:
             self.ends_met.append(EndMet(number, event.lane, end, event.raised))
         wait = self._wait(event)
         if wait is not None:
@@ -264,7 +254,11 @@ class WaitHistory:
         if self._gives(number):
             self.given[number] = dict(self.table.ends), event
         self._connections(event)
+        if event.gate in _FILE_LOCKS and (end := self.table.end_of(_argument(event, 0), number)) is not None:
+            self.locked[number] = end
+        self.eventfds.before(event)
         self.table.apply(event)
+        self.eventfds.after(event)
         if event.gate == _ACCEPT and not event.raised and (end := self.table.end_of(_first(event.outcome), number)):
             self.accepted[end] = number
             listener, outcome = self.table.end_of(_argument(event, 0), number), event.outcome
@@ -284,7 +278,7 @@ class WaitHistory:
         else:  # it may go on in the background after it has raised
             before = self._lanes[event.lane][-2:-1]
             self.connects.setdefault(end, before[0] if before else 0)
-            if _connects(event):
+            if connects(event):
                 self.connections.setdefault(end, Contact(event.number, _argument(event, 1)))
 
     def _signals(self, event: Event) -> None:
@@ -300,10 +294,10 @@ class WaitHistory:
 
     def _wait(self, event: Event) -> Wait | None:
         gate = event.gate
-        if gate in _RECEIVES:
+        if gate in RECEIVES:
             end = self.table.end_of(_argument(event, 0), event.number)
-            return Wait(RECEIVE, (end,), is_to_the_end=gate == _READS_ALL)
-        if gate in _SENDS:
+            return Wait(RECEIVE, (end,), is_to_the_end=gate == READS_ALL)
+        if gate in SENDS:
             # Of one that ended it is not known whether it waited.
             return Wait(SEND, (self.table.end_of(_argument(event, 0), event.number),)) if event.raised else None
         if gate in _POLLS:
@@ -313,9 +307,10 @@ class WaitHistory:
         if gate in _SEMAPHORES:
             return _semaphore(event, self._endpoints.get(event.number, 0))
         if gate in _FILE_LOCKS:
-            options = _argument(event, 1)
-            is_lock = isinstance(options, int) and not options & _LOCK_NB
-            return Wait(FILE_LOCK, (self.table.end_of(_argument(event, 0), event.number),)) if is_lock else None
+            end = self.table.end_of(_argument(event, 0), event.number)
+            return (
+                Wait(FILE_LOCK, (end,), lock=self._endpoints.get(event.number, 0)) if _waits_for_lock(event) else None
+            )
         return Wait(OUTSIDE) if gate in _OUTSIDE else None
 
     def _poll(self, event: Event) -> Wait | None:
@@ -337,7 +332,7 @@ class WaitHistory:
             return Wait(POLL, self._polled())
         if name in _POLLS:
             return Wait(POLL, self._all())
-        return Wait(FILE_LOCK) if name in _FILE_LOCKS else Wait(OUTSIDE)
+        return Wait(FILE_LOCK) if name in _FILE_LOCKS else Wait(OUTSIDE)  # so recordings of earlier versions have locks
 
     def _polled(self) -> tuple[ChannelEnd | None, ...]:
         return tuple(self.table.ends.get(each) for each in sorted(self.table.polled))
@@ -347,25 +342,11 @@ class WaitHistory:
         return tuple(end for number, end in sorted(self.table.ends.items()) if number > 2)
 
 
-def _connects(event: Event) -> bool:
-    """Whether a call has connected a socket, or has begun to."""
-    if event.raised:
-        return isinstance(event.outcome, ExceptionValue) and event.outcome.type.qualname in _IN_BACKGROUND
-    return event.outcome in (None, 0, errno.EINPROGRESS)
-
-
-def _meets_end(event: Event) -> bool:
-    if event.raised:
-        outcome = event.outcome
-        return isinstance(outcome, ExceptionValue) and outcome.type.qualname in _BROKEN
-    if event.gate in _RECEIVES:
-        moved = _first(event.outcome) if isinstance(event.outcome, tuple) else event.outcome
-        if event.gate == _READS_ALL:
-            return isinstance(moved, bytes)
-        if _argument(event, 1) == 0:  # it asked for nothing
-            return False
-        return moved == b"" or (moved == 0 and type(moved) is int)
-    return False
+def _waits_for_lock(event: Event) -> bool:
+    options = _argument(event, 1)
+    if not isinstance(options, int):
+        return False
+    return options in _WAITING_COMMANDS if event.gate == "fcntl.fcntl" else not options & _LOCK_NB
 
 
 def _child(event: Event) -> Wait | None:

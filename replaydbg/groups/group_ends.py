@@ -31,6 +31,9 @@ from replaydbg.store.directory import member_path
 STREAM = "stream"
 """The kind of the endpoint of calls that end streams, and of those that find them ended."""
 
+EVENTFD, LOCK_OF_FILE = "eventfd", "file-lock"
+"""Kinds of endpoints that are no ends of channels, and for which a process can wait."""
+
 MOST_INHERITED = 1 << 10
 """Numbers of descriptors that a process without a recording may have got are below."""
 
@@ -85,7 +88,7 @@ class GroupEnds:
     def _read(self, process: int, starts: set[int]) -> None:
         member = self._opened.member(process)
         columns = member.transfers
-        wanted = (*PIPES, *STREAM_SOCKETS, *DATAGRAMS, SEMAPHORE)
+        wanted = (*PIPES, *STREAM_SOCKETS, *DATAGRAMS, SEMAPHORE, EVENTFD, LOCK_OF_FILE)
         used = zip(columns.event, columns.endpoint, strict=True)
         endpoints = {event: number for event, number in used if event and member.endpoints[number - 1].kind in wanted}
         endpoints.update(columns.interrupted)

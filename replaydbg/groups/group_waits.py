@@ -12,9 +12,20 @@ from replaydbg.distributed.descriptors import ChannelEnd
 from replaydbg.distributed.edges import BareTransfer, bare_transfers
 from replaydbg.distributed.happens_before import edges_without_bytes
 from replaydbg.distributed.wait_graph import cores, stuck
-from replaydbg.distributed.wait_history import CHILD, POLL, RECEIVE, SEMAPHORE, SEND, LaneWait, Wait
+from replaydbg.distributed.wait_history import (
+    CHILD,
+    EVENTFD_WRITE,
+    FILE_LOCK,
+    POLL,
+    RECEIVE,
+    SEMAPHORE,
+    SEND,
+    LaneWait,
+    Wait,
+)
 from replaydbg.groups.group_cuts import GroupCuts
-from replaydbg.groups.group_ends import GroupEnds
+from replaydbg.groups.group_ends import LOCK_OF_FILE, STREAM, GroupEnds
+from replaydbg.groups.lock_waits import LockWaits
 from replaydbg.log.group import GroupProcess
 from replaydbg.log.transfers import PARTLY_KNOWN, RECEIVES
 
@@ -98,6 +109,7 @@ class GroupWaits:
         self._rows = {row.number: row for row in self._opened.group.processes}
         self.histories = self._ends.histories
         """Of each recorded process."""
+        self._locks = LockWaits(self._opened, self._ends, self.has_ended)
 
     def at(self, cut: Cut, *, locks_wait: bool = False) -> WaitingCut:
         """Return who waits for whom in a consistent cut.
@@ -140,7 +152,9 @@ class GroupWaits:
         killed = [each for each in self.histories if not self.has_ended(each, last)] if before_deaths else []
         yield from self._ends.requirements(killed)
         for edge in edges_without_bytes(self._opened.matching.members):
-            if edge.kind == "end" and edge.process in killed:
+            # A wait for the end of a process, or a lock of a file that its end released.
+            is_of_end = edge.kind in ("end", "lock") and edge.after == edge.event
+            if is_of_end and edge.process in killed:
                 yield Requirement(edge.process, edge.to_process, (last[edge.process] + 1,), (edge.to_event,))
 
     # ---- threads ----
@@ -152,6 +166,10 @@ class GroupWaits:
         wait = lane.wait if not lane.is_open else self._open_wait(process)
         if wait is None or self._is_signalled(process, cut):
             return None
+        if wait.kind in (RECEIVE, SEND) and self._locks.is_eventfd(wait.ends[0]):
+            return self._eventfd(wait, cut)
+        if wait.kind == FILE_LOCK and (holders := self._locks.holders(process, wait, cut)):
+            return _Need(FILE_LOCK, holders, needs_all=True)
         if wait.kind == CHILD:
             return self._child(process, wait, cut)
         if wait.kind == SEMAPHORE:
@@ -201,6 +219,9 @@ class GroupWaits:
         member = self._opened.member(process)
         columns = member.transfers
         rows = [row for row, event in enumerate(columns.event) if not event]
+        if len(rows) == 2:  # one call gives a lock up in order to get another one
+            kinds = [member.endpoints[columns.endpoint[row] - 1].kind for row in rows]
+            rows = rows[1:] if kinds == [LOCK_OF_FILE] * 2 else rows
         if len(rows) != 1 or columns.begun[rows[0]] != member.events:
             return None
         number, flags = columns.endpoint[rows[0]], columns.flags[rows[0]]
@@ -215,7 +236,15 @@ class GroupWaits:
         kind = RECEIVE if flags & RECEIVES else SEND
         descriptor = dict(columns.descriptors).get(rows[0], -1)
         ends = (self.histories[process].table.ends.get(descriptor),)
+        if endpoint.kind == LOCK_OF_FILE:
+            return Wait(FILE_LOCK, ends, lock=number)
+        if endpoint.kind == STREAM:  # a close
+            return None
         return Wait(kind, ends, is_to_the_end=bool(flags & PARTLY_KNOWN))
+
+    def _eventfd(self, wait: Wait, cut: Cut) -> _Need | None:
+        writers = self._locks.writers(wait.ends[0], cut) if wait.kind == RECEIVE and wait.ends[0] is not None else set()
+        return _Need(EVENTFD_WRITE, writers) if writers else None
 
     def _process(self, text: str) -> GroupProcess | None:
         """Return the process whose number a text has."""

@@ -54,9 +54,13 @@ def cut(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
     return code, json.loads(capsys.readouterr().out)
 
 
-def lengths(data: Any) -> dict[str, int]:
+def files(data: Any) -> dict[int, Path]:
+    return {each["process"]: Path(each["file"]) for each in data["heaps"]}
+
+
+def lengths(data: Any) -> dict[int, int]:
     """Return how many items the list `kept` has in each process."""
-    held = {process: Holding(read_snapshot(Path(path))) for process, path in data["heaps"].items()}
+    held = {process: Holding(read_snapshot(path)) for process, path in files(data).items()}
     return {process: sum(1 for _ in each.snapshot.edges(find(each, "kept"))) for process, each in held.items()}
 
 
@@ -66,8 +70,8 @@ def test_a_live_cut_has_the_heap_of_each_process(tmp_path: Path, capsys: pytest.
     code, data = cut(capsys, str(group), "--live-cut", "three", "--heap", str(tmp_path / "heaps"))
 
     assert code == 0
-    assert set(data["heaps"]) == {"1", "2"}
-    assert lengths(data) == {"1": 4, "2": 3}
+    assert set(files(data)) == {1, 2}
+    assert lengths(data) == {1: 4, 2: 3}
 
 
 def test_heap_and_diff_take_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,8 +79,8 @@ def test_heap_and_diff_take_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
     _, early = cut(capsys, str(group), "--live-cut", "three", "--heap", str(tmp_path / "three"))
     _, late = cut(capsys, str(group), "--heap", str(tmp_path / "end"))
 
-    assert main(["heap", early["heaps"]["2"], "--of", "kept", "--json"]) == 0
-    assert main(["diff", early["heaps"]["1"], late["heaps"]["1"], "--json"]) in (0, 1)
+    assert main(["heap", str(files(early)[2]), "--of", "kept", "--json"]) == 0
+    assert main(["diff", str(files(early)[1]), str(files(late)[1]), "--json"]) in (0, 1)
     assert "kept" in capsys.readouterr().out
 
 
@@ -85,7 +89,7 @@ def test_a_process_that_had_not_begun_has_none(tmp_path: Path, capsys: pytest.Ca
 
     _, data = cut(capsys, str(group), "1@1", "--heap", str(tmp_path / "heaps"))
 
-    assert list(data["heaps"]) == ["1"]
+    assert list(files(data)) == [1]
 
 
 def test_a_running_group_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +110,7 @@ def test_a_running_group_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[s
     completed(group)
 
     assert code == 0
-    assert lengths(data) == {"1": 4, "2": 3}
+    assert lengths(data) == {1: 4, 2: 3}
 
 
 @pytest.mark.parametrize("words", [["--live", "--heap", "x"], ["--heap", "made.rdbgs/group.json"]])

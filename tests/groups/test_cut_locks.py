@@ -81,37 +81,40 @@ def requires(group: Path, acquired: int, released: int) -> bool:
     return without == acquired - 1 and with_it == acquired
 
 
-@pytest.mark.parametrize(
-    ("write", "read", "gates"),
-    [
-        ("os.eventfd_write(event, 5)", "os.eventfd_read(event)", ("eventfd_write", "eventfd_read")),
-        ("os.write(event, (3).to_bytes(8, 'little'))", "os.read(event, 8)", ("posix.write", "posix.read")),
-        (
-            "open(event, 'wb', buffering=0).write((3).to_bytes(8, 'little'))",
-            "open(event, 'rb', buffering=0).read(8)",
-            ("FileIO.write", "FileIO.read"),
-        ),
-    ],
-)
-def test_an_eventfd_is_read_after_it_was_written(tmp_path: Path, write: str, read: str, gates: tuple[str, str]) -> None:
+USES = {
+    "eventfd_write": ("os.eventfd_write(event, 5)", "os.eventfd_read(event)", "eventfd_write", "eventfd_read"),
+    "write": ("os.write(event, (3).to_bytes(8, 'little'))", "os.read(event, 8)", "posix.write", "posix.read"),
+    "file": (
+        "open(event, 'wb', buffering=0).write((3).to_bytes(8, 'little'))",
+        "open(event, 'rb', buffering=0).read(8)",
+        "FileIO.write",
+        "FileIO.read",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", USES)
+def test_an_eventfd_is_read_after_it_was_written(tmp_path: Path, kind: str) -> None:
+    write, read, writes, reads = USES[kind]
     group = record_program(tmp_path, EVENTFD.replace("WRITE", write).replace("READ", read))
 
-    assert requires(group, numbers(group, 1, gates[1])[0], numbers(group, 2, gates[0])[0])
+    assert requires(group, numbers(group, 1, reads)[0], numbers(group, 2, writes)[0])
 
 
-@pytest.mark.parametrize(
-    ("release", "gate"),
-    [
-        ("fcntl.flock(own, fcntl.LOCK_UN)", "fcntl.flock"),
-        ("own.close()", "FileIO.close"),
-        ("os.close(own.fileno())", "posix.close"),
-        ("os.closerange(own.fileno(), own.fileno() + 1)", "posix.closerange"),
-        ("os.dup2(0, own.fileno())", "dup2"),
-        ("pass", ""),  # its end
-    ],
-)
+RELEASES = {
+    "unlock": ("fcntl.flock(own, fcntl.LOCK_UN)", "fcntl.flock"),
+    "close": ("own.close()", "FileIO.close"),
+    "close of its number": ("os.close(own.fileno())", "posix.close"),
+    "dup2": ("os.dup2(0, own.fileno())", "dup2"),
+    "closerange": ("os.closerange(own.fileno(), own.fileno() + 1)", "posix.closerange"),
+    "end": ("pass", ""),
+}
+
+
+@pytest.mark.parametrize("kind", RELEASES)
 @pytest.mark.parametrize("function", ["flock", "lockf", "fcntl"])
-def test_a_lock_is_acquired_after_it_was_released(tmp_path: Path, release: str, gate: str, function: str) -> None:
+def test_a_lock_is_acquired_after_it_was_released(tmp_path: Path, kind: str, function: str) -> None:
+    release, gate = RELEASES[kind]
     source = LOCK.replace("RELEASE", release)
     if function == "lockf":
         source = source.replace("flock(", "lockf(")

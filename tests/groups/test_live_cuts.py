@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 from replaydbg.cli.main import main
 from replaydbg.distributed.live_cuts import positions_at
+from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.groups.group_ends import ends_have_tickets, require_ends
 from replaydbg.groups.live_cuts import LiveCuts
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.group import FACTS, read_group
+from replaydbg.log.group import FACTS, read_group, write_group
 from replaydbg.log.live_cuts import CUTS, LONGEST_NAME, LiveCut, line_of, read_live_cuts
+from tests.groups.group_builder import received, sent, write_run
 from tests.groups.test_cut_ends import PIPE, SHUTDOWNS
 from tests.harness import tool
 from tests.harness.children import CHILDREN, completed
@@ -203,15 +205,31 @@ def test_every_value_of_the_clock_is_a_consistent_cut(tmp_path: Path) -> None:
     assert different == []
 
 
-@pytest.mark.parametrize("source", [SHUTDOWNS, PIPE, BROKEN, THREADS, LOCKS])
-def test_the_clock_knows_of_ends_of_streams_connections_locks_and_eventfds(tmp_path: Path, source: str) -> None:
-    (tmp_path / "prog.py").write_text(source)
+ORDERING = {"shutdowns": SHUTDOWNS, "pipe": PIPE, "broken": BROKEN, "threads": THREADS, "locks": LOCKS}
+
+
+@pytest.mark.parametrize("kind", ORDERING)
+def test_the_clock_knows_of_ends_of_streams_connections_locks_and_eventfds(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "prog.py").write_text(ORDERING[kind])
     group = record(tmp_path, ["prog.py"])
 
     count, different = differences_at_every_value(group)
 
     assert count > 10
     assert different == []
+
+
+def test_older_recordings_have_no_tickets_of_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = [Endpoint(1, "pipe", "1:1", "1:1", 0, "")]
+    sender, receiver = [sent(b"abc", 2, 1)], [received(b"abc", 3, 2), received(b"", 4, 3)]
+    group = write_run(tmp_path, {1: (pipe, sender), 2: (pipe, receiver)})
+    facts = read_group(group)
+    write_group(group, facts._replace(cuts=(LiveCut(3, 0, 0, 0, "end"),)))
+
+    code, data = cut(capsys, group, "--live")
+
+    assert not ends_have_tickets(GroupCuts(OpenedGroup(group)))
+    assert (code, [each["differences"] for each in data["cuts"]]) == (0, [[]])
 
 
 def test_without_the_tickets_of_closes_the_clock_does_not_know_them(tmp_path: Path) -> None:

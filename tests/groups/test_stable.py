@@ -33,6 +33,8 @@ WAITING = {
     "read_first": {(1, "receive", (2,)), (2, "receive", (1,))},
     "large_sends": {(1, "send", (2,)), (2, "send", (1,))},
     "ring": {(2, "semaphore", (3,)), (3, "semaphore", (4,)), (4, "semaphore", (2,))},
+    "file_locks": {(2, "file-lock", (3,)), (3, "file-lock", (2,))},
+    "eventfds": {(1, "eventfd", (1, 2)), (2, "eventfd", (1, 2))},
     "left_open": {(1, "child", (2, 3)), (2, "receive", (3,)), (3, "receive", (1,))},
 }
 

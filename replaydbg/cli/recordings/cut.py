@@ -255,7 +255,7 @@ def _show(
         facts = {"path": str(opened.directory), **cut_facts(cut, last)}
         facts |= {"in_flight": flying_facts(messages, contents), "unfinished": unfinished_facts(unfinished)}
         facts |= {"values": value_facts(values) if values is not None else None}
-        facts |= {"heaps": {str(each): str(path) for each, path in heaps.items()} if heaps is not None else None}
+        facts |= {"heaps": _heap_facts(heaps) if heaps is not None else None}
         facts |= {"live": live_facts(live) if live is not None else None, "problems": problems_of(opened)}
         print_json(facts)
         return
@@ -272,6 +272,10 @@ def _show(
     )
     for line in [*cut_remarks(opened, cut, unfinished), *differences]:
         print(f"replaydbg: {printable(line)}", file=sys.stderr)
+
+
+def _heap_facts(heaps: dict[int, Path]) -> list[dict[str, object]]:
+    return [{"process": process, "file": str(path)} for process, path in heaps.items()]
 
 
 def _cut_columns(rows: Iterator[Sequence[str]], is_whole: bool) -> Iterator[Sequence[str]]:

@@ -80,18 +80,25 @@ endpoint_ended(Closing what, int fd)
         return 0;
     if (what == CLOSES_ONE)
         return endpoint_closed(fd);
-    return what == CLOSES_RANGE || fd >= 0 ? endpoint_of_streams() : 0;
+    return what == CLOSES_RANGE || what == ONLY_STREAM || fd >= 0 ? endpoint_of_streams() : 0;
+}
+
+/* -1: it closes none */
+static int
+descriptor(const Crossing *c, Closing what)
+{
+    if (what == CLOSES_SOCKET)
+        return socket_fd(c->self);
+    if (what == CLOSES_SECOND)
+        return number_at(c, 1) == number_at(c, 0) ? -1 : number_at(c, 1);
+    return what == ONLY_STREAM ? -1 : c->gate->is_method ? file_fd(c->self) : number_at(c, 0);
 }
 
 void
 close_call_begins(Crossing *c)
 {
     Closing what = closing_of(c);
-    int fd = what == CLOSES_SECOND ? number_at(c, 1) : c->gate->is_method ? file_fd(c->self) : number_at(c, 0);
-    if (fd == -2)
-        fd = socket_fd(c->self);
-    if (what == CLOSES_SECOND && fd == number_at(c, 0)) /* that does nothing */
-        fd = -1;
+    int fd = descriptor(c, what);
     uint32_t lock = what == CLOSES_ONE || what == CLOSES_SECOND ? lock_closed(fd) : 0;
     if (what == CLOSES_RANGE)
         locks_closed(number_at(c, 0), number_at(c, 1));

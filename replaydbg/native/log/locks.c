@@ -1,7 +1,7 @@
-/* Locks of files that this process has, or may have: to whom a lock that a call asks for could have belonged before, and
- * what a close releases. A lock by flock() is that of an open file, which other descriptors and processes can have, too;
- * one by lockf() is that of the process, and ends when it closes any descriptor of the file. Ranges of bytes are not
- * told apart. */
+/* The locks of files that this process has, or may have: so a close that releases one is known, and whether a lock that is
+ * asked for takes the place of another one. A lock by flock() belongs to an open file, which other descriptors and
+ * processes can have, too; one by lockf() belongs to the process, and ends when it closes any descriptor of the file.
+ * Locks of different bytes of a file are treated as one. */
 #include "base/core.h"
 #include "log/inside.h"
 #include <errno.h>
@@ -63,7 +63,7 @@ lock_of(const LockCall *call)
     return (Lock){.fd = call->is_of_process ? -1 : call->fd, .is_flock = call->is_flock};
 }
 
-/* Whose lock it is that another process, or descriptor, can have changed is taken for exclusive. */
+/* Another process, or descriptor, can have changed the lock of an open file that it has, too: then it may be exclusive. */
 static LockMode
 mode_at_most(const Lock *lock)
 {
@@ -80,7 +80,7 @@ lock_asks(const LockCall *call, uint32_t *released)
     const Lock *known = find(&wanted);
     if (call->mode == LOCK_NONE)
         return endpoint_of_lock(&wanted, mode_at_most(known), call->is_part);
-    /* flock() gives the lock up that it changes; a process keeps what it has until it has more. */
+    /* flock() releases a lock before it changes it; lockf() keeps a shared one until it has an exclusive one. */
     bool is_less = known && known->mode == LOCK_EXCLUSIVE && call->mode == LOCK_SHARED;
     if (known && (call->is_of_process ? is_less : known->mode != LOCK_NONE || known->is_passed_on))
         *released = endpoint_of_lock(&wanted, mode_at_most(known), call->is_part);

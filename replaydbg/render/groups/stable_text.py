@@ -24,6 +24,7 @@ _WAITS = {
     "child": "the end of a child",
     "semaphore": "a semaphore",
     "file-lock": "a file lock",
+    "eventfd": "a write to an eventfd",
     "outside": "something outside the group",
 }
 
