@@ -1,4 +1,4 @@
-"""What orders two events of different processes, and the transfers without bytes that show it."""
+"""Edges between events of different processes, and the transfers without bytes that show them."""
 
 from __future__ import annotations
 

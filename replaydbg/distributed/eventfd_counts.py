@@ -16,7 +16,7 @@ _BYTES = 8
 
 
 class EventfdCounts:
-    """What the events of a process did to eventfds."""
+    """The effects of the events of a process on eventfds."""
 
     def __init__(self, table: DescriptorTable) -> None:
         """`table` has the descriptors of the process at each event."""

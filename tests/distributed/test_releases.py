@@ -115,7 +115,7 @@ class Model:
         self.processes = [Process(number) for number in range(1, count + 1)]
         self.ticket = 0
         self.kernel: list[tuple[Process, str, int]] = []
-        """What the kernel did in its order: the process, the call, and its event."""
+        """The acts of the kernel in its order: the process, the call, and its event."""
 
     def take(self) -> int:
         self.ticket += 1

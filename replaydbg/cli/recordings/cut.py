@@ -172,7 +172,7 @@ def _list(args: argparse.Namespace, cuts: GroupCuts) -> int:
 
 
 class _Computed(NamedTuple):
-    """What replays of the processes have found at a cut; None: it was not asked for."""
+    """Results of replays of the processes at a cut; None: they were not asked for."""
 
     values: dict[int, ModuleValue] | None
     heaps: dict[int, Path] | None
