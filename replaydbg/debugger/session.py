@@ -156,7 +156,7 @@ class Session:
                 """The text of the program's source files."""
                 self._cursor, self.here = self._at_failure()
                 if earlier is None and not current_source and keeps_index:
-                    self._pass.save(path, self._cursor.standing())
+                    self._pass.save(path, self._cursor.standing)
         except BaseException:
             self.travel.close()
             raise

@@ -9,7 +9,7 @@ from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
-_READING, _REPLAY = 8.2e-6, 0.14e-6
+_READING, _REPLAY = 3.0e-6, 0.14e-6
 """Seconds that the launcher takes to read an event, and that a replay takes at least (docs/explanation/cost.md)."""
 
 

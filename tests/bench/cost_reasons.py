@@ -5,10 +5,8 @@
 REASONS: dict[str, str] = {
     "resume a killed program, 300,000 events": (
         "before the replay begins, the launcher reads the log in Python, to know what the program had open: cProfile "
-        "sees half of that in decoding records (`Cursor.varint`, `Cursor.value`, `LogStream._crossing`), a third in "
-        "following resources (`ResourceHistory.apply`), and the rest in `PastReader`. Both are done in one pass. A "
-        "standby reads the log while the program runs, so its takeover does not wait for that. Why a "
-        "live event costs more than a recorded one is not known yet."
+        "sees nearly all of that in decoding records (`Cursor.varint`, `Cursor.value`, `LogStream._crossing`). A "
+        "standby reads the log while the program runs, so its takeover does not wait for that."
     ),
     "queue, 4 threads, 200,000 messages": (
         "a program with several threads counts ticks. On 3.11 `perf` sees 14% of the recording in the core, most of "

@@ -1,12 +1,13 @@
-"""No class of the package has the name of another one, and no module that of one with another meaning."""
+"""Names and folders of the package: no class has the name of another one, and no folder too many modules."""
 
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "replaydbg"
+MOST_MODULES = 20
 
 # Modules of one name are about one thing: a command and what it shows, or the same on two sides of a boundary.
 SAME_THING = {
@@ -51,3 +52,9 @@ def test_modules_of_one_name_are_about_one_thing() -> None:
         places[path.stem].append(str(path.relative_to(PACKAGE)))
 
     assert {name for name, found in places.items() if len(found) > 1} == set(SAME_THING)
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    counts = Counter(str(path.parent.relative_to(PACKAGE)) for path in modules())
+
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from replaydbg.debugger.first_pass.run_endings import ending_of, is_divergence
@@ -80,10 +81,10 @@ class FirstPass:
         """The position where an earlier session opened, while only that is known; None: the pass is over."""
         return self._index.standing if self._is_running else None
 
-    def save(self, path: Path, standing: bytes) -> None:
-        """Write the index beside the recording at `path`; `standing` is the position at which the session opened."""
+    def save(self, path: Path, standing: Callable[[], bytes]) -> None:
+        """Write the index beside the recording at `path`; `standing` returns where the session opened."""
         is_exact = not self.has_diverged and not self.doubt
-        save_index(path, self._travel.engine, self._ending, standing if is_exact else b"")
+        save_index(path, self._travel.engine, self._ending, standing() if is_exact else b"")
 
     def _take(self, ended: EndReport) -> None:
         self.doubt = ended.doubt

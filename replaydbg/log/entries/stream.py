@@ -212,9 +212,13 @@ class LogStream:
             raise Malformed("a raised value is not an exception")
         filled = cursor.value() if shape & SHAPE_FILLED else None
         self.crossings += 1
-        if not self._builds_events:
+        if not self._is_built(site, arguments):
             return None
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
+
+    def _is_built(self, site: Site, arguments: tuple[Value, ...] | None) -> bool:
+        """Whether the event just decoded is wanted as a value."""
+        return self._builds_events
 
     def _control(self, cursor: Cursor, rest: int) -> Control | None:
         kind = _CONTROLS[rest] if rest < len(_CONTROLS) else _LATER_CONTROLS.get(rest)
