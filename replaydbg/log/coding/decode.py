@@ -14,6 +14,7 @@ from replaydbg.log.coding import encode
 
 _FLOAT = struct.Struct("<d")
 _COMPLEX = struct.Struct("<dd")
+_SMALL_INT, _MAX_DEPTH = encode.SMALL_INT, encode.MAX_DEPTH
 
 
 _BYTES_PER_STEP = 4
@@ -76,10 +77,21 @@ class Cursor:
 
     def varint(self) -> int:
         """Read an unsigned number of at most 64 bits."""
-        data = self.data
+        # Most numbers of a log have one byte: this is the innermost part of reading it.
         pos = self.pos
+        try:
+            byte = self.data[pos]
+        except IndexError:
+            raise Short(pos + 1) from None
+        if byte < 0x80:
+            self.pos = pos + 1
+            return byte
+        return self._long_varint(pos + 1, byte & 0x7F)
+
+    def _long_varint(self, pos: int, number: int) -> int:
+        data = self.data
         limit = len(data)
-        number = shift = 0
+        shift = 7
         while True:
             if pos >= limit:
                 raise Short(pos + 1)
@@ -136,18 +148,28 @@ class Cursor:
 
     def value(self, depth: int = 0) -> Value:
         """Read a value at a nesting depth of `depth` containers."""
-        tag = self.byte()
-        if tag >= encode.SMALL_INT:
+        pos = self.pos
+        try:
+            tag = self.data[pos]
+        except IndexError:
+            raise Short(pos + 1) from None
+        self.pos = pos + 1
+        if tag >= _SMALL_INT:
             if tag >= encode.SMALL_INT_END:
                 raise Malformed(f"tag {tag:#04x} is not known")
-            return tag - encode.SMALL_INT
-        if depth > encode.MAX_DEPTH:
-            raise Malformed(f"values are nested deeper than {encode.MAX_DEPTH}")
+            return tag - _SMALL_INT
+        if depth > _MAX_DEPTH:
+            raise Malformed(f"values are nested deeper than {_MAX_DEPTH}")
         reader = _READERS.get(tag)
         if reader is None:
             raise Malformed(f"tag {tag:#04x} is not known")
         self.work += _PER_VALUE
         return reader(self, depth + 1)
+
+
+def _int(cursor: Cursor, depth: int) -> int:
+    number = cursor.varint()
+    return number >> 1 ^ -(number & 1)
 
 
 def _big_int(cursor: Cursor, depth: int) -> int:
@@ -290,7 +312,7 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
     encode.NONE: lambda cursor, depth: None,
     encode.FALSE: lambda cursor, depth: False,
     encode.TRUE: lambda cursor, depth: True,
-    encode.INT: lambda cursor, depth: cursor.zigzag(),
+    encode.INT: _int,
     encode.BIG_INT: _big_int,
     encode.FLOAT: _float,
     encode.STR: lambda cursor, depth: cursor.text(),

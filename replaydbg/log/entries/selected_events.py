@@ -40,7 +40,6 @@ class SelectedStream(LogStream):
         """`wanted`: whether the events of a gate are wanted, by its name."""
         super().__init__(pieces, total=total, stored=stored, gates=gates)
         self._wanted = wanted
-        self._is_wanted: dict[str, bool] = {}
         self._passed: dict[int, tuple[int, Site]] = {}
         self._passed_ns = 0
         self._new_arguments: dict[int, tuple[Value, ...]] = {}
@@ -48,7 +47,7 @@ class SelectedStream(LogStream):
 
     def selected(self) -> Iterator[Entry | PassedEvents]:
         """Yield the entries of an event log; in the place of events that are not wanted, how far they go."""
-        entries: Iterator[Entry | None] = self._decode(self._entry)
+        entries: Iterator[Entry | None] = self._decode(self._entry, all_records=False)
         for entry in entries:
             if entry is None:
                 continue
@@ -66,14 +65,11 @@ class SelectedStream(LogStream):
         self._passed, self._new_arguments = {}, {}
         return passed
 
-    def _is_built(self, site: Site, arguments: tuple[Value, ...] | None) -> bool:
-        is_wanted = self._is_wanted.get(site.gate)
-        if is_wanted is None:
-            is_wanted = self._is_wanted[site.gate] = self._wanted(site.gate)
-        if is_wanted:
-            return True
+    def _is_wanted(self, site: Site) -> bool:
+        return self._wanted(site.gate)
+
+    def _pass_by(self, site: Site, arguments: tuple[Value, ...] | None) -> None:
         self._passed[self._lane] = self.crossings, site
         self._passed_ns = self._time_ns
         if arguments is not None:
             self._new_arguments[id(arguments)] = arguments  # defined once, and kept to the end of the log
-        return False

@@ -86,7 +86,7 @@ class LogStream:
         self._defined_limit = allowance(stored)
         self._gates = gates
         self._codes: list[_Code] = []
-        self._sites: list[tuple[Site, int]] = []
+        self._sites: list[tuple[Site, int, bool]] = []
         self._arguments: list[tuple[Value, ...]] = []
         self._types: list[TypeName] = []
         self._cursor = Cursor(b"", self._types)
@@ -100,7 +100,7 @@ class LogStream:
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries of an event log."""
-        for entry in self._decode(self._entry):
+        for entry in self._decode(self._entry, all_records=False):
             if entry is not None:
                 yield entry
 
@@ -146,15 +146,14 @@ class LogStream:
         self.problem = f"takes more work to read than a recording of its size, {self.position} bytes in"
         return False
 
-    def _decode(self, read: Callable[[Cursor], _T]) -> Iterator[_T]:
-        """Yield the result of `read` for each record; None for definitions."""
-        cursor = self._cursor
+    def _decode(self, read: Callable[[Cursor], _T], *, all_records: bool = True) -> Iterator[_T]:
+        """Yield the result of `read` for each record; without `all_records` only those that are not None."""
+        cursor, budget = self._cursor, self._budget
         while True:
-            start = cursor.pos
-            cursor.budget = self._budget
-            if start == len(cursor.data) and not self._fill(start, start + 1):
+            if cursor.pos == len(cursor.data) and not self._fill(cursor.pos, cursor.pos + 1):
                 return
             start = cursor.pos
+            cursor.budget = budget
             try:
                 record = read(cursor)
             except Short as short:
@@ -166,7 +165,8 @@ class LogStream:
                 self.problem = f"cannot be read {self.position} bytes in: {error}"
                 return
             self.position += cursor.pos - start
-            yield record
+            if all_records or record is not None:
+                yield record
 
     def _fill(self, start: int, needed: int) -> bool:
         """Discard the bytes before `start` and fetch until `needed` bytes are available;
@@ -193,32 +193,38 @@ class LogStream:
 
     def _entry(self, cursor: Cursor) -> Entry | None:
         head = cursor.varint()
-        rest = head >> 2
-        if head & 3 < 2:
-            return self._crossing(cursor, rest, raised=bool(head & 3))
-        if head & 3 == 2:
-            return self._control(cursor, rest)
-        self._define(cursor, rest)
-        return None
+        kind = head & 3
+        if kind == 2:
+            return self._control(cursor, head >> 2)
+        if kind == 3:
+            self._define(cursor, head >> 2)
+            return None
+        return self._crossing(cursor, head >> 2, kind == 1)
 
-    def _crossing(self, cursor: Cursor, site_id: int, *, raised: bool) -> Event | None:
-        site, shape = _defined(self._sites, site_id, "site")
-        arguments = None
+    def _crossing(self, cursor: Cursor, site_id: int, raised: bool) -> Event | None:
+        site, shape, is_wanted = _defined(self._sites, site_id, "site")
+        arguments = digest = filled = None
         if shape & SHAPE_ARGUMENTS:
             arguments = _defined(self._arguments, cursor.varint(), "arguments")
-        digest = cursor.raw(4) if shape & SHAPE_DIGEST else None
+        if shape & SHAPE_DIGEST:
+            digest = cursor.raw(4)
         outcome = cursor.value()
         if raised and outcome is not None and not isinstance(outcome, ExceptionValue):
             raise Malformed("a raised value is not an exception")
-        filled = cursor.value() if shape & SHAPE_FILLED else None
+        if shape & SHAPE_FILLED:
+            filled = cursor.value()
         self.crossings += 1
-        if not self._is_built(site, arguments):
-            return None
-        return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
+        if is_wanted:
+            return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
+        self._pass_by(site, arguments)
+        return None
 
-    def _is_built(self, site: Site, arguments: tuple[Value, ...] | None) -> bool:
-        """Whether the event just decoded is wanted as a value."""
+    def _is_wanted(self, site: Site) -> bool:
+        """Whether events of a site, which is being defined, are wanted as values."""
         return self._builds_events
+
+    def _pass_by(self, site: Site, arguments: tuple[Value, ...] | None) -> None:
+        """Note the event just decoded, which is not wanted as a value."""
 
     def _control(self, cursor: Cursor, rest: int) -> Control | None:
         kind = _CONTROLS[rest] if rest < len(_CONTROLS) else _LATER_CONTROLS.get(rest)
@@ -299,7 +305,8 @@ class LogStream:
         if rest == 0:
             self._codes.append((cursor.text(), cursor.text(), cursor.varint()))
         elif rest == 1:
-            self._sites.append(self._site(cursor))
+            site, shape = self._site(cursor)
+            self._sites.append((site, shape, self._is_wanted(site)))
         elif rest == 2:
             arguments = cursor.value()
             if type(arguments) is not tuple:
@@ -364,6 +371,6 @@ _WHYS = tuple(SwitchReason)
 
 
 def _defined(table: Sequence[_T], number: int, what: str) -> _T:
-    if not 1 <= number <= len(table):
-        raise Malformed(f"{what} {number} is not defined")
-    return table[number - 1]
+    if 0 < number <= len(table):
+        return table[number - 1]
+    raise Malformed(f"{what} {number} is not defined")
