@@ -277,7 +277,7 @@ class Divergence(ReplaydbgError):
     )
 
     LIKELY_CAUSE = (
-        "The program made a different call than in the recording. "
+        "The program made a different call from the recorded one. "
         "Common cause: an input that replaydbg does not record."
     )
 

@@ -35,5 +35,5 @@ _CAUSES = {
     StopReason.UNSUPPORTED: "the program did something that cannot be recorded",
     StopReason.IMAGE_REPLACED: "the program replaced its process image (exec)",
     StopReason.FILE_LIMIT: "the recording reached the limit of file sizes (ulimit -f)",
-    StopReason.CONTINUED: "the program went on from a checkpoint, with a new log",
+    StopReason.CONTINUED: "the program continued from a checkpoint, with a new log",
 }

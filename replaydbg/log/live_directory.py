@@ -44,7 +44,7 @@ class LiveDirectory:
         except BaseException:
             self.close()
             raise
-        self.problems["It was not sealed: its recorder was killed, or is still at work."] = False
+        self.problems["It was not sealed: its recorder was killed or is still running."] = False
         self._cut_after_power_loss()
 
     def _open(self, section: str, path: Path) -> None:

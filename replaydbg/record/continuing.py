@@ -49,7 +49,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - whatever is wrong is reported in one sentence
         # Of an error that says that nothing was started, only the reason holds.
         reason = str(getattr(error, "reason", error)).rstrip(".")
-        text = f"replaydbg: the program cannot go on from its checkpoint: {reason}. Its recording can be resumed."
+        text = f"replaydbg: the program cannot continue from its checkpoint: {reason}. Its recording can be resumed."
         os.write(2, f"{text}\n".encode())
         os.kill(os.getpid(), signal.SIGKILL)
         os._exit(1)  # the first process of a container cannot kill itself

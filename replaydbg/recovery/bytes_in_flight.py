@@ -89,7 +89,7 @@ class _Search:
         end = self._senders.get((used.kind, used.own, used.peer))
         if channel.is_datagram and (end is None or end.kind != PAIR or transfers.address[row]):
             if self._receives(channel.peer):
-                self._refuse(history, "messages to a socket that is not of a pair were in flight")
+                self._refuse(history, "messages were in flight to a socket that is not part of a pair")
             return None
         if end is None and channel.receivers:
             self._refuse(history, "the sender of bytes in flight cannot be determined")

@@ -113,7 +113,7 @@ class MadeEnds:
         (end,) = channel.ends
         assert channel.listener is not None, channel
         if channel.listener not in self.fds:
-            raise CannotReopen("a connection that was not accepted yet: its listening socket is not there")
+            raise CannotReopen("a connection that was not accepted yet: its listening socket is missing")
         with socket.socket(fileno=os.dup(self.fds[channel.listener])) as listener:
             address, family = listener.getsockname(), listener.family
         try:
@@ -204,7 +204,7 @@ def _send(fd: int, data: bytes, name: str) -> None:
         while at < len(data):
             at += os.write(fd, data[at:])
     except BlockingIOError:
-        raise CannotReopen(f"{len(data):,} bytes were in flight in {name}, and do not fit in it") from None
+        raise CannotReopen(f"{len(data):,} bytes were in flight in {name}, and do not fit into it") from None
     except OSError as error:
         raise CannotReopen(f"{name}: {error.strerror}") from error
     finally:

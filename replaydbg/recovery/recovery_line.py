@@ -112,7 +112,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         raise CannotResume(name, "all of its processes have ended: choose an earlier cut with --at-cut")
     unfinished = [f"{channel.kind} {channel.name}" for channel, _ in cuts.unfinished(cut)]
     if unfinished:
-        raise CannotResume(name, "calls that send have begun and not ended in the cut", tuple(unfinished))
+        raise CannotResume(name, "sends are unfinished in the cut", tuple(unfinished))
     others = tuple(
         row
         for row in opened.group.processes

@@ -87,8 +87,8 @@ class SharedEnds:
         """Raise CannotResume for bytes that only the replay of a process that has ended would have."""
         for process in self.wanted():
             if not self._line.members[process].runs:
-                reason = f"process {process} sent bytes before it ended that nobody received: they are not recorded"
-                raise CannotResume(self._line.name, reason)
+                reason = f"process {process} ended after it had sent bytes that nobody received"
+                raise CannotResume(self._line.name, f"{reason}; these bytes are not recorded")
 
     def shut(self, end: ChannelEnd) -> tuple[bool, bool]:
         """Return whether receiving from, and sending to, a socket was shut down in the cut."""

@@ -111,6 +111,6 @@ def _unknown(
     makes_no_difference = not any(each in held or each in sending for each in queue.unknown)
     is_known = count == len(queue.unknown) or is_in_order or makes_no_difference
     if not is_known:
-        reason = "connections were closed, and it is not known which of them were accepted before"
+        reason = "some connections were closed, and it is not known which of them had been accepted"
         raise CannotResume(line.name, reason)
     return queue.unknown[-count:]

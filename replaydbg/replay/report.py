@@ -34,7 +34,7 @@ _REPORT = {
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
-    "call": "The program made a different call than in the recording. "
+    "call": "The program made a different call from the recorded one. "
     "Common cause: an input that replaydbg does not record.",
     "site": "The program made the same call from a different place: the running code is not the recorded code.",
     "arguments": "The program made the call with different arguments. "
@@ -49,7 +49,8 @@ CAUSES = {
     "allocation failed.",
     "end": "The program continued after the point at which the recorded program ended.",
     "signal": "The replay never reached the recorded point at which a signal handler interrupted the program.",
-    "unrecordable": "The result of this call could not be recorded, because it is not data.",
+    "unrecordable": "The result of this call could not be recorded, because it is an object of a C library, "
+    "not plain data.",
     "unsupported": "The program did something that cannot be recorded yet.",
     "resume": "The log of the new recording cannot be written, so the program did not go live.",
     "refused": "Code tried to act on the system outside the replay, which is never allowed.",
@@ -62,12 +63,13 @@ CAUSES = {
     "version of replaydbg.",
     "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
-    "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",
+    "collector": "The state of the garbage collector differs from the recording "
+    "(only replaydbg's own tests stop here).",
     "thread": "A different thread was running here in the recording.",
-    "ticks": "The thread executed more or fewer steps than in the recording. "
+    "ticks": "The thread executed more or less code than in the recording. "
     "Common cause: an input that replaydbg does not record.",
     "unanswered": "The edited program needs an input that is not in the recording.",
-    "stuck": "The threads of the edited program deadlock, which they did not in the recording.",
+    "stuck": "All threads of the edited program wait for each other; in the recording they did not.",
     "tools": "The program uses every tracing and monitoring slot of the interpreter, so lines cannot be counted.",
     "descriptors": "The program uses a file descriptor number that the replay needs for itself.",
 }
@@ -193,7 +195,7 @@ def ended_early(name: str, events: int, status: int, recorded: int | None) -> Di
         event=events,
         recorded=f"the program ended with status {recorded}" if recorded is not None else "the program was killed",
         observed=f"it ended with status {status} before the end of the recording",
-        cause="C code ended the process, which it did not do in the recording.",
+        cause="C code ended the process; in the recording it did not.",
         kind="early",
     )
 

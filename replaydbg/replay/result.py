@@ -215,7 +215,7 @@ def _with_doubts(result: ReplayResult, stop: ReplayStop) -> ReplayResult:
     return replace(result, drift=stop.drift, unsure=stop.unsure, unsure_place=stop.unsure_place, is_mixed=stop.is_mixed)
 
 
-COMPUTING = "; the replay stops after about as much computation as was recorded"
+COMPUTING = "; the replay stops after about the same amount of computation"
 """Follows the reason why a recording ends if the program computes after its last event."""
 
 

@@ -102,7 +102,7 @@ class GoingLive:
         failed = self._restorer.reopen_all(self.plan.rows)
         if failed and not self.choices.force:
             details = tuple(f"{row.kind}: {reason}" for row, reason in failed)
-            raise CannotResume(self.plan.name, "it cannot be brought back as it was (see --force)", details)
+            raise CannotResume(self.plan.name, "it cannot be restored as it was (see --force)", details)
         try:
             self._restorer.open_leftovers(self.plan.leftovers)
         except CannotReopen as error:

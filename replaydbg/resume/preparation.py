@@ -166,7 +166,7 @@ def check_running(recording: Recording, name: str) -> None:
     except OSError:
         return  # there is none, which is found later
     if process is not None:
-        raise CannotResume(name, f"its program still runs (process {process})")
+        raise CannotResume(name, f"its program is still running (process {process})")
 
 
 def continuing_in(live: Path) -> int | None:
@@ -223,14 +223,18 @@ def _check_moment(recording: Recording, name: str, past: Past, at: int) -> None:
     if stopped is not None:
         raise CannotResume(name, f"logging stopped before its program ended ({stopped}): {how}")
     if recording.damage:
-        raise CannotResume(name, f"it is damaged, so what its program did last is not known: {how}", recording.damage)
+        raise CannotResume(
+            name, f"it is damaged, so the last actions of its program are unknown: {how}", recording.damage
+        )
 
 
 def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> None:
     """Raise CannotResume if something can neither be brought back nor be lost."""
     if refused and not force:
         details = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused)
-        raise CannotResume(plan.name, "it has open what cannot be brought back (--force leaves it closed)", details)
+        raise CannotResume(
+            plan.name, "it has resources open that cannot be restored (--force leaves them closed)", details
+        )
 
 
 def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) -> None:

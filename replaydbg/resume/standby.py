@@ -161,7 +161,7 @@ def _stand_by_one_log(
         raise _HasContinued
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
         if not recording.is_live:
-            raise CannotResume(name, "nothing is added to it any more, so leave out --follow")
+            raise CannotResume(name, "it is no longer being written: leave out --follow")
         check_alone(recording, name)
         logs = followed_logs(path, stack)
         content = _open_content(path, name, stack)
@@ -169,7 +169,7 @@ def _stand_by_one_log(
         if found is None and (not is_first or continuing_in(path) is not None):
             raise _HasContinued
         if found is None:
-            raise CannotResume(name, "its program does not run any more, so leave out --follow")
+            raise CannotResume(name, "its program is no longer running: leave out --follow")
         program, program_fd = found
         hooks = installed_hooks(name) if hooks is None else hooks
         live = make_live_directory(output, settings.store)

@@ -70,7 +70,7 @@ def test_messages_to_a_name_are_refused(tmp_path: Path) -> None:
     refused = replaydbg(tmp_path, "resume", "one", "-o", "two")
 
     assert refused.status == 2, refused
-    assert b"messages to a socket that is not of a pair were in flight" in refused.stderr
+    assert b"messages were in flight to a socket that is not part of a pair" in refused.stderr
 
 
 _DESCRIPTORS = """import os, socket, sys

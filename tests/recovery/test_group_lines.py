@@ -82,7 +82,7 @@ def test_a_process_that_still_runs_is_not_started_again(tmp_path: Path) -> None:
         process.communicate()
 
     assert refused.status == 2, refused
-    assert f"one.rdbgs/2': its program still runs (process {survivor})" in refused.stderr.decode()
+    assert f"one.rdbgs/2': its program is still running (process {survivor})" in refused.stderr.decode()
     assert not (tmp_path / "two.rdbgs").exists()
 
 

@@ -326,6 +326,6 @@ def test_a_tool_that_was_replaced_meanwhile(tmp_path: Path) -> None:
 
     assert ended.status == -signal.SIGKILL
     assert ended.stderr.decode() == (
-        "replaydbg: the program cannot go on from its checkpoint: replaydbg 0.0.1 was replaced by "
+        "replaydbg: the program cannot continue from its checkpoint: replaydbg 0.0.1 was replaced by "
         f"{replaydbg.__version__} meanwhile. Its recording can be resumed.\n"
     )

@@ -222,7 +222,7 @@ def test_two_at_once_and_a_program_that_runs(tmp_path: Path) -> None:
 
     assert first.returncode == 3
     assert "another `replaydbg resume` of it is running" in second
-    assert running.status == 2 and b"its program still runs (process " in running.stderr
+    assert running.status == 2 and b"its program is still running (process " in running.stderr
 
 
 def test_an_open_file_without_a_name_is_refused(tmp_path: Path) -> None:

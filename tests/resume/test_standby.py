@@ -205,7 +205,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
     sealed = replaydbg(tmp_path, "resume", "one.rdbg", *_FOLLOW[:-1], "three.rdbg")
 
     assert second.status == 2 and b"another `replaydbg resume` of it is running" in second.stderr
-    assert sealed.status == 2 and b"nothing is added to it any more, so leave out --follow" in sealed.stderr
+    assert sealed.status == 2 and b"it is no longer being written: leave out --follow" in sealed.stderr
     assert not list(tmp_path.glob("three*"))
 
 

@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--edges",
         action="store_true",
-        help="instead, list events that order processes without a message: starts, ends, signals, semaphores, files",
+        help="instead, list events that order processes without a message: starts, ends, signals, semaphores, "
+        "eventfds, locks, files",
     )
     add_json(parser)
 

@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recording", help="a recording, or a group of processes: a path, a name such as run-12, or latest"
     )
-    parser.add_argument(
-        "--at", metavar="EVENT", help="go live before this event (default: after the last one, where it was killed)"
-    )
+    parser.add_argument("--at", metavar="EVENT", help="go live before this event (default: after the last event)")
     parser.add_argument(
         "--at-cut",
         metavar="PROCESS@EVENT",
@@ -65,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--in-flight",
         choices=POLICIES,
         default=ASK,
-        help="what to do with a call of which nothing shows whether it was made (default: ask)",
+        help="what to do with a call if nothing shows whether it was made (default: ask)",
     )
     parser.add_argument(
-        "--force", action="store_true", help="go on although files differ, or something cannot be opened again"
+        "--force", action="store_true", help="go live even if files differ, or something cannot be opened again"
     )
     parser.add_argument(
         "--after-power-loss",

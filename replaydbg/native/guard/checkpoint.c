@@ -63,7 +63,7 @@ checkpoint_prepare(PyObject *boot)
 _Noreturn void
 checkpoint_fails(const char *reason)
 {
-    fprintf(stderr, "replaydbg: the program cannot go on from its checkpoint: %s. Its recording can be resumed.\n",
+    fprintf(stderr, "replaydbg: the program cannot continue from its checkpoint: %s. Its recording can be resumed.\n",
             reason);
     fflush(stderr);
     kill(getpid(), SIGKILL); /* as if it had been killed before the call */
@@ -326,7 +326,7 @@ static PyObject *
 reason(const char *text)
 {
     char note_text[400];
-    snprintf(note_text, sizeof note_text, "the program did not go on from a checkpoint: %s", text);
+    snprintf(note_text, sizeof note_text, "the program did not continue from a checkpoint: %s", text);
     note("checkpoint", note_text);
     return PyUnicode_FromString(text);
 }

@@ -249,7 +249,7 @@ file_control(SqliteFile *file, int op, void *pointer)
     if (act.perform)
         rc = REAL(file, control, op, pointer);
     if (act.crossed && kind == IS_UNKNOWN && rc == SQLITE_OK && core.mode == RECORD)
-        note("uncovered", "sqlite3: a file control that is not known");
+        note("uncovered", "sqlite3: an unknown file control");
     if (op == 13) /* POWERSAFE_OVERWRITE, which is one of the characteristics */
         ((File *)file)->device = -1;
     return (int)act_end(&act, rc, n ? pointer : NULL, n);

@@ -53,7 +53,7 @@ act_begin(Act *act, int row, const char *text, int64_t a, int64_t b, const void 
     PyErr_Fetch(&act->error[0], &act->error[1], &act->error[2]);
     if (met_thread) {
         met_thread = false;
-        note("uncovered", "sqlite3: a database was used by another thread than the main thread");
+        note("uncovered", "sqlite3: a database was used by a thread other than the main thread");
     }
     act->perform = native_begin(&act->native, rows[row], text, a, b, data, n);
 }
@@ -453,7 +453,7 @@ sqlite_module_loaded(PyObject *module, const char *name)
     done = true;
     for (int i = 0; i < ROWS; i++)
         if ((rows[i] = gate_named("_sqlite3", row_names[i])) == NULL) {
-            note("uncovered", "sqlite3: the gate table has no rows for its files");
+            note("uncovered", "sqlite3: its file functions are not covered");
             return 0;
         }
     if (!find_library(module)) {

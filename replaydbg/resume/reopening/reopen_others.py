@@ -82,13 +82,13 @@ def reopen_eventfd(opened: OpenedEventFd) -> int:
 
 def plan_timerfd(opened: OpenedTimerFd) -> PlanRow:
     """Refuse a timerfd: when it was due next is not recorded."""
-    reason = "when it is due next is not recorded"
+    reason = "the time at which it is due next is not recorded"
     return PlanRow("timerfds", Fate.REFUSED, "a timerfd", reason, opened.handle.numbers, opened=opened)
 
 
 def plan_pidfd(opened: OpenedPidFd) -> PlanRow:
     """Decide a pidfd: its process is no child of the resumed program."""
-    reason = "its process is no child any more: it reads as one that ended"
+    reason = "its process is no longer a child: the pidfd reads as if the process had ended"
     text = f"a pidfd of process {opened.pid}"
     return PlanRow("pidfds", Fate.LOST, text, reason, opened.handle.numbers, opened=opened)
 
