@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from replaydbg.debugger import Session
 from replaydbg.render import texts
@@ -21,6 +22,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # The suite's own settings are read by tox alone.
         del os.environ[name]
     restore_signals()
+    # How long it takes to draw values says more of what else the machine does than of the test.
+    settings.register_profile("whole-suite", suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("whole-suite")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

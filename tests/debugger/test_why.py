@@ -16,7 +16,7 @@ from replaydbg.render.texts import why_lines
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.recording import record_file
-from tests.harness.sanitizer import needs_usual_memory
+from tests.harness.sanitizer import needs_usual_memory, usual_addresses
 from tests.harness.surroundings import without_steering
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -71,9 +71,10 @@ SPECIAL = (
 
 @pytest.fixture(scope="module", params=[0.0005, 1000.0], ids=["checkpoints", "one_checkpoint"])
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    recording = record_file(PROGRAM, tmp_path_factory.mktemp("why"))
-    with Session(recording, spacing=request.param) as opened:
-        yield opened
+    with usual_addresses():
+        recording = record_file(PROGRAM, tmp_path_factory.mktemp("why"))
+        with Session(recording, spacing=request.param) as opened:
+            yield opened
 
 
 def go_to(session: Session, name: str) -> Question:

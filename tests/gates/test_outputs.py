@@ -15,6 +15,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.power_cuts import build_library, read_copies
 from tests.harness.replays import passed_on, run
+from tests.harness.sanitizer import preloading
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def test_output_waits_for_the_log_and_nothing_else_does(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(_PROGRAM)
     command = tool.record(sys.executable, tmp_path / "r.rdbg", ["program.py"], options=["--durable"])
     env = {"PATH": os.defpath, "HOME": str(tmp_path), **passed_on()}
-    library_env = {"LD_PRELOAD": str(library), "POWER_CUTS": str(copies)}
+    library_env = preloading(library) | {"POWER_CUTS": str(copies)}
 
     recorded = run(command, cwd=tmp_path, env=env | library_env)
     replayed = run(tool.replay(sys.executable, tmp_path / "r.rdbg"), cwd=tmp_path, env=env)

@@ -15,6 +15,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.power_cuts import Copy, build_library, random_image, read_copies
 from tests.harness.replays import passed_on, run
+from tests.harness.sanitizer import preloading
 
 pytestmark = pytest.mark.slow
 
@@ -106,7 +107,7 @@ def _recorded(folder: Path) -> list[Copy]:
     copies.mkdir()
     (folder / "program.py").write_text(_PROGRAM)
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "--durable", "-o", "g.rdbg", "program.py"]
-    env = {"LD_PRELOAD": str(library), "POWER_CUTS": str(copies)}
+    env = preloading(library) | {"POWER_CUTS": str(copies)}
     recorded = run(command, cwd=folder, env=_environment(folder) | env)
     assert recorded.status == 0, recorded.stderr
     return read_copies(copies)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tests.harness import tool
 from tests.harness.replay_places import Form, lay_out
-from tests.harness.sanitizer import runtime
+from tests.harness.sanitizer import SLOWER, runtime
 
 # Timeout in seconds for any one run of a fixture; none needs a tenth of it on an idle machine.
 TIMEOUT = 60.0
@@ -177,7 +177,9 @@ class Scene:
             return
         self._same("the replay differs from the recording", recorded, replayed)
         limit = self.how.replay_within
-        assert limit is None or replayed.wall < limit, self._explain(f"the replay took {replayed.wall:.2f} s", replayed)
+        assert limit is None or replayed.wall < limit * SLOWER, self._explain(
+            f"the replay took {replayed.wall:.2f} s", replayed
+        )
 
     def run_plainly(self) -> Outcome:
         """Run the program without the tool."""

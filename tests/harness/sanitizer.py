@@ -4,6 +4,7 @@ import ctypes
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,11 @@ def runtime() -> dict[str, str]:
 def without_runtime(environment: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` for a process that must not have the runtime, and loads no core."""
     return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+
+
+def preloading(library: Path) -> dict[str, str]:
+    """Return the variable that loads `library` into a process, after the runtime, which has to be the first one."""
+    return {"LD_PRELOAD": " ".join(filter(None, (os.environ.get("LD_PRELOAD"), str(library))))}
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.power_cuts import build_library, read_copies
 from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.sanitizer import preloading
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +102,7 @@ def test_a_disk_that_fails_ends_the_recording_and_not_the_program(tmp_path: Path
     (tmp_path / "failing.c").write_text(_FAILING)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "failing.c"], check=True, timeout=60)
 
-    recorded = _record(tmp_path, _SENDERS, {"LD_PRELOAD": str(library), "FAILS": "1"})
+    recorded = _record(tmp_path, _SENDERS, preloading(library) | {"FAILS": "1"})
     replayed = _run(tmp_path, tool.replay(sys.executable, tmp_path / "r.rdbg"))
 
     assert recorded.status == 0, recorded.stderr
@@ -150,7 +151,7 @@ def _record(folder: Path, program: str, env: dict[str, str] | None = None, *, co
     env = dict(env or {})
     if copies:
         (folder / "copies").mkdir()
-        env |= {"LD_PRELOAD": str(build_library(folder)), "POWER_CUTS": str(folder / "copies")}
+        env |= preloading(build_library(folder)) | {"POWER_CUTS": str(folder / "copies")}
     command = tool.record(sys.executable, folder / "r.rdbg", ["program.py"], options=["--durable"])
     return _run(folder, command, env)
 

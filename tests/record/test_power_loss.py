@@ -15,6 +15,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.power_cuts import Copy, build_library, random_image, read_copies, records_of
 from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.sanitizer import preloading
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +63,7 @@ def recorded(library: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "copies").mkdir()
     (folder / "program.py").write_text(_PROGRAM)
-    outcome = _record(folder, {"LD_PRELOAD": str(library), "POWER_CUTS": str(folder / "copies")})
+    outcome = _record(folder, preloading(library) | {"POWER_CUTS": str(folder / "copies")})
     assert outcome.status == 0, outcome.stderr
     return folder, read_copies(folder / "copies"), outcome
 
