@@ -47,7 +47,7 @@ class Command:
 COMMANDS = {
     "record": Command("running", "run a program and record it"),
     "replay": Command("running", "replay a recording exactly, and stop at the first difference", replays=True),
-    "resume": Command("running", "replay a recording of a program that was killed, and let it run on from there"),
+    "resume": Command("running", "replay a recording of a killed program, then continue the program live"),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),
@@ -57,10 +57,10 @@ COMMANDS = {
     "info": Command("recordings", "show what was recorded, and how it ended"),
     "ps": Command("recordings", "list the processes that were recorded together"),
     "channels": Command("recordings", "list the channels between processes that were recorded together"),
-    "sender": Command("recordings", "show who sent the bytes that an event received"),
-    "receiver": Command("recordings", "show who received the bytes that an event sent"),
-    "cut": Command("recordings", "show a global state of processes that were recorded together", replays=True),
-    "order": Command("recordings", "show which of two events of a group came before the other one"),
+    "sender": Command("recordings", "show which process and line sent the bytes that an event received"),
+    "receiver": Command("recordings", "show which process and line received the bytes that an event sent"),
+    "cut": Command("recordings", "show a consistent global state of a group of processes", replays=True),
+    "order": Command("recordings", "show which of two events of a group came first, or that they are concurrent"),
     "cuts": Command("recordings", "compare checkpoint policies over processes that were recorded together"),
     "stable": Command(
         "recordings", "find when a group deadlocked or terminated, or when a condition became true", replays=True
@@ -73,7 +73,7 @@ COMMANDS = {
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
-    "why": Command("exploring", "show which line wrote a value last, and where the value came from", replays=True),
+    "why": Command("exploring", "show which line last wrote a value, and what the value came from", replays=True),
     "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),
     "log": Command("exploring", "print an expression every time a line ran (a retroactive print)", replays=True),
     "heap": Command(

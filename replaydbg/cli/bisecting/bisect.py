@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from replaydbg.cli.main import CommandModule
 
 KINDS = {
-    "snapshots": "find the line after which something first went wrong",
+    "snapshots": "find the line after which the run became bad",
     "recordings": "find what made a bad run differ from a good one",
     "cuts": "find the first global state of several processes in which an invariant does not hold",
     "commits": "find the commit that made a program fail",

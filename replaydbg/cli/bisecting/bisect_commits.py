@@ -111,9 +111,9 @@ def _add_repository(parser: argparse.ArgumentParser) -> None:
 def _add_output(parser: argparse.ArgumentParser) -> None:
     """Declare the options for what is kept and printed."""
     parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="where verdicts are kept (default: the user's cache directory)"
+        "--state", type=Path, metavar="FILE", help="file for the verdicts (default: in the user's cache directory)"
     )
-    parser.add_argument("--restart", action="store_true", help="forget the verdicts of an interrupted search")
+    parser.add_argument("--restart", action="store_true", help="start over: do not use the saved verdicts")
     parser.add_argument(
         "-q",
         "--quiet",

@@ -25,22 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
     what = parser.add_argument_group(
-        "what is wrong (at most one; default for a failing test: its assertion is false)"
+        "when the run is bad (choose one; default for a failing test: its assertion is false)"
     ).add_mutually_exclusive_group()
-    what.add_argument("--bad", metavar="EXPR", help="an expression that is true when something is wrong")
-    what.add_argument("--check", metavar="EXPR", help="an expression that is false when something is wrong")
+    what.add_argument("--bad", metavar="EXPR", help="an expression that is true when the run is bad")
+    what.add_argument("--check", metavar="EXPR", help="an expression that is false when the run is bad")
     what.add_argument(
         "--raises",
         metavar="EXPR",
-        help="an expression that raises when something is wrong, or the name of an exception that the program raises",
+        help="an expression that raises when the run is bad, or the name of an exception that the program raises",
     )
     what.add_argument(
         "--function",
         metavar="FILE.py:NAME",
-        help="a function that returns true, or fails an assertion, when something is wrong",
+        help="a function that returns true, or fails an assertion, when the run is bad",
     )
     what.add_argument("--invariant", metavar="NAME", help="an invariant that the program passed to replaydbg.check()")
-    what.add_argument("--output", metavar="REGEX", help="wrong from where the output matches this regular expression")
+    what.add_argument("--output", metavar="REGEX", help="bad once the output so far matches this regular expression")
     _add_range(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds temporary violations")
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="evaluate at every line: find the violation that lasts until the end of the search",
     )
-    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or good again")
+    how.add_argument("--all", action="store_true", help="list every line after which the run became bad, or good again")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
     add_json(parser)

@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"time limit of that search (default: {WITHIN:g})",
     )
-    add_resources(parser, "with two moments: show descriptors that were opened or closed in between, too")
+    add_resources(parser, "with two moments: also show descriptors that were opened or closed in between")
     add_shape(parser)
     add_quiet(parser)
 

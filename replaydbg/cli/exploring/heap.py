@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"show what grows over N moments of the run (default: {GROWTH})",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write the snapshot to a file, for a later `diff`")
-    add_resources(parser, "show what descriptors refer to, and other resources of the moment, too")
+    add_resources(parser, "also show what each descriptor refers to, and other resources at that moment")
     add_shape(parser)
     add_quiet(parser)
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at", metavar="MOMENT", default="", help="start at this moment (default: the failure, else the end)"
     )
-    parser.add_argument("--theme", metavar="NAME", help="dark, light, or a theme of Textual's")
+    parser.add_argument("--theme", metavar="NAME", help="dark, light, or the name of a Textual theme")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     parser.add_argument(
         "--memory", metavar="SIZE", help="memory limit of the debugger's processes, such as 2G; more makes seeks faster"

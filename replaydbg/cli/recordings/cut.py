@@ -1,4 +1,4 @@
-"""`replaydbg cut`: show a global state of processes that were recorded together."""
+"""`replaydbg cut`: show a consistent global state of a group of processes."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quiet",
         action="store_true",
-        help="only positions at which each process waits for others or has ended",
+        help="use only states in which each process waits for others or has ended",
     )
     parser.add_argument(
         "--now",
         action="store_true",
-        help="take a cut of the running group, keep it, and show it; no process is stopped",
+        help="take a cut of the running group without stopping it, keep the cut, and show it",
     )
-    parser.add_argument("--name", default="", metavar="TEXT", help="with --now: its name")
+    parser.add_argument("--name", default="", metavar="TEXT", help="with --now: name of the cut")
     parser.add_argument("--live", action="store_true", help="list the live cuts, which were taken while the group ran")
     parser.add_argument("--live-cut", metavar="CUT", help="show one live cut, by its number or name")
     parser.add_argument("--bytes", action="store_true", help="show the bytes in flight")
-    parser.add_argument("--eval", metavar="EXPR", help="the value of an expression in each process (replays them)")
+    parser.add_argument("--eval", metavar="EXPR", help="show an expression's value in each process (replays them)")
     parser.add_argument("--in", dest="module", metavar="MODULE", default="__main__", help="evaluate in this module")
     parser.add_argument(
         "--heap",

@@ -1,4 +1,4 @@
-"""`replaydbg order`: show which of two events of a group came before the other one."""
+"""`replaydbg order`: show which of two events of a group came first, or that they are concurrent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`replaydbg receiver`: show who received the bytes that an event sent."""
+"""`replaydbg receiver`: show which process and line received the bytes that an event sent."""
 
 from __future__ import annotations
 

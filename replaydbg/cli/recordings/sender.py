@@ -1,4 +1,4 @@
-"""`replaydbg sender`: show who sent the bytes that an event received."""
+"""`replaydbg sender`: show which process and line sent the bytes that an event received."""
 
 from __future__ import annotations
 

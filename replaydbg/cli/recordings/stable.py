@@ -47,13 +47,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token",
         metavar="EXPR",
-        help="count tokens instead: EXPR, evaluated in each process, is the number that it has",
+        help="instead, count tokens: EXPR, evaluated in each process, is its number of tokens",
     )
     parser.add_argument(
         "--in-flight", metavar="REGEX", default="", help="with --token: each match in a message in flight is a token"
     )
     parser.add_argument(
-        "--local", metavar="EXPR", help="find when --holds became true instead: EXPR is evaluated in each process"
+        "--local", metavar="EXPR", help="instead, find when --holds became true; EXPR is evaluated in each process"
     )
     parser.add_argument(
         "--channel",

@@ -69,13 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--durable",
         action="store_true",
         default=None,
-        help="survive power loss: output waits until the disk has the recording up to it",
+        help="survive power loss: hold back output until the recording up to it is on disk",
     )
     _add_thread_arguments(parser)
     parser.add_argument(
         "--keep-checkpoints",
         action="store_true",
-        help="replay on another core while the program runs and keep checkpoints: the debugger opens at once",
+        help="replay on another core while the program runs, and keep checkpoints, so that the debugger opens at once",
     )
     parser.add_argument(
         "--children",
@@ -114,7 +114,7 @@ def _add_thread_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-deadlock",
         choices=("wait", "stop"),
-        help="in a deadlock: wait, as the program would (default), or stop the program",
+        help="what to do in a deadlock: wait, as the program would, or stop the program (default: wait)",
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a path, a name such as run-12, or latest; of a group, all processes")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest; of a group all processes")
     parser.add_argument(
         "--to",
         metavar="EVENT[:LINES]",
