@@ -17,8 +17,8 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "passes_often.py"
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with Session(record_file(PROGRAM, tmp_path_factory.mktemp("values"))) as session:
-        # The program is short: these are its only checkpoints in between.
+    with Session(record_file(PROGRAM, tmp_path_factory.mktemp("values")), spacing=1000.0) as session:
+        # These are its only checkpoints in between.
         for count in range(session.first_own + 300, session.index.total, session.index.total // 4):
             session.travel.timeline.add(session.travel.at(count))
         yield session
@@ -40,8 +40,6 @@ def in_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(values_at_moments, "_by_copies", refuse)
     monkeypatch.setattr(values_in_process, "MOST_REFUSED", 0)
-    # On a slow machine the first line has a checkpoint of its own, and no other value is between that and the next one.
-    monkeypatch.setattr(values_in_process, "FEWEST", 1)
 
 
 PLAIN = [

@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.debugger import Session
+from tests.harness.sanitizer import SLOWER
 from tests.harness.surroundings import is_steering
 
-TIMEOUT = 100.0
+TIMEOUT = 100.0 * SLOWER
+
+WAIT = str(60 * SLOWER)
+"""Seconds to wait for the analyses of failures."""
 
 ORDERED_AND_APART = [
     option for name in ("randomly", "random_order", "asyncio", "faker") for option in ("-p", f"no:{name}")
@@ -59,7 +63,7 @@ class Ran:
 
 
 def run_pytest(
-    folder: Path, source: str, *options: str, mode: str = "retain-on-failure", wait: str = "60", **env: str
+    folder: Path, source: str, *options: str, mode: str = "retain-on-failure", wait: str = WAIT, **env: str
 ) -> Ran:
     """Run the tests in `source`, with `*options` besides `--replaydbg=mode`; no mode: without that option."""
     (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
@@ -67,7 +71,7 @@ def run_pytest(
 
 
 def rerun_pytest(
-    folder: Path, *options: str, mode: str = "retain-on-failure", wait: str = "60", stdin: str = "", **env: str
+    folder: Path, *options: str, mode: str = "retain-on-failure", wait: str = WAIT, stdin: str = "", **env: str
 ) -> Ran:
     """Run the tests that exist in the directory again."""
     inherited = {name: value for name, value in os.environ.items() if not is_steering(name)}

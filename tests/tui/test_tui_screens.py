@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.recorded_group import BANK, record_program
+from tests.harness.sanitizer import IS_SANITIZED
 from tests.harness.screens import (
     GROUP_STATES,
     PICTURES,
@@ -46,7 +47,11 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_program(tmp_path_factory.mktemp("group"), BANK) / "1.rdbg"
 
 
-@pytest.mark.parametrize("state", [*STATES, *GROUP_STATES])
+HAS_OTHER_SLICES = pytest.mark.skipif(IS_SANITIZED, reason="threads compute less in a slice: another payment is lost")
+ALL = [pytest.param(each, marks=HAS_OTHER_SLICES) if each == "bisected" else each for each in (*STATES, *GROUP_STATES)]
+
+
+@pytest.mark.parametrize("state", ALL)
 def test_screens_are_as_they_were(state: str, recording: Path, group: Path) -> None:
     drawn = draw(group if state in GROUP_STATES else recording, state)
 
