@@ -90,7 +90,8 @@ def test_both_ways_find_the_same(session: Session, expression: str, module: str)
 @pytest.mark.usefixtures("in_process_only")
 @pytest.mark.parametrize(("expression", "module"), PLAIN)
 def test_what_reads_only_needs_no_copy(session: Session, expression: str, module: str) -> None:
-    counts = [*spread(session), *range(session.index.end - 5, session.index.end)]
+    # The first line of a slow start may have a checkpoint of its own, and for so few values copies are asked.
+    counts = [each for each in spread(session) if each > 1] + list(range(session.index.end - 5, session.index.end))
 
     assert set(values_at(session, counts, expression, module=module)) == set(counts)
 

@@ -23,6 +23,7 @@ from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 from replaydbg.store.directory import index_path
 from tests.harness.plugin_runs import ORDERED_AND_APART, Ran, line_of_failure, run_pytest
+from tests.harness.sanitizer import usual_addresses
 
 pytestmark = pytest.mark.slow
 
@@ -133,7 +134,8 @@ class TestAlone:
 
     @pytest.mark.parametrize("options", [["-v"], ["-q", "-s"]])
     def test_others_are_left_out(self, tmp_path: Path, options: list[str]) -> None:
-        ran = run_pytest(tmp_path, self.SOURCE, *options)
+        with usual_addresses():
+            ran = run_pytest(tmp_path, self.SOURCE, *options)
 
         meta = ran.meta("test_it.py-TestClass-test_bad")
         assert meta["verified"] is True
