@@ -12,6 +12,7 @@ _MAKES, _READS, _WRITES = "posix.eventfd", "posix.eventfd_read", "posix.eventfd_
 _READS_BYTES = {"posix.read", "_io.FileIO.read"}
 _WRITES_BYTES = {"posix.write", "posix.writev", "_io.FileIO.write", "posix.readv", "_io.FileIO.readinto"}
 """Of these it is not recorded how much the counter changed."""
+_USES = {_READS, _WRITES} | _READS_BYTES | _WRITES_BYTES
 _BYTES = 8
 
 
@@ -26,7 +27,7 @@ class EventfdCounts:
 
     def before(self, event: Event) -> None:
         """Follow an event that the table has not followed yet: it wrote or read a descriptor."""
-        if event.raised or event.gate not in (_READS, _WRITES, *_READS_BYTES, *_WRITES_BYTES) or not self.changes:
+        if not self.changes or event.gate not in _USES or event.raised:
             return
         end = self._table.end_of(event.arguments[0] if event.arguments else None, event.number)
         if end is not None and end in self.changes:
