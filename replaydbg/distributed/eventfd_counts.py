@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 
 from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
+from replaydbg.distributed.stream_calls import argument
 from replaydbg.events.records import Event
 
 _MAKES, _READS, _WRITES = "posix.eventfd", "posix.eventfd_read", "posix.eventfd_write"
@@ -29,7 +30,7 @@ class EventfdCounts:
         """Follow an event that the table has not followed yet: it wrote or read a descriptor."""
         if not self.changes or event.gate not in _USES or event.raised:
             return
-        end = self._table.end_of(event.arguments[0] if event.arguments else None, event.number)
+        end = self._table.end_of(argument(event, 0), event.number)
         if end is not None and end in self.changes:
             self.changes[end].append((event.number, _change(event)))
 
@@ -41,8 +42,7 @@ class EventfdCounts:
 
 
 def _given(event: Event, index: int) -> int | None:
-    arguments = event.arguments or ()
-    given = arguments[index] if index < len(arguments) else None
+    given = argument(event, index)
     return given if isinstance(given, int) else None
 
 

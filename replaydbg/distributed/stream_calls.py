@@ -29,6 +29,12 @@ _IN_BACKGROUND = ("BlockingIOError", "InterruptedError")
 _BROKEN = ("BrokenPipeError", "ConnectionResetError")
 
 
+def argument(event: Event, index: int) -> object:
+    """Return a positional argument of a call; None: it was given none."""
+    arguments = event.arguments or ()
+    return arguments[index] if index < len(arguments) and not isinstance(arguments[index], dict) else None
+
+
 def connects(event: Event) -> bool:
     """Whether a call has connected a socket, or has begun to."""
     if event.raised:
@@ -46,7 +52,7 @@ def meets_end(event: Event) -> bool:
         moved = outcome[0] if isinstance(outcome, tuple) and outcome else outcome
         if event.gate == READS_ALL:
             return isinstance(moved, bytes)
-        if len(event.arguments or ()) > 1 and (event.arguments or ())[1] == 0:  # it asked for nothing
+        if argument(event, 1) == 0:  # it asked for nothing
             return False
         return moved == b"" or (moved == 0 and type(moved) is int)
     return False

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
 from replaydbg.distributed.eventfd_counts import EventfdCounts
-from replaydbg.distributed.stream_calls import READS_ALL, RECEIVES, SENDS, connects, meets_end
+from replaydbg.distributed.stream_calls import READS_ALL, RECEIVES, SENDS, argument, connects, meets_end
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
 
 RECEIVE, SEND, POLL, CHILD, SEMAPHORE, FILE_LOCK, EVENTFD_WRITE, OUTSIDE = KINDS = (
@@ -238,30 +238,30 @@ class WaitHistory:
         self._lanes[event.lane].append(number)
         endpoint = self._endpoints.get(number)
         if endpoint is not None:
-            end = self.table.end_of(_argument(event, 0), number)
+            end = self.table.end_of(argument(event, 0), number)
             if end is not None:
                 self.endpoint_of.setdefault(end, endpoint)
-        if meets_end(event) and (end := self.table.end_of(_argument(event, 0), number)) is not None:
+        if meets_end(event) and (end := self.table.end_of(argument(event, 0), number)) is not None:
             self.ends_met.append(EndMet(number, event.lane, end, event.raised))
         wait = self._wait(event)
         if wait is not None:
             self._waits[number] = wait
         if event.gate == "_multiprocessing.SemLock.__new__" and not event.raised:
-            value, name = _argument(event, 1), _argument(event, 3)
+            value, name = argument(event, 1), argument(event, 3)
             if isinstance(value, int) and isinstance(name, str):
                 self.semaphores[name] = value
         self._signals(event)
         if self._gives(number):
             self.given[number] = dict(self.table.ends), event
         self._connections(event)
-        if event.gate in _FILE_LOCKS and (end := self.table.end_of(_argument(event, 0), number)) is not None:
+        if event.gate in _FILE_LOCKS and (end := self.table.end_of(argument(event, 0), number)) is not None:
             self.locked[number] = end
         self.eventfds.before(event)
         self.table.apply(event)
         self.eventfds.after(event)
         if event.gate == _ACCEPT and not event.raised and (end := self.table.end_of(_first(event.outcome), number)):
             self.accepted[end] = number
-            listener, outcome = self.table.end_of(_argument(event, 0), number), event.outcome
+            listener, outcome = self.table.end_of(argument(event, 0), number), event.outcome
             if listener is not None:
                 address = outcome[1] if isinstance(outcome, tuple) and len(outcome) > 1 else None
                 self.accepts[listener].append(Contact(number, address))
@@ -269,22 +269,22 @@ class WaitHistory:
     def _connections(self, event: Event) -> None:
         if event.gate not in (_SHUTDOWN, *_CONNECTS):
             return
-        end = self.table.end_of(_argument(event, 0), event.number)
+        end = self.table.end_of(argument(event, 0), event.number)
         if end is None:
             return
         if event.gate == _SHUTDOWN:
-            how = _argument(event, 1)
+            how = argument(event, 1)
             self.shutdowns[end].append(Shutdown(event.number, event.lane, how != _SHUT_WR, how != _SHUT_RD))
         else:  # it may go on in the background after it has raised
             before = self._lanes[event.lane][-2:-1]
             self.connects.setdefault(end, before[0] if before else 0)
             if connects(event):
-                self.connections.setdefault(end, Contact(event.number, _argument(event, 1)))
+                self.connections.setdefault(end, Contact(event.number, argument(event, 1)))
 
     def _signals(self, event: Event) -> None:
         if event.raised:
             return
-        first, second = _argument(event, 0), _argument(event, 1)
+        first, second = argument(event, 0), argument(event, 1)
         if event.gate == "_signal.alarm":
             self._timers.append((event.number, first != 0))
         elif event.gate == "_signal.setitimer":
@@ -295,11 +295,11 @@ class WaitHistory:
     def _wait(self, event: Event) -> Wait | None:
         gate = event.gate
         if gate in RECEIVES:
-            end = self.table.end_of(_argument(event, 0), event.number)
+            end = self.table.end_of(argument(event, 0), event.number)
             return Wait(RECEIVE, (end,), is_to_the_end=gate == READS_ALL)
         if gate in SENDS:
             # Of one that ended it is not known whether it waited.
-            return Wait(SEND, (self.table.end_of(_argument(event, 0), event.number),)) if event.raised else None
+            return Wait(SEND, (self.table.end_of(argument(event, 0), event.number),)) if event.raised else None
         if gate in _POLLS:
             return self._poll(event)
         if gate in _CHILDREN:
@@ -307,14 +307,14 @@ class WaitHistory:
         if gate in _SEMAPHORES:
             return _semaphore(event, self._endpoints.get(event.number, 0))
         if gate in _FILE_LOCKS:
-            end = self.table.end_of(_argument(event, 0), event.number)
+            end = self.table.end_of(argument(event, 0), event.number)
             return (
                 Wait(FILE_LOCK, (end,), lock=self._endpoints.get(event.number, 0)) if _waits_for_lock(event) else None
             )
         return Wait(OUTSIDE) if gate in _OUTSIDE else None
 
     def _poll(self, event: Event) -> Wait | None:
-        timeout = _argument(event, _POLLS[event.gate])
+        timeout = argument(event, _POLLS[event.gate])
         if isinstance(timeout, int | float) and timeout >= 0:
             return None
         table = self.table
@@ -343,7 +343,7 @@ class WaitHistory:
 
 
 def _waits_for_lock(event: Event) -> bool:
-    options = _argument(event, 1)
+    options = argument(event, 1)
     if not isinstance(options, int):
         return False
     return options in _WAITING_COMMANDS if event.gate == "fcntl.fcntl" else not options & _LOCK_NB
@@ -351,17 +351,17 @@ def _waits_for_lock(event: Event) -> bool:
 
 def _child(event: Event) -> Wait | None:
     index = _CHILDREN[event.gate]
-    options = _argument(event, index) if index is not None else 0
+    options = argument(event, index) if index is not None else 0
     if isinstance(options, int) and options & _WNOHANG:
         return None
-    named = 0 if event.gate in _ANY_CHILD else _argument(event, 1 if event.gate == "posix.waitid" else 0)
-    if event.gate == "posix.waitid" and _argument(event, 0) != 1:  # P_PID
+    named = 0 if event.gate in _ANY_CHILD else argument(event, 1 if event.gate == "posix.waitid" else 0)
+    if event.gate == "posix.waitid" and argument(event, 0) != 1:  # P_PID
         named = 0
     return Wait(CHILD, child=named if isinstance(named, int) and named > 0 else 0)
 
 
 def _semaphore(event: Event, endpoint: int) -> Wait | None:
-    block, timeout = _argument(event, 0), _argument(event, 1)
+    block, timeout = argument(event, 0), argument(event, 1)
     if block is False or block == 0 or isinstance(timeout, int | float):
         return None
     return Wait(SEMAPHORE, semaphore=endpoint)
@@ -369,8 +369,3 @@ def _semaphore(event: Event, endpoint: int) -> Wait | None:
 
 def _first(value: object) -> object:
     return value[0] if isinstance(value, tuple) and value else None
-
-
-def _argument(event: Event, index: int) -> object:
-    arguments = event.arguments or ()
-    return arguments[index] if index < len(arguments) and not isinstance(arguments[index], dict) else None
