@@ -11,7 +11,19 @@ if sys.version_info < (3, 11):  # noqa: UP036
 if __name__ == "__main__" and not sys.flags.safe_path and not sys.path[0].endswith(".zip"):
     del sys.path[0]
 
-from replaydbg.cli.main import main
+
+def run() -> int:
+    """Run the command of this process's command line, and return the exit code."""
+    try:
+        # Imported here: Ctrl-C in these milliseconds is a Ctrl-C like any other.
+        from replaydbg.cli.main import main
+
+        return main()
+    except KeyboardInterrupt:  # before the command could handle it, or after it had ended
+        from replaydbg.launch.endings import end_like
+
+        return end_like(-2)  # SIGINT
+
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run())

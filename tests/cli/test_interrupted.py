@@ -4,7 +4,9 @@ Ctrl-C at a terminal goes to the command and to its replay; a supervisor, or the
 alone.
 """
 
+import os
 import signal
+import sys
 import time
 from itertools import cycle
 from pathlib import Path
@@ -16,6 +18,7 @@ from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from replaydbg.record import record
 from tests.harness.interrupted import Command, Seen, command
+from tests.harness.process import run
 
 pytestmark = pytest.mark.slow
 
@@ -115,6 +118,27 @@ def test_a_signal_for_the_command_alone_ends_its_replay(name: str, number: int, 
         seen = running.end(began)
 
     _has_ended_by(seen, number)
+
+
+_INTERRUPTED_WHILE_IMPORTING = """\
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+
+
+@pytest.mark.parametrize("name", ["replaydbg.cli.main", "replaydbg.launch.interruption", "replaydbg.cli.recordings.ls"])
+@pytest.mark.parametrize("form", ["-m", "script"])
+def test_ctrl_c_while_the_command_is_imported_leaves_no_traceback(tmp_path: Path, name: str, form: str) -> None:
+    (tmp_path / "sitecustomize.py").write_text(_INTERRUPTED_WHILE_IMPORTING.format(name=name))
+    how = ["-m", "replaydbg"] if form == "-m" else ["-c", "from replaydbg.__main__ import run; raise SystemExit(run())"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = run([sys.executable, *how, "ls"], cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, timeout=60)
+
+    assert (done.status, done.stderr) == (-signal.SIGINT, b"")
 
 
 @pytest.mark.parametrize("name", ["replay", "hits", "check", "seek", "bisect recordings", "debug", "tui", "hunt"])
