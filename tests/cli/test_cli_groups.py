@@ -115,6 +115,41 @@ def test_ps_of_one_process(store: Store, capsys: pytest.CaptureFixture[str]) -> 
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["/", "empty.rdbgs"])
+def test_ps_of_what_is_no_recording(
+    name: str, tmp_path: Path, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty.rdbgs").mkdir()
+
+    assert main(["ps", name]) == 1
+    assert (
+        capsys.readouterr().err == f"replaydbg: '{name}' is not a recording: it is a directory without header.json.\n"
+    )
+
+
+def test_verify_reads_the_recordings_of_all_processes(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "run-2"]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "run-2/1 is sound",
+        "run-2/2 is sound",
+    ]
+
+    made = example()
+    made.header = header_json(group="ab", process=2, name="run-2/2")
+    made.log = made.log[:-30]
+    made.write(store.directory / "run-2.rdbgs", "2")
+    assert main(["verify", "run-2"]) == 1
+    printed = capsys.readouterr()
+    assert [line.split(":")[0] for line in printed.out.splitlines()] == ["run-2/1 is sound", "run-2/2 is damaged"]
+    assert "run-2/2: Its event log" in printed.err
+
+    (store.directory / "run-2.rdbgs" / "2.rdbg").unlink()
+    assert main(["verify", "run-2", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["process"], each["sound"]) for each in found["processes"]] == [(1, True), (2, False)]
+    assert found["sound"] is False
+
+
 @pytest.mark.parametrize("what", ["missing", "cut", "of another group", "of another process"])
 def test_ps_reports_a_bad_member(what: str, store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     path = store.directory / "run-2.rdbgs" / "2.rdbg"

@@ -39,9 +39,10 @@ def open_named(name: str) -> Recording:
 
 def named_group(name: str) -> Path:
     """Return the directory of the group that the user named, by its name or by that of a process in it."""
-    directory, _ = group_or_recording(name)
+    directory, path = group_or_recording(name)
     if directory is None:
-        raise one_process(name)
+        with open_recording(path):  # it says why it is no recording
+            raise one_process(name)
     return directory
 
 

@@ -3,33 +3,86 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, add_recording, open_named, print_json, print_problems
+from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems
+from replaydbg.errors import Corrupt, ReplaydbgError
+from replaydbg.events.show import printable
+from replaydbg.log.group import read_group
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_size
+from replaydbg.store.directory import member_path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    add_recording(parser)
+    parser.add_argument(
+        "recording", help="a recording, or a group of processes: a path, a name such as run-12, or latest"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify the recording; return 1 if anything in it is damaged or missing."""
-    with open_named(args.recording) as recording:
-        checked = recording.check()
-        is_sound = not recording.damage
-        if args.json:
-            facts = {"recording": recording.name, "path": str(recording.path), "sound": is_sound, "ok": recording.ok}
-            facts["durable"] = recording.header.durable
-            facts |= {"events": checked.events, "world_answers": checked.answers, "sections": checked.sizes}
-            print_json(facts | {"problems": list(recording.problems)})
-        elif is_sound:
-            size = show_size(sum(checked.sizes.values()))
-            print(f"{recording.name} is sound: {checked.events:,} events, {size} in {len(checked.sizes)} sections.")
-            if recording.header.durable:
-                print("It was recorded to survive power loss.")
-        else:
-            print(f"{recording.name} is damaged: {checked.events:,} events can be read.")
-        print_problems(recording)
-        return 0 if is_sound else 1
+    """Verify the recording, or each one of a group; return 1 if anything in it is damaged or missing."""
+    directory, path = group_or_recording(args.recording)
+    if directory is not None and directory == path:
+        facts = _verify_group(directory, as_json=args.json)
+    else:
+        with open_named(args.recording) as recording:
+            facts = _verify(recording, as_json=args.json)
+    if args.json:
+        print_json(facts)
+    return 0 if facts["sound"] else 1
+
+
+def _verify_group(directory: Path, *, as_json: bool) -> JsonObject:
+    group = read_group(directory)
+    found = [
+        _verify_process(directory, group.identity, each.number, as_json=as_json)
+        for each in group.processes
+        if each.recording is not None
+    ]
+    is_sound = all(each["sound"] for each in found)
+    return {"path": str(directory), "group": group.identity, "sound": is_sound, "processes": found}
+
+
+def _verify_process(directory: Path, group: str, number: int, *, as_json: bool) -> JsonObject:
+    try:
+        with open_recording(member_path(directory, number)) as recording:
+            if (recording.header.group, recording.header.process) != (group, number):
+                raise Corrupt(str(recording.path), "it is the recording of another process")
+            return {"process": number, **_verify(recording, as_json=as_json)}
+    except ReplaydbgError as error:
+        if not as_json:
+            print(f"process {number} cannot be read.")
+        print(f"replaydbg: process {number}: {printable(str(error))}", file=sys.stderr)
+        return {"process": number, "sound": False, "problems": [str(error)]}
+
+
+def _verify(recording: Recording, *, as_json: bool) -> JsonObject:
+    """Verify a recording, show what was found, and return it."""
+    checked = recording.check()
+    is_sound = not recording.damage
+    if not as_json:
+        size = show_size(sum(checked.sizes.values()))
+        print(
+            f"{recording.name} is sound: {checked.events:,} events, {size} in {len(checked.sizes)} sections."
+            if is_sound
+            else f"{recording.name} is damaged: {checked.events:,} events can be read."
+        )
+        if is_sound and recording.header.durable:
+            print("It was recorded to survive power loss.")
+    print_problems(recording)
+    return {
+        "recording": recording.name,
+        "path": str(recording.path),
+        "sound": is_sound,
+        "ok": recording.ok,
+        "durable": recording.header.durable,
+        "events": checked.events,
+        "world_answers": checked.answers,
+        "sections": checked.sizes,
+        "problems": list(recording.problems),
+    }
