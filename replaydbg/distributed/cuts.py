@@ -37,6 +37,8 @@ class Requirement(NamedTuple):
     """Events of the source."""
     dependents: Sequence[int]
     """For each of these, the event of the target that needs it."""
+    is_certain: bool = True
+    """Whether it is certain that they happened in this order."""
 
 
 def last_position(member: Member) -> int:

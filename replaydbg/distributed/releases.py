@@ -46,12 +46,37 @@ def lock_edges(members: Sequence[Member]) -> Iterator[HappensBefore]:
     It is certain if all locks are exclusive, of the whole file and of one kind, and were released one by one.
     """
     last = {member.process: (member.events, max(member.transfers.ticket, default=0)) for member in members}
-    for rows in _uses(members, "file-lock").values():
+    for rows in lock_uses(members):
         kinds = {row.end.peer for row in rows}
         is_simple = len(kinds) == 1 and not any(each.startswith(SHARED) or each.endswith(PART) for each in kinds)
         is_certain = is_simple and _is_in_turn(rows, "1")
         yield from _edges(rows, "lock", is_certain=is_certain)
         yield from _edges_of_ends(rows, last)
+
+
+def lock_uses(members: Iterable[Member]) -> Iterable[list[BareTransfer]]:
+    """Return for each file what processes acquired and released of its locks, in the order of the tickets."""
+    return _uses(members, "file-lock").values()
+
+
+def may_be_at_once(one: BareTransfer, other: BareTransfer) -> bool:
+    """Whether two locks of a file do not exclude each other. Those of different bytes are treated as one."""
+    return is_flock(one) != is_flock(other) or (is_shared_lock(one) and is_shared_lock(other))
+
+
+def is_flock(row: BareTransfer) -> bool:
+    """Whether it is a lock by `flock()`: the others do not exclude it."""
+    return row.end.peer.split(" ")[1:2] == ["flock"]
+
+
+def is_shared_lock(row: BareTransfer) -> bool:
+    """Whether several processes can have the lock at a time."""
+    return row.end.peer.startswith(SHARED)
+
+
+def is_part(*rows: BareTransfer) -> bool:
+    """Whether one of these locks is a lock of some bytes of the file only."""
+    return any(row.end.peer.endswith(PART) for row in rows)
 
 
 def _uses(members: Iterable[Member], kind: str) -> dict[str, list[BareTransfer]]:
@@ -68,10 +93,6 @@ def _uses(members: Iterable[Member], kind: str) -> dict[str, list[BareTransfer]]
     return uses
 
 
-def _is_shared(row: BareTransfer) -> bool:
-    return row.end.peer.startswith(SHARED)
-
-
 def _edges(rows: Sequence[BareTransfer], kind: str, *, is_certain: bool) -> Iterator[HappensBefore]:
     """Yield for each acquisition the last release before it: of each other process, or of all if that is certain."""
     released: dict[int, BareTransfer] = {}
@@ -82,12 +103,12 @@ def _edges(rows: Sequence[BareTransfer], kind: str, *, is_certain: bool) -> Iter
         if not row.is_receive:
             last = row
             _keep_latest(released, row)
-            if not _is_shared(row):
+            if not is_shared_lock(row):
                 _keep_latest(exclusive, row)
             continue
         candidates = [last] if is_certain and last is not None else []
         if not is_certain:
-            candidates = list((exclusive if _is_shared(row) else released).values())
+            candidates = list((exclusive if is_shared_lock(row) else released).values())
         for each in candidates:
             pair = each.process, row.process
             # Later events of the process need what its earlier ones do.
@@ -112,7 +133,7 @@ def _edges_of_ends(rows: Sequence[BareTransfer], last: dict[int, tuple[int, int]
         met: set[int] = set()
         for each in rows:
             is_later = each.is_receive and each.process != process and each.ticket > ticket
-            if is_later and each.process not in met and not (_is_shared(each) and _is_shared(row)):
+            if is_later and each.process not in met and not (is_shared_lock(each) and is_shared_lock(row)):
                 met.add(each.process)
                 yield HappensBefore(process, event, each.process, each.event, False, "lock", event)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from replaydbg.distributed.descriptors import ChannelEnd, DescriptorTable
 from replaydbg.distributed.eventfd_counts import EventfdCounts
+from replaydbg.distributed.lock_ends import LockCall
 from replaydbg.distributed.stream_calls import READS_ALL, RECEIVES, SENDS, argument, connects, meets_end
 from replaydbg.events.records import Control, ControlKind, Entry, Event, SwitchReason
 
@@ -36,6 +37,9 @@ _SEMAPHORES = {"_multiprocessing.SemLock.acquire", "_multiprocessing.SemLock.__e
 _FILE_LOCKS = {"fcntl.flock", "fcntl.lockf", "fcntl.fcntl"}
 _WAITING_COMMANDS = (7, 38)
 """F_SETLKW and F_OFD_SETLKW, commands of fcntl()."""
+_CLOSES_SEVERAL = "posix.closerange"
+_PROCESS_COMMANDS = (6, 7)
+"""F_SETLK and F_SETLKW."""
 _OUTSIDE = {
     "_socket.socket._accept",
     "_signal.pause",
@@ -142,8 +146,8 @@ class WaitHistory:
         """The handlers of signals that ran: after which event, and the signal's number."""
         self.semaphores: dict[str, int] = {}
         """The values with which it made semaphores, by their names."""
-        self.locked: dict[int, ChannelEnd] = {}
-        """By event, the descriptor by which a lock of a file was acquired, or released."""
+        self.locked: dict[int, LockCall] = {}
+        """By event, the calls that acquired or released a lock of a file."""
         self.eventfds = EventfdCounts(table)
         self.has_ended = False
         """Whether its log has the end of the program."""
@@ -194,10 +198,13 @@ class WaitHistory:
             return [each._replace(is_open=False) if each.is_open else each for each in found]
         return found
 
-    def has_timer(self, position: int) -> bool:
-        """Whether a timer of the process runs at a position (`signal.alarm`, `setitimer`)."""
+    def has_timer(self, position: int, branch: int = 0) -> bool:
+        """Whether a timer of the process runs at a position (`signal.alarm`, `setitimer`).
+
+        `branch` is the event that forked it: a child has none of its parent's timers.
+        """
         at = bisect_right(self._timers, (position, True))
-        return at > 0 and self._timers[at - 1][1]
+        return at > 0 and self._timers[at - 1][1] and self._timers[at - 1][0] > branch
 
     def handles_children(self, position: int) -> bool:
         """Whether a function of the program runs when a child ends."""
@@ -254,8 +261,8 @@ class WaitHistory:
         if self._gives(number):
             self.given[number] = dict(self.table.ends), event
         self._connections(event)
-        if event.gate in _FILE_LOCKS and (end := self.table.end_of(argument(event, 0), number)) is not None:
-            self.locked[number] = end
+        if event.gate in (*_FILE_LOCKS, _CLOSES_SEVERAL) and number in self._endpoints:
+            self.locked[number] = self._lock_call(event)
         self.eventfds.before(event)
         self.table.apply(event)
         self.eventfds.after(event)
@@ -280,6 +287,16 @@ class WaitHistory:
             self.connects.setdefault(end, before[0] if before else 0)
             if connects(event):
                 self.connections.setdefault(end, Contact(event.number, argument(event, 1)))
+
+    def _lock_call(self, event: Event) -> LockCall:
+        if event.gate == _CLOSES_SEVERAL:
+            low, high = argument(event, 0), argument(event, 1)
+            if not isinstance(low, int) or not isinstance(high, int):
+                return LockCall(frozenset(), is_of_process=False, closes=True)
+            closed = (end for number, end in self.table.ends.items() if low <= number < high)
+            return LockCall(frozenset(closed), is_of_process=False, closes=True)
+        end = self.table.end_of(argument(event, 0), event.number)
+        return LockCall(frozenset() if end is None else frozenset((end,)), _is_of_process(event))
 
     def _signals(self, event: Event) -> None:
         if event.raised:
@@ -340,6 +357,11 @@ class WaitHistory:
     def _all(self) -> tuple[ChannelEnd | None, ...]:
         """Return all ends that a poll can wait for whose descriptors are not known."""
         return tuple(end for number, end in sorted(self.table.ends.items()) if number > 2)
+
+
+def _is_of_process(event: Event) -> bool:
+    """Whether the lock of a call belongs to the process, not to an open file."""
+    return event.gate == "fcntl.lockf" or (event.gate == "fcntl.fcntl" and argument(event, 1) in _PROCESS_COMMANDS)
 
 
 def _waits_for_lock(event: Event) -> bool:

@@ -48,13 +48,14 @@ def causal_order(opened: OpenedGroup, more: Iterable[Requirement] = ()) -> Causa
 def _required(opened: OpenedGroup, requirements: Iterable[Requirement]) -> Iterator[HappensBefore]:
     """Yield what the events of a process need as edges: the close of a stream, and the end that it led to."""
     last = {member.process: member.events for member in opened.matching.members}
-    for each in requirements:
+    for each in (each for each in requirements if each.is_certain):
         for event, dependent in zip(each.events, each.dependents, strict=True):
             if 0 < event <= last[each.source]:  # behind the last one, it never was
                 yield HappensBefore(each.source, event, each.target, dependent, True, "stream", event - 1)
 
 
-def is_order_known(opened: OpenedGroup) -> bool:
+def is_order_known(opened: OpenedGroup, more: Iterable[Requirement] = ()) -> bool:
     """Whether no edge is uncertain, so that two events without an order are concurrent. Files always are: left out."""
     edges = edges_between(opened.matching, program_starts(opened))
-    return not opened.problems and all(edge.is_certain or edge.kind == "file" for edge in edges)
+    is_certain = all(edge.is_certain or edge.kind == "file" for edge in edges) and all(each.is_certain for each in more)
+    return not opened.problems and is_certain

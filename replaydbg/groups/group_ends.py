@@ -17,7 +17,9 @@ from replaydbg.distributed.descriptors import (
     DescriptorTable,
     given_descriptors,
 )
-from replaydbg.distributed.edges import bare_transfers
+from replaydbg.distributed.edges import BareTransfer, bare_transfers
+from replaydbg.distributed.lock_ends import Clock, Ending, LockEnds
+from replaydbg.distributed.matching.columns import NEVER
 from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.wait_history import SEMAPHORE, EndMet, Shutdown, WaitHistory
 from replaydbg.errors import ReplaydbgError
@@ -31,8 +33,14 @@ from replaydbg.store.directory import member_path
 STREAM = "stream"
 """The kind of the endpoint of calls that end streams, and of those that find them ended."""
 
+CLOSED_FILE = "file"
+"""That of the close of a file that could be written."""
+
 EVENTFD, LOCK_OF_FILE = "eventfd", "file-lock"
 """Kinds of endpoints that are no ends of channels, and for which a process can wait."""
+
+_LONGEST = 10
+"""Numbers of processes are shorter."""
 
 MOST_INHERITED = 1 << 10
 """Numbers of descriptors that a process without a recording may have got are below."""
@@ -72,8 +80,8 @@ class GroupEnds:
         self.histories: dict[int, WaitHistory] = {}
         """Of each recorded process: its descriptors, and what its threads wait for."""
         self._initial: dict[int, dict[int, ChannelEnd]] = {}
-        self._begun: dict[int, dict[int, int]] = {}
-        """Of calls that end a stream: by process and event, after how many events they began, if that is recorded."""
+        self._begun: dict[int, dict[int, tuple[int, int]]] = {}
+        """Of calls that close descriptors: by process and event, after how many events they began, and their ticket."""
         self._foreign: defaultdict[ChannelEnd, list[int]] = defaultdict(list)
         """The processes without a recording that got an end."""
         events: defaultdict[int, set[int]] = defaultdict(set)
@@ -93,7 +101,10 @@ class GroupEnds:
         endpoints = {event: number for event, number in used if event and member.endpoints[number - 1].kind in wanted}
         endpoints.update(columns.interrupted)
         self._begun[process] = {
-            row.event: row.begun for row in bare_transfers([member], STREAM) if row.event and not row.is_receive
+            row.event: (row.begun, row.ticket)
+            for kind in (STREAM, CLOSED_FILE)
+            for row in bare_transfers([member], kind)
+            if row.event and not row.is_receive
         }
         with open_recording(member_path(self._opened.directory, process)) as recording:
             initial = self._initial[process] = self._given(process, recording.header.fds)
@@ -200,7 +211,7 @@ class GroupEnds:
         return self._by_identity.get((its.kind, its.own, its.peer), set()) if its is not None else set()
 
     def requirements(self, killed: Collection[int] = ()) -> Iterator[Requirement]:
-        """Yield what cuts need for ends of streams and accepted connections, as far as the logs show it.
+        """Yield what cuts need for ends of streams, accepted connections and locks of files, as far as logs show it.
 
         What `killed` processes left open is closed after their last position: no cut has that.
         """
@@ -212,6 +223,46 @@ class GroupEnds:
             for end, event in history.accepted.items():
                 if event >= branch:
                     yield from self._accepted(process, event, end)
+        for each in self._locks(killed).requirements():
+            yield each
+            if each.events[0] == self._end_of(each.source, killed):
+                yield from self._kill(each.source, each)
+        for row in bare_transfers(self._opened.matching.members, "process"):  # waits for the end of one
+            number = int(row.end.own) if row.end.own.isdecimal() and len(row.end.own) < _LONGEST else 0
+            if row.event and row.is_receive and number in self.kills:
+                yield from self._kill(number, Requirement(number, row.process, (), (row.event,)))
+
+    def _kill(self, killed: int, end: Requirement) -> Iterator[Requirement]:
+        """Yield that whoever killed a process had begun to before anybody met its end: if only one may have been."""
+        begun = {row.process: row.begun for row in reversed(self.kills.get(killed, ()))}
+        for process, event in begun.items() if len(begun) == 1 else ():
+            if process != end.target:
+                yield end._replace(source=process, events=(event + 1,))
+
+    @cached_property
+    def kills(self) -> dict[int, list[BareTransfer]]:
+        """For each process that a signal of another one ended, the calls that may have sent it."""
+        found: defaultdict[int, list[BareTransfer]] = defaultdict(list)
+        statuses = {number: row.status or 0 for number, row in self._rows.items()}
+        deaths = {f"{number}:{-status}": number for number, status in statuses.items() if status < 0}
+        for row in bare_transfers(self._opened.matching.members, "signal"):
+            if not row.is_receive and row.end.own in deaths:
+                found[deaths[row.end.own]].append(row)
+        return dict(found)
+
+    def _locks(self, killed: Collection[int]) -> LockEnds:
+        members = self._opened.matching.members
+        clocks = {member.process: Clock(member) for member in members}
+
+        def end_of(process: int) -> Ending:
+            return Ending(process, self._end_of(process, killed), clocks[process].before(NEVER))
+
+        def closings(end: ChannelEnd) -> Iterator[Ending]:
+            for process, closed in self._closings(end):
+                _, ticket = self._begun[process].get(closed, (0, clocks[process].before(closed)))
+                yield Ending(process, self._first_after(process, closed), ticket) if closed else end_of(process)
+
+        return LockEnds(members, {each: history.locked for each, history in self.histories.items()}, closings, end_of)
 
     def _end_met(self, process: int, met: EndMet, killed: Collection[int]) -> Iterator[Requirement]:
         """Yield what a call needs that met the end of a stream.
@@ -231,16 +282,21 @@ class GroupEnds:
             for other, first in shutdowns.items() if len(shutdowns) == 1 else ():
                 yield Requirement(other, process, (first,), (met.event,))
             return
-        last = self._cuts.finder.last
         for end in others:
             for other, closed in self._closings(end):
                 if other != process:
-                    event = self._first_after(other, closed) if closed else last[other] + (other in killed)
-                    yield Requirement(other, process, (event,), (met.event,))
+                    event = self._first_after(other, closed) if closed else self._end_of(other, killed)
+                    needed = Requirement(other, process, (event,), (met.event,))
+                    yield needed
+                    yield from self._kill(other, needed) if not closed else ()
+
+    def _end_of(self, process: int, killed: Collection[int]) -> int:
+        return self._cuts.finder.last[process] + (process in killed)
 
     def _first_after(self, process: int, event: int) -> int:
         """Return the first event that ended after the call of an event began: its effect can be seen before it ends."""
-        return min(event, self._begun[process].get(event, event - 1) + 1)
+        begun, _ = self._begun[process].get(event, (event - 1, 0))
+        return min(event, begun + 1)
 
     def _was_shut_here(self, process: int, met: EndMet) -> bool:
         """Whether the call's own end may have been shut down by then; a shutdown in another thread can end later."""

@@ -181,7 +181,7 @@ class GroupWaits:
     def _is_signalled(self, process: int, cut: Cut) -> bool:
         """Whether a signal lets a process go on, or ends it: one that was sent to it, a timer's, or a child's."""
         history, position = self.histories[process], cut[process]
-        if history.has_timer(position):
+        if history.has_timer(position, self._opened.member(process).branch):
             return True
         sent = sum(row.begun < cut.get(row.process, 0) for row in self._sent.get(process, ()))
         handled = sum(0 < row.event <= position for row in self._handled.get(process, ()))
@@ -285,21 +285,17 @@ class GroupWaits:
             return False
         if self.histories[process].has_ended or process in self._images:
             return True
-        return any(cut.get(row.process, 0) > row.begun for row in self._kills.get(process, ()))
+        return any(cut.get(row.process, 0) > row.begun for row in self._ends.kills.get(process, ()))
 
     @cached_property
     def _images(self) -> dict[int, int]:
         """The processes that replaced themselves, each with what it became."""
         return {row.parent: row.number for row in self._rows.values() if row.how == "exec" and row.parent < row.number}
 
-    @cached_property
-    def _kills(self) -> dict[int, list[BareTransfer]]:
-        """For each process that a signal ended the calls that sent it."""
-        return {
-            number: [row for row in sent if row.end.own == f"{number}:{-status}"]
-            for number, sent in self._sent.items()
-            if (status := self._rows[number].status) is not None
-        }
+    def kills(self) -> Iterator[tuple[int, int]]:
+        """Yield the processes that killed others, each with its position before that."""
+        for row in (row for rows in self._ends.kills.values() for row in rows):
+            yield row.process, row.begun
 
     def _child(self, process: int, wait: Wait, cut: Cut) -> _Need | None:
         holders = []

@@ -54,10 +54,11 @@ class LockWaits:
 
     def _excludes(self, process: int, wait: Wait, row: BareTransfer, cut: Cut) -> bool:
         """Whether only the process of `row` can release that lock, and a wait is for it."""
-        end = self._ends.histories[row.process].locked.get(row.event)
-        if self._has_ended(row.process, cut) or end is None:
+        call = self._ends.histories[row.process].locked.get(row.event)
+        end = next(iter(call.ends), None) if call is not None else None
+        if self._has_ended(row.process, cut) or call is None or end is None:
             return False
-        if _family(row.end.peer) != "flock":  # a process has it, and does not exclude itself
+        if call.is_of_process:  # it does not exclude itself
             return row.process != process and row.process in self._who_has(end, cut)
         return end not in wait.ends and self._who_has(end, cut) == {row.process}
 

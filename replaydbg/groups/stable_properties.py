@@ -1,13 +1,14 @@
 """Stable properties of a group: once one holds, it holds until somebody outside acts. Deadlock and termination.
 
-They are looked for in cuts just before the outside acted (a signal, the end of the recording): what holds in an earlier
-cut holds there, too.
+They are looked for in cuts just before the outside acted (a signal, the end of the recording), or before a process of
+the group killed another one: what holds in an earlier cut holds there, too.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from replaydbg.distributed.chains_of_cuts import chain_of_cuts, clocks_of
@@ -112,6 +113,8 @@ class StableProperties:
             for position in each[:MOST_SIGNALS]:
                 yield last | {process: position}
         yield last | {process: each[-1] for process, each in signals.items() if each}
+        for process, position in islice(self.waits.kills(), MOST_SIGNALS):  # of the group, too, may end a deadlock
+            yield last | {process: position}
         yield last
 
     def _signals(self, process: int) -> list[int]:

@@ -94,6 +94,28 @@ os.wait()
 """
 
 
+KILLED = """\
+import fcntl, os, signal
+reading, writing = os.pipe()
+ready, go = os.pipe()
+killed = os.fork()
+if killed == 0:
+    file = open("lock", "w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    os.write(go, b"1")
+    signal.pause()
+os.read(ready, 1)
+if os.fork() == 0:
+    os.close(writing)
+    os.kill(killed, signal.SIGKILL)
+    os._exit(0)
+os.close(writing)
+MEET
+os.wait()
+os.wait()
+"""
+
+
 def cuts_of(group: Path) -> GroupCuts:
     cuts = GroupCuts(OpenedGroup(group))
     assert require_ends(cuts) == ""
@@ -189,3 +211,20 @@ def test_what_was_peeked_at_was_sent(tmp_path: Path, kind: str) -> None:
     assert finder.latest({1: send - 1})[2] == first - 1
     assert finder.latest({1: send})[2] >= first
     assert finder.latest({1: later - 1}) == finder.latest({1: later}) | {1: later - 1}
+
+
+@pytest.mark.parametrize(
+    ("meets", "gate"),
+    [
+        ("os.read(reading, 1)", "posix.read"),
+        ("fcntl.flock(open('lock', 'r+'), fcntl.LOCK_EX)", "fcntl.flock"),
+        ("os.waitpid(killed, 0); os.fork() or os._exit(0)", "posix.waitpid"),
+    ],
+)
+def test_the_end_of_a_killed_process_needs_its_kill(tmp_path: Path, meets: str, gate: str) -> None:
+    group = record_program(tmp_path, KILLED.replace("MEET", meets))
+    finder = cuts_of(group).finder
+    met, (kill,) = numbers(group, 1, gate)[-1], numbers(group, 3, "posix.kill")
+
+    without, with_it = (finder.latest({1: met, 3: position})[1] for position in (kill - 1, kill))
+    assert (without, with_it) == (met - 1, met)

@@ -9,12 +9,35 @@ import pytest
 from replaydbg.cli.main import main
 from replaydbg.events.records import Event
 from replaydbg.groups.group_cuts import GroupCuts
+from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import member_path
+from tests.harness.children import PROGRAMS
 from tests.harness.recorded_group import record_program
 
 pytestmark = pytest.mark.slow
+
+UNRELEASED = """\
+import os
+from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock, lockf
+ready, go = os.pipe()
+first = os.open("lock", os.O_RDWR | os.O_CREAT)
+second = os.dup(first)
+if os.fork() == 0:
+    own = open("lock", "r+")
+    HOLD
+    os.write(go, b"1")
+    AFTERWARDS
+    os.getpid()
+    os._exit(0)
+os.read(ready, 1)
+os.close(first)
+os.close(second)
+file = open("lock", "r+")
+FUNCTION(file, LOCK_EX)
+os.wait()
+"""
 
 EVENTFD = """\
 import os
@@ -75,7 +98,9 @@ def numbers(group: Path, process: int, gate: str) -> list[int]:
 
 def requires(group: Path, acquired: int, released: int) -> bool:
     """Whether the event `acquired` of process 1 needs the event `released` of process 2, and no later one."""
-    finder = GroupCuts(OpenedGroup(group)).finder
+    cuts = GroupCuts(OpenedGroup(group))
+    assert require_ends(cuts) == ""
+    finder = cuts.finder
     assert finder.latest({1: acquired})[1] == acquired
     without, with_it = (finder.latest({1: acquired, 2: position})[1] for position in (released - 1, released))
     return without == acquired - 1 and with_it == acquired
@@ -155,3 +180,65 @@ def test_the_order_is_certain_if_locks_come_in_turn(tmp_path: Path, capsys: pyte
     status = main(["order", str(group), f"1@{acquired}", f"2@{released}"])
 
     assert (status, capsys.readouterr().out.split()[1:3]) == (0, ["came", "after"])
+
+
+CLOSED = "os.close(first); os.close(second)"
+ENDS = {
+    "copied before it was locked": ("flock(first, LOCK_EX)", CLOSED, "close"),
+    "locked by a copy": ("flock(second, LOCK_EX); os.close(second)", "os.close(first)", "close"),
+    "closed by the end": ("flock(first, LOCK_EX)", "os.close(first)", ""),
+    "one of two released": (
+        "more = open('lock', 'r+'); flock(own, LOCK_SH); flock(more, LOCK_SH)",
+        "flock(own, LOCK_UN)",
+        "",
+    ),
+    "a part released": ("lockf(own, LOCK_EX)", "lockf(own, LOCK_UN, 10)", ""),
+    "one of two parts released": ("lockf(own, LOCK_EX, 5); lockf(own, LOCK_EX, 5, 20)", "lockf(own, LOCK_UN, 5)", ""),
+    "others closed": ("lockf(own, LOCK_EX)", "os.closerange(900, 910)", ""),
+    "closed with others": ("lockf(own, LOCK_EX)", "os.closerange(own.fileno(), 900)", "closerange"),
+}
+"""What acquires the lock, what the process does afterwards, and the call that ends the lock; empty: its end does."""
+
+
+@pytest.mark.parametrize("kind", ENDS)
+def test_a_lock_that_nobody_released_has_ended(tmp_path: Path, kind: str) -> None:
+    hold, afterwards, gate = ENDS[kind]
+    function = hold.partition("(")[0] if "flock" not in hold else "flock"
+    source = UNRELEASED.replace("HOLD", hold).replace("AFTERWARDS", afterwards).replace("FUNCTION", function)
+    group = record_program(tmp_path, source)
+
+    released = numbers(group, 2, gate)[-1] if gate else GroupCuts(OpenedGroup(group)).finder.last[2]
+    assert requires(group, numbers(group, 1, f"fcntl.{function}")[-1], released)
+
+
+STARTED = """\
+import fcntl, os, subprocess, sys
+if len(sys.argv) > 1:
+    os.read(0, 1)
+    os.getpid()
+    sys.exit()
+file = os.open("lock", os.O_RDWR | os.O_CREAT)
+fcntl.flock(file, fcntl.LOCK_EX)
+child = subprocess.Popen([sys.executable, __file__, "child"], stdin=subprocess.PIPE, pass_fds=[file])
+os.close(file)
+child.stdin.close()
+fcntl.flock(os.open("lock", os.O_RDWR), fcntl.LOCK_EX)
+child.wait()
+"""
+
+
+def test_a_started_program_keeps_the_lock_of_a_file(tmp_path: Path) -> None:
+    group = record_program(tmp_path, STARTED, options=PROGRAMS)
+
+    last = GroupCuts(OpenedGroup(group)).finder.last[2]
+    assert requires(group, numbers(group, 1, "fcntl.flock")[-1], last)
+
+
+def test_an_order_by_such_an_end_is_not_certain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hold, afterwards, _ = ENDS["copied before it was locked"]
+    source = UNRELEASED.replace("HOLD", hold).replace("AFTERWARDS", afterwards).replace("FUNCTION", "flock")
+    group = record_program(tmp_path, source)
+    closed, acquired = numbers(group, 2, "close")[-1], numbers(group, 1, "fcntl.flock")[-1]
+
+    assert main(["order", str(group), f"1@{acquired}", f"2@{closed}"]) == 3
+    assert "may be concurrent" in capsys.readouterr().out

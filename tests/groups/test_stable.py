@@ -429,3 +429,40 @@ def test_options_that_do_not_fit_get_one_sentence(
     assert (code, said.out) == (2, "")
     assert len(said.err.splitlines()) == 1
     assert "Traceback" not in said.err
+
+
+ENDED_BY_ITS_PARENT = """\
+import fcntl, os, signal
+signal.alarm(1000)
+pipes = [os.pipe(), os.pipe()]
+children = []
+for at in (0, 1):
+    child = os.fork()
+    if child == 0:
+        own, other = (open(name, "w") for name in ("ab" if at else "ba"))
+        fcntl.flock(own, fcntl.LOCK_EX)
+        os.write(pipes[at][1], b"1")
+        os.read(pipes[1 - at][0], 1)
+        fcntl.flock(other, fcntl.LOCK_EX)
+        os._exit(0)
+    children.append(child)
+open("end").read()
+for child in children:
+    os.kill(child, signal.SIGKILL)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_deadlock_that_a_process_of_the_group_ended(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text(ENDED_BY_ITS_PARENT)
+    os.mkfifo(tmp_path / "end")
+    with running(tmp_path, ["prog.py"]) as group:
+        wait_until(lambda: deadlock_in(group) is not None)  # although their parent has a timer
+        with (tmp_path / "end").open("w"):
+            pass
+        wait_until(lambda: read_group(group).is_complete)
+
+    found = deadlock_in(group)
+    assert found is not None
+    assert {(each.process, each.kind, tuple(each.holders)) for each in found.core} == WAITING["file_locks"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.harness import tool
@@ -42,10 +43,13 @@ ANSWERS, READS_REPLY, ADDS = 12, 21, 22
 """Lines of it."""
 
 
-def record_program(tmp_path: Path, source: str, *, name: str = "prog.py") -> Path:
-    """Record a program with the children that it forks; return the directory of the group when all are sealed."""
+def record_program(tmp_path: Path, source: str, *, name: str = "prog.py", options: Sequence[str] = CHILDREN) -> Path:
+    """Record a program with the children that it forks; return the directory of the group when all are sealed.
+
+    With `PROGRAMS` as options, those that it starts are recorded, too.
+    """
     (tmp_path / name).write_text(source)
-    command = tool.record(sys.executable, tmp_path / "made", [name], options=CHILDREN)
+    command = tool.record(sys.executable, tmp_path / "made", [name], options=options)
     done = run(command, cwd=tmp_path, env=dict(os.environ), timeout=100)
     assert done.status == 0, done.stderr
     completed(tmp_path / "made.rdbgs")

@@ -20,7 +20,9 @@ _SENTENCES = {
     CONCURRENT: "{one} and {other} are concurrent",
     SAME: "{one} and {other} are the same event",
 }
-_UNKNOWN = "{one} and {other} may be concurrent: it is not certain which messages were received"
+_UNKNOWN = (
+    "{one} and {other} may be concurrent: it is not certain which messages were received, or what released a lock"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     print_missing_ends(problem)
     known = causal_order(opened, [*peek_requirements(opened.matching), *ends])
     found = known.order(one, other)
-    is_known = found != CONCURRENT or not (problem or known.unordered or not is_order_known(opened))
+    is_known = found != CONCURRENT or not (problem or known.unordered or not is_order_known(opened, ends))
     if args.json:
         clocks = [
             {str(process): event for process, event in sorted(known.clock(*each).items())} for each in (one, other)
