@@ -46,8 +46,12 @@ STEPS = ("openat", "write", "close", "execve")
 CALL = re.compile(r"(\d+) +(?:<\.\.\. )?(\w+)(?:\((.*)| resumed>)")
 
 
-def traced(directory: Path, *options: str) -> tuple[list[tuple[int, str, str]], set[int], Path]:
-    """Record the program under strace; return the calls (process or thread, name, rest), and the group's processes."""
+def traced(directory: Path, *options: str) -> tuple[list[tuple[int, str, str]], list[int], Path]:
+    """Record the program under strace.
+
+    Returns the calls (process or thread, name, rest), and the ids of the group's processes by their numbers: the kernel
+    begins anew with low ids when it has given the highest one.
+    """
     directory.mkdir()
     (directory / "prog.py").write_text(PROGRAM)
     calls = ",".join(f"?{each}" for each in (*WAITS, *ACTS_ON_OTHERS, *STEPS))
@@ -62,7 +66,7 @@ def traced(directory: Path, *options: str) -> tuple[list[tuple[int, str, str]], 
     found = [
         (int(each[1]), each[2], each[3] or "") for line in lines if (each := CALL.match(line)) and "resumed" not in line
     ]
-    members = {each.pid for each in read_group(directory / "made.rdbgs").processes}
+    members = [each.pid for each in read_group(directory / "made.rdbgs").processes]
     return found, members, directory / "made.rdbgs"
 
 
@@ -85,5 +89,5 @@ def test_no_process_waits_because_of_a_cut(tmp_path: Path) -> None:
     assert not [name for name, _ in own if name in ACTS_ON_OTHERS]
     assert not [each for each in calls if each[0] in members and each[1] in ACTS_ON_OTHERS]
     # Each member makes as many calls that can wait as without cuts.
-    for before, after in zip(sorted(plain_members), sorted(members), strict=True):
+    for before, after in zip(plain_members, members, strict=True):
         assert waits_of(plain, before) == waits_of(calls, after)
