@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -173,10 +173,14 @@ def plain(svg: str, folder: Path) -> str:
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
+def _texts(svg: str) -> Iterator[ElementTree.Element]:
+    return ElementTree.fromstring(svg).iter(f"{_SVG}text")
+
+
 def lines(svg: str) -> list[str]:
     """Return the text of a picture."""
     rows: dict[float, list[tuple[float, str]]] = {}
-    for each in ElementTree.fromstring(svg).iter(f"{_SVG}text"):
+    for each in _texts(svg):
         if "-title" not in each.get("class", ""):
             rows.setdefault(float(each.get("y", "0")), []).append((float(each.get("x", "0")), each.text or ""))
     return ["".join(text for _, text in sorted(row)).replace("\xa0", " ") for _, row in sorted(rows.items())]
@@ -192,8 +196,10 @@ def normal(svg: str) -> str:
         line = re.sub(r"[0-9][0-9,.]*", "0", line)
         line = re.sub(r"[━·▁▂▃▄▅▆▇█✗◆▼●○]+", "*", line)
         line = re.sub(r"─+", "─", re.sub(r"[\s*]+", " ", line))
+        line = re.sub(r" (?=[│┃])", "", line)  # whether there is one depends on how many digits a number has
         found.append(line.strip())
-    colours = sorted(set(re.findall(r"fill: (#[0-9a-f]{6})", svg)))
+    classes = {each.get("class") for each in _texts(svg) if (each.text or "").strip("\xa0 ")}
+    colours = sorted({fill for name, fill in re.findall(r"\.([\w-]+) \{ fill: (#[0-9a-f]{6})", svg) if name in classes})
     return "\n".join([*(each for each in found if each), f"colours: {' '.join(colours)}"]) + "\n"
 
 
