@@ -81,7 +81,7 @@ def _messages(found: Matched) -> Iterator[HappensBefore]:
 # ---- without bytes ----
 
 
-def _number(text: str) -> int:
+def number_in(text: str) -> int:
     """Return the number that a text has; 0: none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
@@ -90,7 +90,7 @@ def _ends(known: dict[int, Member]) -> Iterator[HappensBefore]:
     """Yield for each process that has ended who was the first to notice in each other process."""
     seen: set[tuple[int, int]] = set()
     for row in bare_transfers(known.values(), "process"):
-        number = _number(row.end.own)
+        number = number_in(row.end.own)
         ended = known.get(number)
         if (
             ended is None
@@ -116,14 +116,14 @@ def _signals(members: Sequence[Member]) -> Iterator[HappensBefore]:
     handlers = []
     for row in bare_transfers(members, "signal"):
         target, _, text = row.end.own.partition(":")
-        signum = _number(text)
+        signum = number_in(text)
         if signum and row.is_receive:
             handlers.append((signum, row))
         elif signum:
             sends.setdefault((row.process, signum), []).append((target, row))
     expected: dict[tuple[int, int, int], Iterator[BareTransfer]] = {}
     for signum, row in handlers:
-        sender = _number(row.end.peer)
+        sender = number_in(row.end.peer)
         if not row.event or sender in (0, row.process):
             continue
         key = (sender, row.process, signum)

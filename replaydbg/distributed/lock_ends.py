@@ -104,7 +104,7 @@ class _Locks:
         self._used: defaultdict[int, set[ChannelEnd]] = defaultdict(set)
         """The open files of the file by which each process acquired locks of its own."""
         self._ended: dict[bool, dict[int, int]] = {False: {}, True: {}}
-        """What ended locks: of each process the last such event; first of exclusive locks, then of all."""
+        """Of each process the last event that ended a lock: `False` has exclusive locks alone, `True` all of them."""
         self._needed: dict[tuple[int, int], int] = {}
 
     def use(self, row: BareTransfer, call: LockCall | None) -> Iterator[Requirement]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 
 from replaydbg.distributed.channel_states import ChannelHistory
 from replaydbg.distributed.cuts import Cut, Requirement
@@ -18,6 +18,7 @@ from replaydbg.distributed.descriptors import (
     given_descriptors,
 )
 from replaydbg.distributed.edges import BareTransfer, bare_transfers
+from replaydbg.distributed.happens_before import number_in
 from replaydbg.distributed.lock_ends import Clock, Ending, LockEnds
 from replaydbg.distributed.matching.columns import NEVER
 from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
@@ -38,9 +39,6 @@ CLOSED_FILE = "file"
 
 EVENTFD, LOCK_OF_FILE = "eventfd", "file-lock"
 """Kinds of endpoints that are no ends of channels, and for which a process can wait."""
-
-_LONGEST = 10
-"""Numbers of processes are shorter."""
 
 MOST_INHERITED = 1 << 10
 """Numbers of descriptors that a process without a recording may have got are below."""
@@ -228,7 +226,7 @@ class GroupEnds:
             if each.events[0] == self._end_of(each.source, killed):
                 yield from self._kill(each.source, each)
         for row in bare_transfers(self._opened.matching.members, "process"):  # waits for the end of one
-            number = int(row.end.own) if row.end.own.isdecimal() and len(row.end.own) < _LONGEST else 0
+            number = number_in(row.end.own)
             if row.event and row.is_receive and number in self.kills:
                 yield from self._kill(number, Requirement(number, row.process, (), (row.event,)))
 
@@ -252,15 +250,22 @@ class GroupEnds:
 
     def _locks(self, killed: Collection[int]) -> LockEnds:
         members = self._opened.matching.members
-        clocks = {member.process: Clock(member) for member in members}
+
+        @cache  # only of processes whose locks ended: it sorts all transfers
+        def clock_of(process: int) -> Clock:
+            return Clock(self._opened.member(process))
 
         def end_of(process: int) -> Ending:
-            return Ending(process, self._end_of(process, killed), clocks[process].before(NEVER))
+            return Ending(process, self._end_of(process, killed), clock_of(process).before(NEVER))
 
         def closings(end: ChannelEnd) -> Iterator[Ending]:
             for process, closed in self._closings(end):
-                _, ticket = self._begun[process].get(closed, (0, clocks[process].before(closed)))
-                yield Ending(process, self._first_after(process, closed), ticket) if closed else end_of(process)
+                if not closed:
+                    yield end_of(process)
+                    continue
+                known = self._begun[process].get(closed)
+                ticket = known[1] if known is not None else clock_of(process).before(closed)
+                yield Ending(process, self._first_after(process, closed), ticket)
 
         return LockEnds(members, {each: history.locked for each, history in self.histories.items()}, closings, end_of)
 

@@ -92,10 +92,8 @@ def test_both_ways_find_the_same(session: Session, expression: str, module: str)
 @pytest.mark.parametrize(("expression", "module"), PLAIN)
 def test_what_reads_only_needs_no_copy(session: Session, expression: str, module: str) -> None:
     counts = [*spread(session), *range(session.index.end - 5, session.index.end)]
-    if (
-        IS_SANITIZED
-    ):  # its start is so slow that the first line has a checkpoint of its own: copies are asked for so few
-        counts.remove(1)
+    if IS_SANITIZED:
+        counts.remove(1)  # the start is so slow that this line has a checkpoint of its own, and copies are asked
 
     assert set(values_at(session, counts, expression, module=module)) == set(counts)
 
