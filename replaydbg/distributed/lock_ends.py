@@ -129,13 +129,15 @@ class _Locks:
         found: list[tuple[BareTransfer, list[Ending]]] = []
         for end, held in list(self._of_files.items()):
             if end not in own and not may_be_at_once(held, row):
-                found.append((held, self._ends.closed_before(end, row.ticket)))
-                if not is_part(held, row):  # otherwise it may be there
+                endings = self._ends.closed_before(end, row.ticket)
+                found.append((held, endings))
+                if endings and not is_part(held, row):  # otherwise it may be there
                     del self._of_files[end]
         for process, held in list(self._of_processes.items()):
             if process != row.process and not may_be_at_once(held, row):
-                found.append((held, self._ends.ended_before(process, row.ticket)))
-                if not is_part(held, row):
+                endings = self._ends.ended_before(process, row.ticket)
+                found.append((held, endings))
+                if endings and not is_part(held, row):
                     del self._of_processes[process]
         for held, endings in found:
             for each in endings:

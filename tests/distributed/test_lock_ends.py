@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from replaydbg.distributed.cuts import finder_of
@@ -185,6 +185,7 @@ class Model:
 
 @settings(max_examples=300)
 @given(st.integers(0, 1 << 32))
+@example(379598901)  # a lock that has a later ticket than the one that it followed
 def test_what_ended_a_lock_is_in_the_cut_of_the_next_acquisition(seed: int) -> None:
     model = Model(seed)
     members = model.members()
