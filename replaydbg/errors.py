@@ -95,9 +95,11 @@ class CannotRecord(ReplaydbgError):
     exit_code = 2
     fields = ("path", "reason")
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, *, signal: int = 0) -> None:
         self.path = path
         self.reason = reason
+        self.signal = signal
+        """The number of the signal that ended the interpreter before it began; 0: none did."""
         super().__init__(f"Cannot record to {path!r}: {clause(reason)}. The program was not started.")
 
 

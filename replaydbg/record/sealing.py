@@ -56,7 +56,7 @@ def check_begun(live: Path, ended: Ended) -> None:
         reason = f"signal {-ended.status} ended its interpreter before it began"
     else:
         reason = "its interpreter ended before it began"
-    raise CannotRecord(str(live), reason)
+    raise CannotRecord(str(live), reason, signal=max(-ended.status, 0))
 
 
 def _world_compressor() -> Callable[[bytes], bytes] | None:

@@ -68,11 +68,16 @@ def _file_target(argv: list[str]) -> Target:
             raise UsageError(f"No file and no command {first!r} to record.")
         _check_console_script(found)
         first = found
-    path = os.path.abspath(first)  # noqa: PTH100
+    path = _absolute(first)
     _check_readable_twice(first, path)
     if os.path.isdir(path) or _is_archive(path):  # noqa: PTH112
         return Target(DIRECTORY, path, [first, *rest], [first, *rest], None)
     return Target(SCRIPT, path, [first, *rest], [first, *rest], os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
+
+
+def _absolute(path: str) -> str:
+    """Return the absolute path as the interpreter does. It leaves `..` in it: after a link that is another place."""
+    return os.getcwd() if path == "." else os.path.join(os.getcwd(), path)  # noqa: PTH109,PTH118
 
 
 def _check_readable_twice(given: str, path: str) -> None:

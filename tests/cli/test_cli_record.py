@@ -13,7 +13,10 @@ import pytest
 from replaydbg.cli.main import main
 from replaydbg.cli.running import record
 from replaydbg.launch.interpreter import leading_options
+from replaydbg.launch.process import Ended
 from replaydbg.log.reader import open_recording
+from replaydbg.record import RecordResult
+from replaydbg.record.sealing import check_begun
 from tests.harness.replays import Outcome, passed_on, run
 
 
@@ -76,6 +79,54 @@ def test_a_program_is_recorded_however_it_is_named(words: list[str], tmp_path: P
     recorded = run(command, cwd=tmp_path, env=passed_on())
 
     assert (recorded.stdout, recorded.status) == ("42\n", 0), recorded.stderr
+
+
+_SHOWS_ITSELF = "import sys; print(__file__, sys.path[0], sys.argv, sys._getframe().f_code.co_filename)\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["./x.py", "../x.py", "link/../x.py", "link/y.py", ".//x.py", "./package", "../here/package/", "."]
+)
+def test_a_program_has_the_paths_that_it_has_unrecorded(name: str, tmp_path: Path) -> None:
+    """Behind a link, `..` is the parent of where it leads."""
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere" / "deep"
+    (here / "package").mkdir(parents=True)
+    elsewhere.mkdir(parents=True)
+    (here / "link").symlink_to(elsewhere)
+    for path in (here, tmp_path, tmp_path / "elsewhere"):
+        (path / "x.py").write_text(_SHOWS_ITSELF)
+    (elsewhere / "y.py").write_text(_SHOWS_ITSELF)
+    for path in (here, here / "package"):
+        (path / "__main__.py").write_text(_SHOWS_ITSELF)
+    plain = run([sys.executable, name], cwd=here, env=passed_on())
+    recorded = _tool("record", "-q", "-o", str(tmp_path / "r.rdbg"), name, cwd=here)
+    replayed = _tool("replay", str(tmp_path / "r.rdbg"), cwd=tmp_path)
+
+    assert plain.status == 0, plain.stderr
+    assert (recorded.stdout, recorded.status) == (plain.stdout, 0), recorded.stderr
+    assert (replayed.stdout, replayed.status) == (plain.stdout, 0), replayed.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_before_the_interpreter_begins(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C then ends the command as at any other time; what else ended it gets a sentence."""
+
+    def refuse(*arguments: object, **options: object) -> RecordResult:
+        check_begun(tmp_path / "r.rdbg-live", Ended(-number, 0.0))
+        raise AssertionError
+
+    monkeypatch.setattr(record, "record", refuse)
+    monkeypatch.setattr(record, "end_like", lambda status: 128 - status)
+    code = main(["record", "-o", str(tmp_path / "r.rdbg"), "-c", "pass"])
+
+    if number == signal.SIGKILL:
+        assert (code, capsys.readouterr().err.count("\n")) == (2, 1)
+    else:
+        assert (code, capsys.readouterr().err) == (128 + number, "")
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from pathlib import Path
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import CHILDREN, Settings, load_settings
-from replaydbg.errors import CannotJoin, UsageError
+from replaydbg.errors import CannotJoin, CannotRecord, UsageError
 from replaydbg.launch.endings import end_like
+from replaydbg.launch.interruption import ENDING
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.group import NoFifos, can_name_library
@@ -155,6 +156,15 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
     if args.cut_every is not None and (is_of_one or settings.children == "none"):
         raise UsageError("--cut-every needs the recording of a group: one process has no cuts.")
+    try:
+        return _run(args, settings, "none" if is_of_one else _children(args, settings))
+    except CannotRecord as error:
+        if error.signal not in ENDING:
+            raise
+        return end_like(-error.signal)  # Ctrl-C came before the interpreter could begin
+
+
+def _run(args: argparse.Namespace, settings: Settings, children: str) -> int:
     result: RecordResult | None
     if args.join is not None:
         result = _joined(args)
@@ -164,7 +174,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
             return 0
     else:
-        result = _recorded(args, settings, "none" if is_of_one else _children(args, settings))
+        result = _recorded(args, settings, children)
     _report(args, settings, result)
     return end_like(result.status)
 

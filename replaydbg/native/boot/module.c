@@ -19,7 +19,9 @@ py_boot(PyObject *module, PyObject *from)
         if (PyCFunction_Check(value))
             PyObject_GC_UnTrack(value);
     if (!PyErr_Occurred())
-        boot_program(file ? PyBytes_AS_STRING(file) : NULL, fd); /* comes back only with an exception set */
+        boot_program(file ? PyBytes_AS_STRING(file) : NULL, fd); /* comes back only if it cannot begin */
+    if (!PyErr_Occurred()) /* Ctrl-C came, and a step took it for a failure of its own */
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
     Py_XDECREF(file);
     return NULL;
 }
