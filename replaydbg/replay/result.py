@@ -124,6 +124,9 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if recorded is not None and recorded < 0 <= status:
         # A signal from outside ended it after its last crossing; a replay gets no such signal, and ran to the end.
         return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
+    if end is not None and end.reason and status >= 0:
+        # Its logs ended before the program did, even before the interpreter could start: its status says nothing.
+        return ReplayResult(status, None, events, end.reason)
     return ReplayResult(4, ended_differently(name, events, status, recorded), 0, "")
 
 
@@ -254,7 +257,7 @@ def why_it_ends(recording: Recording, is_cut: bool) -> str:
         return "a part of it is damaged or missing" if recording.damage else "its recorder ended before it was complete"
     end = recording.end
     if end is None:
-        return "the program and its recorder were killed"
+        return "the program and its recorder were killed, or are still running"
     if end.reason:
         return end.reason
     return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without an event"

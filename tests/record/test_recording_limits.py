@@ -44,6 +44,16 @@ def test_a_size_limit_ends_the_recording_and_not_the_program(tmp_path: Path) -> 
     _assert_replays_beginning(recording, recorded)
 
 
+@pytest.mark.parametrize("limit", ["1", "60", "500", "1k"])
+def test_a_limit_that_not_even_the_start_fits_in(limit: str, tmp_path: Path) -> None:
+    recorded = run(_record(tmp_path / "r.rdbg", "--max-size", limit), cwd=_work(tmp_path), env=_env())
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", str(tmp_path / "r.rdbg")], cwd=tmp_path, env=_env())
+
+    _assert_unharmed(recorded, tmp_path)
+    assert (replayed.stdout, replayed.status) == ("", 6), replayed.stderr
+    assert "the recording reached its size limit" in replayed.stderr
+
+
 def test_a_file_size_limit_of_the_process(tmp_path: Path) -> None:
     """RLIMIT_FSIZE, in blocks of 512 bytes: the log cannot grow past it."""
     recording = tmp_path / "r.rdbg"

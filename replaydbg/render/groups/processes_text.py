@@ -20,10 +20,10 @@ def started_text(process: GroupProcess) -> str:
 
 
 def ended_text(process: GroupProcess) -> str:
-    """Return how a process ended, or whether it runs."""
+    """Return how a process ended; of one whose end was not seen, it is not known whether it was killed."""
     if process.status is not None:
         return show_status(process.status)
-    return "unknown" if process.has_ended else "running" if process.recording else "may be running"
+    return "unknown" if process.has_ended else "may be running"
 
 
 def command_text(process: GroupProcess) -> str:
