@@ -27,6 +27,7 @@ from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.reopening.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
+from replaydbg.store.process_check import writer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,24 +191,6 @@ def _process_with(argument: bytes) -> int | None:
         with suppress(OSError):  # it has ended, or is somebody else's
             if process.name.isdecimal() and argument in (process / "cmdline").read_bytes():
                 return int(process.name)
-    return None
-
-
-def writer_of(log: os.stat_result) -> int | None:
-    """Return the process id of the program that writes a log, given the file's status; None: there is no such process.
-
-    A process that only follows the log has it mapped, too, but not to write.
-    """
-    mark = f" {os.major(log.st_dev):02x}:{os.minor(log.st_dev):02x} {log.st_ino} "
-    for process in Path("/proc").iterdir():
-        if not process.name.isdecimal() or int(process.name) == os.getpid():
-            continue
-        try:
-            maps = (process / "maps").read_text(errors="replace")
-        except OSError:
-            continue  # it has ended, or is somebody else's
-        if any(mark in line and line.split()[1].startswith("rw") for line in maps.splitlines()):
-            return int(process.name)
     return None
 
 

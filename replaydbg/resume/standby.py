@@ -32,9 +32,10 @@ from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import resume
-from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held, writer_of
+from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held
 from replaydbg.resume.replaying import core_orders, perform, removed_unless_live
 from replaydbg.store.directory import sealed_path
+from replaydbg.store.process_check import writer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,27 @@ def test_rm_removes_the_indexes_of_a_group(store: Store) -> None:
     assert main(["rm", "run-2", "run-1"]) == 0
 
     assert list(store.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize("of_group", [False, True])
+def test_rm_leaves_what_is_being_recorded(store: Store, capsys: pytest.CaptureFixture[str], of_group: bool) -> None:
+    path = example().write_live(store.directory / "run-2.rdbgs" if of_group else store.directory, "7")
+    name = "run-2" if of_group else "7"
+    script = (
+        "import mmap, sys; log = open(sys.argv[1], 'r+b'); m = mmap.mmap(log.fileno(), 0); print(flush=True); input()"
+    )
+    words = [sys.executable, "-c", script, str(path / "log")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        code = main(["rm", name])
+        program.communicate(b"\n")
+
+    assert code == 2
+    assert f"is still being recorded (process {program.pid}). --force" in capsys.readouterr().err
+    assert path.exists()
+    assert main(["rm", name]) == 0
+    assert not path.exists()
 
 
 def test_rm_removes_a_group_or_one_process(store: Store) -> None:

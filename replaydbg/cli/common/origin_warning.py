@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.config import is_fence_wanted
-from replaydbg.errors import quoted
+from replaydbg.errors import ReplaydbgError, quoted
 from replaydbg.log.sealed.origin import is_own
 
 TYPE_CHECKING = False
@@ -17,8 +17,14 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     """Print one sentence on stderr if the recording at `path` is not this user's; `name` is how the user names it."""
     if quiet or sys.stderr is None or is_own(path):
         return
-    from replaydbg.events.show import printable  # imported here: the user's own recordings do not need it
+    # Imported here: the user's own recordings do not need them.
+    from replaydbg.events.show import printable
+    from replaydbg.log.reader import open_recording
 
+    try:
+        open_recording(path).close()
+    except ReplaydbgError:
+        return  # no program of it can run, as the command is about to find out
     shown = printable(quoted(name))
     how = "behind the fence" if is_fence_wanted() else "with all your rights"
     print(

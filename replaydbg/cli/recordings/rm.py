@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
-from replaydbg.errors import NotARecording
+from replaydbg.errors import NotARecording, UsageError
 from replaydbg.log.container import remove_live
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import group_directory
@@ -16,11 +16,13 @@ from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
 from replaydbg.store.directory import GROUP, LIVE, SEALED, index_path
+from replaydbg.store.process_check import writer_of
 from replaydbg.store.removing import remove_group
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.add_argument("--force", action="store_true", help="also recordings of programs that are still running")
     parser.add_argument("recordings", nargs="+", metavar="recording", help="a path, a name such as run-12, or latest")
     add_json(parser)
 
@@ -32,6 +34,8 @@ def run(args: argparse.Namespace) -> int:
     paths = dict.fromkeys(store.find_group(name) or store.resolve(name) for name in args.recordings)
     for path in paths:
         _require_recording(path)
+        if not args.force:
+            _require_end(path)
     for path in paths:
         if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
             remove_group(path)
@@ -53,6 +57,16 @@ def _remove_sealed(path: Path) -> None:
     if group is not None and (group / DIRECTORY).is_dir():
         with suppress(OSError):  # `gc` reports it
             clear(group)  # what only it used
+
+
+def _require_end(path: Path) -> None:
+    """Raise UsageError if the program of a recording, or one of a group, is still running."""
+    for live in (path, *sorted(path.glob(f"*{LIVE}"))) if path.is_dir() else ():
+        process = None
+        with suppress(OSError):  # it has no log
+            process = writer_of((live / "log").stat())
+        if process is not None:
+            raise UsageError(f"{str(path)!r} is still being recorded (process {process}). --force removes it anyway.")
 
 
 def _require_recording(path: Path) -> None:
