@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import Corrupt, ReplaydbgError
@@ -57,19 +58,24 @@ def _read_branch(path: Path) -> tuple[int, Branch] | None:
 
 def _open_parent(path: Path, branch: tuple[int, Branch], depth: int) -> Sections | None:
     """Return the sections of the parent's recording; None: it is missing, or cannot be read."""
-    number = branch[1].process
-    for _ in range(2):  # it may be sealed at this moment
-        for name in (f"{number}.rdbg", f"{number}.rdbg-live"):
-            parent = path.parent / name
-            if not os.path.lexists(parent):
-                continue
-            try:
-                sections: Sections = (
-                    SealedFile(parent) if name.endswith(".rdbg") else open_live(parent, depth=depth + 1)
-                )
-            except ReplaydbgError:
-                continue
-            return sections
+    sealed, live = (path.parent / f"{branch[1].process}{ending}" for ending in (".rdbg", ".rdbg-live"))
+    found = _open_sealed(sealed)
+    if found is not None or not os.path.lexists(live):
+        return found or _open_sealed(sealed)  # sealed just now
+    directory = None
+    with suppress(ReplaydbgError):
+        directory = open_live(live, depth=depth + 1)
+    found = _open_sealed(sealed)  # once it is there, files of the live directory go: some may have been missing
+    if found is None:
+        return directory
+    if directory is not None:
+        directory.close()
+    return found
+
+
+def _open_sealed(path: Path) -> SealedFile | None:
+    with suppress(ReplaydbgError):
+        return SealedFile(path) if os.path.lexists(path) else None
     return None
 
 

@@ -13,6 +13,7 @@ from replaydbg.log.container import seal
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.group import Group, GroupProcess, new_page, page_rows, read_group, write_group
 from replaydbg.log.live_cuts import LiveCut
+from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, end_json, header_json, with_header
 
@@ -95,6 +96,28 @@ def test_the_parent_may_be_sealed_first(directory: Path) -> None:
     with open_recording(directory / "3.rdbg") as recording:
         assert recording.header.branch is not None
         assert not recording.damage
+
+
+def test_the_parent_is_sealed_while_it_is_opened(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _section(directory / "3.rdbg-live", "log")
+    live, sealed = directory / "2.rdbg-live", directory / "2.rdbg"
+    shutil.copytree(live, directory / "copy.rdbg-live")
+    seal(live, directory / "sealed", end_json())
+    (directory / "copy.rdbg-live").rename(live)
+
+    class Sealed(LiveDirectory):
+        """Files of the parent's live directory go before it is read."""
+
+        def __init__(self, path: Path) -> None:
+            if path == live and not sealed.exists():
+                (directory / "sealed").rename(sealed)
+                (live / "log").unlink()
+            super().__init__(path)
+
+    monkeypatch.setattr("replaydbg.log.branch.LiveDirectory", Sealed)
+    seal(directory / "3.rdbg-live", directory / "3.rdbg", end_json())
+
+    assert _section(directory / "3.rdbg", "log") == before
 
 
 def test_a_prefix_of_many_blocks_is_sealed_in_whole_blocks(directory: Path) -> None:
