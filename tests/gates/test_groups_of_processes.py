@@ -167,9 +167,11 @@ def test_a_group_is_removed_while_a_child_runs(place: Path) -> None:
     _record(place, "program.py")
     sealers = _sealers(place)
 
-    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    refused = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "--force", "r"])
     (place / "go").touch()
 
+    assert refused.status == 2 and "is still being recorded" in refused.stderr, refused
     assert removed.status == 0, removed.stderr
     assert not (place / "r.rdbgs").exists()
     assert len(sealers) == 1
@@ -436,9 +438,11 @@ def test_a_group_is_removed_while_a_started_program_runs(place: Path) -> None:
     _record(place, "program.py", *PROGRAMS)
     child = int(wait_until((place / "child").read_text))
 
-    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    refused = _run(place, [sys.executable, "-m", "replaydbg", "rm", "r"])
+    removed = _run(place, [sys.executable, "-m", "replaydbg", "rm", "--force", "r"])
     (place / "go").touch()
 
+    assert refused.status == 2 and "is still being recorded" in refused.stderr, refused
     assert removed.status == 0, removed.stderr
     wait_until(lambda: not Path(f"/proc/{child}").exists())
     assert not (place / "r.rdbgs").exists()
