@@ -10,7 +10,7 @@ from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
 _READING, _REPLAY = 3.0e-6, 0.14e-6
-"""Seconds that the launcher takes to read an event of a mixed program, and that a replay takes at least."""
+"""Seconds that reading an event is assumed to take (measured: 0.5 to 13 µs), and that a replay takes at least."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@
 # of whole commands and from cProfile, on 3.11.
 REASONS: dict[str, str] = {
     "resume a killed program, 300,000 events": (
-        "from one measurement to the next, the ratio for later events is between 0.85 and 1.09: a resumed program and "
-        "a recorded one run the same code."
+        "from one measurement to the next, on a noisy machine, the ratio for later events was between 0.85 and 1.19: a "
+        "resumed program and a recorded one run the same code."
     ),
     "queue, 4 threads, 200,000 messages": (
         "a program with several threads counts ticks. On 3.11 `perf` sees 14% of the recording in the core, most of "

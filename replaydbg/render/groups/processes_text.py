@@ -20,7 +20,7 @@ def started_text(process: GroupProcess) -> str:
 
 
 def ended_text(process: GroupProcess) -> str:
-    """Return how a process ended; of one whose end was not seen, it is not known whether it was killed."""
+    """Return how a process ended; `may be running` if its end was not seen: it may have been killed."""
     if process.status is not None:
         return show_status(process.status)
     return "unknown" if process.has_ended else "may be running"
