@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.descriptors import PAIR, PIPE, ChannelEnd
@@ -35,6 +35,11 @@ class FlyingPiece:
     length: int
     data: bytes | None
     """The bytes as they were received later; None: nobody received them, so only a replay of the sender has them."""
+
+    def filled(self, sent: bytes) -> FlyingPiece:
+        """Return the same with the bytes, if they are missing and `sent`, the data of the whole send, has them."""
+        data = sent[self.offset : self.offset + self.length]
+        return replace(self, data=data) if self.data is None and len(data) == self.length else self
 
 
 def flying_pieces(

@@ -7,13 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, ChannelEnd
-from replaydbg.errors import CannotResume
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
 from replaydbg.recovery.unaccepted import closed_connections
 from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState, Unknown
+from replaydbg.resume.sent_before import sent_before
+from replaydbg.store.directory import member_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +57,10 @@ class SharedEnds:
                 if number in by_number:
                     self._keep(end, by_number[number])
         self._flying = flying_pieces(line, self._is_awaited, self._receives)
+        self._add_sent_by_ended()
         self.channels = list(self._found())
         """All of them, listening sockets first."""
         self.channels.sort(key=lambda each: (each.kind == "waiting", each.ends))
-        self._check_senders()
 
     def _keep(self, end: ChannelEnd, opened: OpenResource) -> None:
         """Keep what knows most: a process need not know the offset, or the address, of what another one has opened."""
@@ -83,12 +85,22 @@ class SharedEnds:
                 return True
         return False
 
-    def _check_senders(self) -> None:
-        """Raise CannotResume for bytes that only the replay of a process that has ended would have."""
-        for process in self.wanted():
-            if not self._line.members[process].runs:
-                reason = f"process {process} ended after it had sent bytes that nobody received"
-                raise CannotResume(self._line.name, f"{reason}; these bytes are not recorded")
+    def _add_sent_by_ended(self) -> None:
+        """Get the bytes that a process sent which has ended: it is replayed, and does not go live.
+
+        Raises CannotResume, or Divergence.
+        """
+        wanted: defaultdict[int, set[int]] = defaultdict(set)
+        for each in chain.from_iterable(self._flying.values()):
+            if each.data is None and not self._line.members[each.process].runs:
+                wanted[each.process].add(each.event)
+        sent = {}
+        for process, events in wanted.items():
+            path = member_path(self._line.directory, process)
+            for event, data in sent_before(path, self._line.name, sorted(events)).items():
+                sent[process, event] = data
+        for pieces in self._flying.values():
+            pieces[:] = [each.filled(sent.get((each.process, each.event), b"")) for each in pieces]
 
     def shut(self, end: ChannelEnd) -> tuple[bool, bool]:
         """Return whether receiving from, and sending to, a socket was shut down in the cut."""

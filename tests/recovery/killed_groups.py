@@ -39,7 +39,10 @@ def record_killed(folder: Path, text: str, *words: str) -> Path:
 
 def _waits(pid: int) -> bool:
     """Whether a process waits, or has ended."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def rows_of(directory: Path) -> list[GroupProcess]:

@@ -238,3 +238,43 @@ def test_a_shared_file_that_is_written_at_its_end(tmp_path: Path) -> None:
 
     assert resumed.status == 0, resumed
     assert (tmp_path / "log").read_text() == "child\nparent\n" * 2
+
+
+# Each child has ended when the parent receives: in the second run.
+_LAST_WORDS = """import os, socket, sys
+one, other = socket.socketpair(socket.AF_UNIX, socket.{kind})
+result, report = os.pipe()
+for number in range(2):
+    if not (child := os.fork()):
+        other.send(b"from %d" % number)
+        other.send(b"more")
+        os.write(report, b"%d " % (1000 + number))
+        os._exit(number)
+    if {waits}:
+        os.waitpid(child, 0)
+    elif number:
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+other.close(), os.close(report)
+open("ready", "w").close()
+sys.stdin.readline()
+received = b""
+while data := one.recv(100):
+    received += data
+    if len(received) == 20:
+        break
+print(sorted(received), sorted(os.read(result, 100).split()))
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_SEQPACKET"])
+def test_what_a_process_sent_before_it_ended(kind: str, waits: bool, tmp_path: Path) -> None:
+    record_killed(tmp_path, _LAST_WORDS.format(kind=kind, waits=waits))
+
+    planned = replaydbg(tmp_path, "resume", "one", "--plan")
+    assert planned.status == 0 and b"10 bytes" in planned.stdout, planned
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+    expected = f"{sorted(b'from 0morefrom 1more')} [b'1000', b'1001']\n".encode()
+    assert (resumed.status, resumed.stdout) == (0, expected), resumed
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, expected), replayed
