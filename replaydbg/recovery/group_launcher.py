@@ -306,10 +306,10 @@ class _Resumption:
         assert due is not None, part.member
         real = part.run.kept(due.real)
         pid = family.pids[part.member.number]
+        for number, each in family.pids.items():  # first: some of what follows names them
+            answer.stand_for_process(self._line.members[number].known_as, each)
         part.run.deliver(replace(due, real=real), part.settled, answer, pid)
         part.run.name_ends(answer)
-        for number, each in family.pids.items():
-            answer.stand_for_process(self._line.members[number].known_as, each)
 
     def _raise(self) -> None:
         """Raise what has stopped the resumption."""

@@ -10,7 +10,7 @@ from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
-from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedSocket, OpenResource
+from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedPidFd, OpenedSocket, OpenResource
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -83,6 +83,9 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
         end = next((table[number] for number in row.numbers if number in table), None)
         channel = channels.get(end) if end is not None else None
         opened = row.opened if row.opened is not None else _opened(plan, row)
+        if isinstance(opened, OpenedPidFd) and opened.pid in known:
+            rows.append(_pidfd(opened, row, known[opened.pid]))
+            continue
         if channel is None and isinstance(opened, OpenedSocket) and shared.is_inside(opened):
             reason = "its peer is in the group, but cannot be determined"
             rows.append(PlanRow(row.kind, Fate.REFUSED, row.text, reason, row.numbers, (), opened))
@@ -164,6 +167,12 @@ def _child(child: ChildProcess, row: PlanRow, known: Mapping[int, LineMember]) -
     status = member.row.status
     how = "" if status is None else f" ({show_status(status)})"
     return PlanRow("children", Fate.REOPENED, f"process {member.number} of the group, which had ended{how}")
+
+
+def _pidfd(opened: OpenedPidFd, row: PlanRow, member: LineMember) -> PlanRow:
+    how = "goes on" if member.runs else "had ended"
+    text = f"a pidfd of process {member.number} of the group, which {how}"
+    return PlanRow(row.kind, Fate.REOPENED, text, "", row.numbers, (), opened)
 
 
 def _acts(line: RecoveryLine, plans: Mapping[int, Plan]) -> list[OutsideAct]:

@@ -271,8 +271,12 @@ class CoreAnswer:
         self._send_numbers(b"M", (event, fd))
 
     def lose_child(self, pid: int) -> None:
-        """Let the program find that this child was killed."""
+        """Let the program find that SIGKILL has ended this child; a process stands for it until the program is live."""
         self._send_numbers(b"K", (pid,))
+
+    def follow_process(self, index: int, pid: int, *, is_nonblocking: bool) -> None:
+        """Replace the passed descriptor `index` by a pidfd of the process that stands for `pid`."""
+        self._send_numbers(b"Q", (index, pid, int(is_nonblocking)))
 
     def stand_for_process(self, recorded: int, pid: int) -> None:
         """Let the program reach the process `pid` by the process id `recorded`."""

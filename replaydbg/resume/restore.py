@@ -15,6 +15,7 @@ from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import (
     FileLock,
     OpenedEpoll,
+    OpenedPidFd,
     OpenedPipe,
     OpenedSocket,
     OpenResource,
@@ -220,6 +221,7 @@ class Restorer:
             answer.enter(len(self.placed))
         if self._umask is not None:
             answer.set_umask(self._umask)
+        self._send_children(answer)
         used = set(real)
         for index, each in enumerate(self.placed):
             for descriptor in each.opened.handle.descriptors:
@@ -250,9 +252,19 @@ class Restorer:
             name = lock.path if isinstance(lock.path, str) else "a file"
             number, is_exclusive = min(lock.descriptors), lock.is_exclusive
             answer.lock_range(number, lock.start, lock.length, name, is_exclusive=is_exclusive)
+
+    def _send_children(self, answer: CoreAnswer) -> None:
+        """Let processes stand for children, before descriptors of these are put anywhere."""
+        known = set(self._kept_children)
         for child in self._resources.children:
-            if not child.is_reaped and child.pid not in self._kept_children:
+            if not child.is_reaped and child.pid not in known:
                 answer.lose_child(child.pid)
+                known.add(child.pid)
+        for index, each in enumerate(self.placed):
+            if isinstance(each.opened, OpenedPidFd) and each.opened.pid in known:
+                flags = each.opened.handle.flags
+                is_nonblocking = isinstance(flags, int) and bool(flags & os.O_NONBLOCK)
+                answer.follow_process(index, each.opened.pid, is_nonblocking=is_nonblocking)
 
 
 def _flags_of(pid: int, number: int) -> int | None:

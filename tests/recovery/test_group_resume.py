@@ -351,3 +351,34 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert refused.status == 2, refused
     assert b"Cannot record to" in refused.stderr and b"File too large" in refused.stderr
     assert not (tmp_path / "two.rdbgs").exists()
+
+
+_WATCHED = """import os, select, signal, sys
+go, ready = os.pipe()
+if not (child := os.fork()):
+    os.close(ready)
+    os.read(go, 1)
+    os._exit(7)
+os.close(go)
+watched = os.pidfd_open(child)
+poller = select.epoll()
+poller.register(watched, select.EPOLLIN)
+open("ready", "w").close()
+sys.stdin.readline()
+print(poller.poll(0), select.select([os.pidfd_open(child)], [], [], 0))
+signal.pidfd_send_signal(watched, 0)
+os.close(ready)
+print(poller.poll() == [(watched, select.EPOLLIN)], os.waitid(os.P_PIDFD, watched, os.WEXITED).si_status)
+"""
+
+
+def test_pidfds_are_those_of_the_processes_that_go_on(tmp_path: Path) -> None:
+    record_killed(tmp_path, _WATCHED)
+
+    planned = replaydbg(tmp_path, "resume", "one", "--plan")
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+    replayed = replaydbg(tmp_path, "replay", "two")
+
+    assert b"a pidfd of process 2 of the group, which goes on" in planned.stdout, planned
+    assert (resumed.status, resumed.stdout) == (0, b"[] ([], [], [])\nTrue 7\n"), resumed
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed

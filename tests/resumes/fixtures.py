@@ -24,6 +24,7 @@ from tests.harness.table import as_text
 _KILLED = 128 + 9
 _OWN_NUMBER = "it sends a signal to the process id that it had before it was killed"
 _NO_CALL = "it waits for a timer's signal and makes no call; timers are set at the next call that leaves the process"
+_HAS_OTHER_END = "it waits for what lost children would send, and has the other end of that connection open itself"
 KNOWN = {
     "interrupted_join": _OWN_NUMBER,
     "handler_in_a_traced_program": _NO_CALL,
@@ -31,6 +32,10 @@ KNOWN = {
     "loop_counts_in_buffers": _NO_CALL,
     "moved_by_the_kernel": "what the first live call moves to a standard stream is missing in the replayed output",
     "opened_again": "it writes to a file by two positions, which overwrite each other; a replay shows all bytes",
+    "loops_that_only_wait": _NO_CALL,
+    "processes_and_pipes": _HAS_OTHER_END,
+    "sent_by_c_code": "C code sends a signal to the process after the last event; that ends the replay",
+    "sent_in_other_ways": "a signal that it had sent to itself was not handled yet when it was killed",
     "tcp_echo": "one of its threads waits for the other end of a connection to itself, which both lost",
 }
 """Fixtures that do not end, or end differently, if they are killed at certain events; and why."""

@@ -126,6 +126,49 @@ select_select(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return result;
 }
 
+/* pidfd_open(pid, flags): the place of `pid` among the arguments; -1: it is not there. */
+static Py_ssize_t
+place_of_pid(Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs > 0)
+        return 0;
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "pid") == 0)
+            return i;
+    return -1;
+}
+
+static PyObject *
+pid_of_today(PyObject *recorded)
+{
+    int overflow;
+    long pid = PyLong_AsLongAndOverflow(recorded, &overflow);
+    return overflow || pid != (pid_t)pid ? Py_NewRef(recorded) : PyLong_FromLong(pid_today((pid_t)pid));
+}
+
+/* The program names a process by the id that it had when it was recorded. */
+static PyObject *
+os_pidfd_open(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *asked[4];
+    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), place = place_of_pid(nargs, kwnames);
+    if (place < 0 || n > 4 || !PyLong_Check(args[place]))
+        return gate_regular(g, self, args, nargs, kwnames);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = NULL;
+    if (c.perform) {
+        memcpy(asked, args, (size_t)n * sizeof *asked);
+        asked[place] = pid_of_today(args[place]);
+        result = gate_call_original(g, self, asked, nargs, kwnames);
+        Py_DECREF(asked[place]);
+    }
+    result = cross_end(&c, result);
+    if (result)
+        crossing_hooks.regular_done(g, result, args, nargs);
+    return result;
+}
+
 /* epoll.register(fd, eventmask), modify, unregister: as above. */
 static PyObject *
 takes_descriptor(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -657,6 +700,7 @@ const HandlerEntry process_handlers[] = {{"gc_collect", gc_collect},
                                          {"select_select", select_select},
                                          {"builtin_input", builtin_input},
                                          {"takes_descriptor", takes_descriptor},
+                                         {"os_pidfd_open", os_pidfd_open},
                                          {NULL, NULL}};
 
 int

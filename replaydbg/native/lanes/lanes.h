@@ -136,9 +136,8 @@ bool lane_adopt(void); /* a thread state that is not core.tstate; false: of no l
 int our_close(int fd); /* tells the hub */
 
 /* libcalls.c */
-void children_lost(pid_t pid); /* whoever waits for it hears once that SIGKILL has ended it */
-void lanes_relink(void);       /* libraries may be new */
-void lanes_relink_pids(void);  /* the program has process ids that stand for others, see log/pids.c */
+void lanes_relink(void);      /* libraries may be new */
+void lanes_relink_pids(void); /* the program has process ids that stand for others, see log/pids.c */
 /* what the C library's function of that name is led to; NULL: it is not */
 void *libcalls_ours(const char *name);
 

@@ -126,42 +126,6 @@ await_child(pid_t pid, int options)
     return (int)hub_help(wait_in_helper, &w, "a child process") < 0 && errno == EINTR ? -1 : 0;
 }
 
-/* Children of a process in whose place this one goes on are none of its own. They count as killed. */
-static pid_t *lost;
-static size_t lost_count;
-
-void
-children_lost(pid_t pid)
-{
-    lost = grown(lost, lost_count + 1, sizeof *lost);
-    lost[lost_count++] = pid;
-}
-
-static pid_t
-take_lost(pid_t wanted)
-{
-    for (size_t i = 0; i < lost_count; i++)
-        if (wanted == -1 || lost[i] == wanted) {
-            pid_t pid = lost[i];
-            lost[i] = lost[--lost_count];
-            return pid;
-        }
-    return -1;
-}
-
-/* `found` has come of waiting for it. */
-static pid_t
-or_lost(pid_t found, pid_t wanted, int *status, struct rusage *usage)
-{
-    if (__builtin_expect(lost_count == 0, 1) || found >= 0 || errno != ECHILD || (found = take_lost(wanted)) < 0)
-        return found;
-    if (status)
-        *status = SIGKILL;
-    if (usage)
-        memset(usage, 0, sizeof *usage);
-    return found;
-}
-
 /* `found` has come of waiting with `status`; returns the id that the program knows. */
 static pid_t
 known_as(pid_t found, int status)
@@ -181,7 +145,6 @@ our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
         errno = ECHILD;
     else if (await_child(today, options) >= 0)
         found = wait4(today, &own, options, usage);
-    found = or_lost(found, pid, &own, usage);
     if (status && found > 0)
         *status = own;
     return known_as(found, own);

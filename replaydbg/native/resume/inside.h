@@ -27,6 +27,10 @@ PyObject *clocks_shifted(const Crossing *c, PyObject *result); /* record, afterw
 void process_follow(const Crossing *c); /* replay: a call that has worked */
 void process_continue(void);
 
+/* children.c */
+void child_lost(pid_t recorded); /* from now on a process stands for it */
+void children_end(void);         /* these end, as if SIGKILL had ended those; the program is live */
+
 /* sent.c */
 void sent_prepare(PyObject *events); /* whose data is wanted: a list of numbers, ascending */
 void sent_follow(const Crossing *c); /* replay: a call that has worked, and is counted */

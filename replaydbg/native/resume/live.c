@@ -120,6 +120,7 @@ complete(void)
     pthread_sigmask(SIG_SETMASK, &all, &before); /* who is live already may send one that has no handler here yet */
     orders_await_go(); /* nothing can fail after it, so of a group none goes live unless each can */
     signals_continue();
+    children_end();
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     process_continue();
     orders_end();

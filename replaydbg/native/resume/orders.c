@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -175,6 +176,16 @@ put(int64_t fd, int64_t index, bool closes)
         clearerr(stdin);
 }
 
+/* The passed descriptor is replaced by a pidfd of the process that stands for `pid`. */
+static void
+follow_process(int64_t index, pid_t pid, bool is_nonblocking)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid_today(pid), is_nonblocking ? O_NONBLOCK : 0);
+    if (index < 0 || (size_t)index >= passed_count || fd < 0 || dup3(fd, passed[index], O_CLOEXEC) < 0)
+        refuse_order();
+    close(fd);
+}
+
 static void
 enter(int64_t index)
 {
@@ -273,7 +284,9 @@ follow(uint8_t kind, const int64_t *n)
         timers[n[0]] = (struct itimerval){{n[2] / 1000000000, n[2] % 1000000000 / 1000},
                                           {n[1] / 1000000000, n[1] % 1000000000 / 1000}};
     else if (kind == 'K')
-        children_lost((pid_t)n[0]);
+        child_lost((pid_t)n[0]);
+    else if (kind == 'Q')
+        follow_process(n[0], (pid_t)n[1], n[2] != 0);
     else if (kind == 'M')
         want_map(n);
     else if (kind == 'I') {
