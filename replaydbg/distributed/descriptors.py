@@ -116,9 +116,12 @@ class DescriptorTable:
             self._open(_first(each), self._made(event, index, PAIR), event.number)
 
     def _socket(self, event: Event) -> None:
-        number = _first(event.outcome)
-        if number not in self.ends:  # otherwise it is an object for a descriptor that exists
-            self._open(number, self._made(event, 0, SOCKET), event.number)
+        # A new one replaces what the number referred to: the close of an epoll, for example, does not show its number.
+        given = _argument(event, 3)
+        number = descriptor_of(given if given is not None else _keyword(event, "fileno"))
+        is_known = event.gate == _MAKES_SOCKET and self.end_of(number, event.number) is not None
+        if not is_known:
+            self._open(_first(event.outcome), self._made(event, 0, SOCKET), event.number)
 
     def _file(self, event: Event) -> None:
         number = event.outcome if isinstance(event.outcome, int) else _first(event.outcome)
@@ -166,11 +169,11 @@ class DescriptorTable:
         self.polled.discard(descriptor_of(_argument(event, 0)))
 
 
-_MAKES_FILE = "_io.FileIO.__init__"
+_MAKES_FILE, _MAKES_SOCKET = "_io.FileIO.__init__", "_socket.socket.__init__"
 _ACTIONS: dict[str, Callable[[DescriptorTable, Event], None]] = {
     **dict.fromkeys(("posix.pipe", "posix.pipe2"), DescriptorTable._pipe),
     "_socket.socketpair": DescriptorTable._pair,
-    **dict.fromkeys(("_socket.socket.__init__", "_socket.socket._accept"), DescriptorTable._socket),
+    **dict.fromkeys((_MAKES_SOCKET, "_socket.socket._accept"), DescriptorTable._socket),
     **dict.fromkeys(
         (
             "posix.open",

@@ -278,3 +278,37 @@ def test_what_a_process_sent_before_it_ended(kind: str, waits: bool, tmp_path: P
     assert (resumed.status, resumed.stdout) == (0, expected), resumed
     replayed = replaydbg(tmp_path, "replay", "two")
     assert (replayed.status, replayed.stdout) == (0, expected), replayed
+
+
+# The module subprocess makes an epoll and closes it when it is imported; sockets get its number afterwards.
+_STARTED = """import socket, subprocess, sys
+if sys.argv[1:]:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as to_parent:
+        while data := to_parent.recv(100):
+            to_parent.sendall(data.upper())
+        sys.exit()
+listener = socket.create_server(("127.0.0.1", 0))
+child = subprocess.Popen([sys.executable, "program.py", str(listener.getsockname()[1])])
+to_child, _ = listener.accept()
+for number in range(10):
+    to_child.sendall(b"line %d" % number)
+    assert to_child.recv(100) == b"LINE %d" % number
+open("ready", "w").close()
+sys.stdin.readline()
+to_child.sendall(b"after")
+print(to_child.recv(100))
+to_child.close()
+print(child.wait())
+"""
+
+
+def test_a_connection_to_a_started_program_is_there_again(tmp_path: Path) -> None:
+    record_killed(tmp_path, _STARTED)
+
+    plan = replaydbg(tmp_path, "resume", "one", "--plan")
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert b"a connection, shared with process 2" in plan.stdout, plan
+    assert (resumed.status, resumed.stdout) == (0, b"b'AFTER'\n0\n"), resumed
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
