@@ -27,6 +27,7 @@ from replaydbg.record.result import RecordResult
 from replaydbg.recovery.continued_group import ContinuedGroup
 from replaydbg.recovery.family import Family, Relative
 from replaydbg.recovery.group_plan import GroupPlan, plan_group
+from replaydbg.recovery.later_appends import Truncation
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
@@ -125,6 +126,7 @@ class _Resumption:
         """Replay all, and let them go live; return the result of the first process when it has ended."""
         try:
             made = MadeEnds(self.plan.shared, self._stack)
+            self._truncation = Truncation(self.plan.leftovers, self._stack)
         except CannotReopen as error:
             raise CannotResume(self.plan.name, str(error)) from error
         group = ContinuedGroup(self._line, output, self._settings)
@@ -294,6 +296,10 @@ class _Resumption:
                 self._explain(part)
         if self._listener.goes_live is not None:
             self._listener.goes_live(self.plan)
+        try:
+            self._truncation.perform()
+        except CannotReopen as error:
+            raise CannotResume(self.plan.name, str(error)) from error
         self._is_live = True
         for number in sorted(self._parts, reverse=True):  # children first: a parent that ends takes them with it
             with suppress(ConnectionError):  # it was killed just now, as it can be at any time

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.recovery.later_appends import later_appends
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedPidFd, OpenedSocket, OpenResource
+from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -31,6 +33,8 @@ class GroupPlan:
     """Of each process that goes on, by its number."""
     acts: tuple[OutsideAct, ...]
     """The acts of all processes outside of the group after the cut; of each process the newest first."""
+    leftovers: tuple[Leftover, ...]
+    """The files that are truncated, since what they have after their ends in the cut is written again."""
 
     @property
     def name(self) -> str:
@@ -50,10 +54,11 @@ def plan_group(line: RecoveryLine) -> GroupPlan:
     for member in line.running:
         with open_recording(member_path(line.directory, member.number)) as recording:
             plans[member.number] = first_plan(recording, _name(line, member), member.position + 1, is_member=True)
-    shared = SharedEnds(line, {number: each.resources for number, each in plans.items()})
+    resources = {number: each.resources for number, each in plans.items()}
+    shared = SharedEnds(line, resources)
     plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
     plans = {number: _with_maps(each, number, plans) for number, each in plans.items()}
-    return GroupPlan(line, shared, plans, tuple(_acts(line, plans)))
+    return GroupPlan(line, shared, plans, tuple(_acts(line, plans)), later_appends(line, resources))
 
 
 def _check_ended(line: RecoveryLine) -> None:

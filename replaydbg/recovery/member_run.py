@@ -61,11 +61,13 @@ class MemberRun(GoingLive):
         super().decide(_without_calls(due))
         return [Settled(each.thread, is_done=False) for each in due.calls]
 
-    def is_written_by_others(self, opened: OpenedFile) -> bool:
-        """Whether another process of the group wrote last to a file that both append to.
+    def is_growth_known(self, opened: OpenedFile) -> bool:
+        """Whether what a file has at its end is truncated, or another process that appends to it wrote that last.
 
         Not if any of them has written after the cut: that is written again.
         """
+        if any(each.path == opened.absolute for each in self._group.leftovers):
+            return True
         if any(act.gate in _WRITES for act in self._group.acts):
             return False
         others = (each for number, each in self._group.plans.items() if number != self.member.number)

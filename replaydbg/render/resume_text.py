@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
+from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -37,10 +38,7 @@ def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people, one line for each resource that is no standard stream."""
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
     lines += text_block("differs", plan.differences)
-    lines += text_block(
-        "truncated",
-        (f"{each.path}: to {each.size:,} bytes ({each.found - each.size:,} bytes removed)" for each in plan.leftovers),
-    )
+    lines += text_block("truncated", leftover_texts(plan.leftovers))
     lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):
@@ -48,6 +46,12 @@ def plan_lines(plan: Plan) -> list[str]:
     lines += text_block("done after", acts)
     lines += text_block("recovery", [_recovery(plan.recovery)])
     return [*lines, *text_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
+
+
+def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:
+    """Yield for each file that is truncated its new size, and how much is removed."""
+    for each in leftovers:
+        yield f"{printable(each.path)}: to {each.size:,} bytes ({each.found - each.size:,} bytes removed)"
 
 
 def resource_lines(plan: Plan) -> list[str]:

@@ -193,8 +193,8 @@ class GoingLive:
             reason = f"{opened} opened by C code, and the recording does not show what {are} (see --force)"
             raise CannotResume(self.plan.name, reason)
 
-    def is_written_by_others(self, opened: OpenedFile) -> bool:
-        """Whether what a file has after its recorded end is known to be of other processes; it is not."""
+    def is_growth_known(self, opened: OpenedFile) -> bool:
+        """Whether what a file has after its recorded end is known to be of the group; there is none."""
         return False
 
     def _grown(self, findings: list[Finding]) -> tuple[str, ...]:
@@ -208,6 +208,6 @@ class GoingLive:
         for each in self.plan.resources.opened:
             if not isinstance(each, OpenedFile) or each.absolute in names:
                 continue
-            if (difference := grown(each)) is not None and not self.is_written_by_others(each):
+            if (difference := grown(each)) is not None and not self.is_growth_known(each):
                 found.append(difference)
         return tuple(dict.fromkeys(found))

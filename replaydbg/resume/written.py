@@ -84,7 +84,7 @@ def _possible_starts(fd: int, last: LastFileWrite | None, calls: Sequence[CallIn
         lengths = sorted({0, total, *(call.data_length for call in calls)})
     found = []
     for start in (end - length for length in lengths if length <= end):
-        if _order(fd, start, end, dict(enumerate(calls))) is not None and _ends_with(fd, start, last):
+        if _order(fd, start, end, dict(enumerate(calls))) is not None and ends_with(fd, start, last):
             found.append(start)
     return found
 
@@ -98,12 +98,12 @@ def ends_with_last_write(opened: OpenedFile) -> bool:
     except OSError:
         return True
     try:
-        return _ends_with(fd, os.fstat(fd).st_size, opened.last_write)
+        return ends_with(fd, os.fstat(fd).st_size, opened.last_write)
     finally:
         os.close(fd)
 
 
-def _ends_with(fd: int, start: int, last: LastFileWrite | None) -> bool:
+def ends_with(fd: int, start: int, last: LastFileWrite | None) -> bool:
     """Whether the bytes before `start` are those of the last write, as far as that is known."""
     if last is None or last.digest is None or last.length > MOST_PARTIAL:
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.json_data.resume_json import plan_facts
+from replaydbg.render.json_data.resume_json import leftover_facts, plan_facts
 
 
 def group_plan_facts(plan: GroupPlan) -> JsonObject:
@@ -21,6 +21,7 @@ def group_plan_facts(plan: GroupPlan) -> JsonObject:
             }
             for each in plan.line.members.values()
         ],
+        "cut_off": leftover_facts(plan.leftovers),
         "in_flight": [
             {
                 "kind": channel.kind,

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from replaydbg.render.json_data.json_object import JsonObject
+from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.settle import call_text
+
+
+def leftover_facts(leftovers: Iterable[Leftover]) -> list[JsonObject]:
+    """Return the files that are truncated as data."""
+    return [{"path": each.path, "size": each.size, "found": each.found} for each in leftovers]
 
 
 def plan_facts(plan: Plan) -> JsonObject:
@@ -25,7 +33,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             for row in plan.rows
         ],
         "differences": list(plan.differences),
-        "cut_off": [{"path": each.path, "size": each.size, "found": each.found} for each in plan.leftovers],
+        "cut_off": leftover_facts(plan.leftovers),
         "in_flight": [_call_facts(each) for each in plan.in_flight],
         "done_after": [
             {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
