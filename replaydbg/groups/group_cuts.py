@@ -11,9 +11,11 @@ from typing import NamedTuple
 from replaydbg.distributed.channel_states import ChannelHistory, InFlight
 from replaydbg.distributed.cuts import CutFinder, Requirement, finder_of
 from replaydbg.distributed.matching.channels import MessageChannel
+from replaydbg.distributed.matching.columns import Member
 from replaydbg.distributed.matching.sides import DATAGRAMS, PIPES, STREAM_SOCKETS
 from replaydbg.distributed.peeks import peek_requirements
 from replaydbg.distributed.quiet import QuietFinder
+from replaydbg.distributed.resumable import ResumableFinder
 from replaydbg.events.records import Entry, Event
 from replaydbg.groups.causality import program_starts
 from replaydbg.groups.messages import CERTAINTIES, MessageEnd, end_of
@@ -114,7 +116,12 @@ class GroupCuts:
     @cached_property
     def quiet(self) -> dict[int, array[int]]:
         """The quiet positions of each process: one pass over each log. Raises a ReplaydbgError."""
-        return {member.process: self._quiet(member.process) for member in self.opened.matching.members}
+        return {each.process: self._quiet(each.process) for each in self.opened.matching.members}
+
+    @cached_property
+    def resumable(self) -> dict[int, array[int]]:
+        """The positions from which each process can go on: one pass over each log. Raises a ReplaydbgError."""
+        return {each.process: self._resumable(each.process) for each in self.opened.matching.members}
 
     def times(self) -> dict[int, list[tuple[int, int]]]:
         """Return the marks of each process's clock: a position, and nanoseconds since its start.
@@ -132,22 +139,20 @@ class GroupCuts:
         return found
 
     def _quiet(self, process: int) -> array[int]:
-        index = self.opened.index_of(process)
-        assert index is not None, process
-        member = self.opened.matching.members[index]
-        channels = {end.number for end in member.endpoints if end.kind in (*PIPES, *STREAM_SOCKETS, *DATAGRAMS)}
+        member = self.opened.member(process)
         columns = member.transfers
-        receives = {
-            event
-            for event, endpoint, flags in zip(columns.event, columns.endpoint, columns.flags, strict=True)
-            if flags & RECEIVES and not flags & PEEKS and endpoint in channels
-        }
         with open_recording(member_path(self.opened.directory, process)) as recording:
-            finder = QuietFinder(receives)
+            finder = QuietFinder(_receives(member))
             found = finder.read(self.with_pauses(recording.events()))
         if finder.is_alone and _was_receiving(member.events, columns.event, columns.begun, columns.flags):
             found.append(member.events)
         return array("Q", sorted({each for each in found if each >= member.branch}))
+
+    def _resumable(self, process: int) -> array[int]:
+        member = self.opened.member(process)
+        with open_recording(member_path(self.opened.directory, process)) as recording:
+            found = ResumableFinder(_receives(member)).read(self.with_pauses(recording.events()))
+        return array("Q", (each for each in found if each >= member.branch))
 
     def with_pauses(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Yield the entries of a log, and call `idle` now and then."""
@@ -172,6 +177,10 @@ class GroupCuts:
         """
         positions = self.finder.latest(wanted, self.quiet if quiet else None)
         return GroupCut(positions, dict(wanted), tuple(self._doubts(positions)), quiet)
+
+    def latest_resumable(self, wanted: Mapping[int, int]) -> GroupCut:
+        """Return the latest consistent cut at or before positions from which every process can go on."""
+        return self.at(self.finder.latest(wanted, self.resumable), is_quiet=False)
 
     def _doubts(self, positions: Mapping[int, int]) -> list[str]:
         found = []
@@ -246,6 +255,17 @@ class GroupCuts:
             for history in self.histories
             for send in history.unfinished(cut.positions)
         ]
+
+
+def _receives(member: Member) -> set[int]:
+    """Return the events that received from a channel."""
+    channels = {end.number for end in member.endpoints if end.kind in (*PIPES, *STREAM_SOCKETS, *DATAGRAMS)}
+    columns = member.transfers
+    return {
+        event
+        for event, endpoint, flags in zip(columns.event, columns.endpoint, columns.flags, strict=True)
+        if flags & RECEIVES and not flags & PEEKS and endpoint in channels
+    }
 
 
 def _was_receiving(events: int, event: Sequence[int], begun: Sequence[int], flags: bytes) -> bool:

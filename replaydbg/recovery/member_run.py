@@ -13,6 +13,7 @@ from replaydbg.resume.conversation import CoreAnswer, Due, Settled
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.restore import Restorer
+from replaydbg.resume.settle import REPEAT
 from replaydbg.resume.written import ends_with_last_write
 
 _WRITES = frozenset(f"posix.{name}" for name in ("write", "writev", "pwrite", "pwritev", "sendfile")) | {
@@ -35,9 +36,7 @@ class MemberRun(GoingLive):
         """`made`: what it has in common with others; `kept_children`: those that go on, or can be waited for."""
         choices, hooks = wanted
         plan = group.plans[member.number]
-        super().__init__(
-            plan, ResumeChoices(member.position + 1, choices.policy, choices.force), Listener(), hooks, stack
-        )
+        super().__init__(plan, ResumeChoices(member.position + 1, REPEAT, choices.force), Listener(), hooks, stack)
         self.member = member
         self.table = group.shared.tables[member.number]
         self._made, self._line, self._group = made, group.line, group
@@ -57,7 +56,9 @@ class MemberRun(GoingLive):
         return tuple(each for each in real if not self.is_made(each))
 
     def decide(self, due: Due) -> list[Settled]:
-        """Let all calls be made: at its position the process waits, and what it did after that is done again."""
+        """Let all calls be made again that are in the log: so is everything after them. Of others it is found out."""
+        if self.member.position >= self._line.opened.member(self.member.number).events:
+            return super().decide(due)
         super().decide(_without_calls(due))
         return [Settled(each.thread, is_done=False) for each in due.calls]
 

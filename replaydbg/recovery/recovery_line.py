@@ -102,7 +102,7 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         ends = GroupEnds(cuts)
         failed = _failed(opened, ends)
         cuts.require([*ends.requirements(failed), *_unnoticed(opened, failed), *_unborn(opened)])
-        cut = cuts.latest(_before_starts(opened, wanted), quiet=True)
+        cut = cuts.latest_resumable(_before_starts(opened, wanted))
     except ReplaydbgError as error:
         raise CannotResume(name, str(error)) from error
     if cut.doubts:

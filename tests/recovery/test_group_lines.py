@@ -11,7 +11,7 @@ import pytest
 from replaydbg.log.group import read_group
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import process_fields, wait_until
-from tests.recovery.killed_groups import replaydbg, rows_of
+from tests.recovery.killed_groups import record_killed, replaydbg, rows_of
 from tests.resumes.group_rounds import kill_group
 
 pytestmark = pytest.mark.slow
@@ -129,3 +129,43 @@ def _sealer_of(recorder: int, program: int) -> int:
     """Return the process id of the process that seals, which is forked by the recorder; 0: it has not begun."""
     children = Path(f"/proc/{recorder}/task/{recorder}/children").read_text().split()
     return next((int(each) for each in children if int(each) != program), 0)
+
+
+# Each has printed a line, and waits for a file that the second run finds.
+_SLEEPS = """import os, sys, threading, time
+def until(name):
+    while not os.path.exists(name):
+        time.sleep(0.02)
+{threads}
+child = os.fork()
+print("child" if not child else "parent", flush=True)
+if not child:
+    open("child", "w").close()
+    until("go")
+    os._exit(0)
+until("child")
+open("ready", "w").close()
+until("go")
+print(os.waitpid(child, 0)[1])
+"""
+_LOCKED = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+
+
+@pytest.mark.parametrize("threads", ["", _LOCKED], ids=["one thread", "a thread waits for a lock"])
+def test_processes_that_only_sleep_go_on_from_their_ends(threads: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, _SLEEPS.format(threads=threads))
+    (tmp_path / "go").touch()
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-q", "-o", "two")
+
+    assert (resumed.status, resumed.stdout, resumed.stderr) == (0, b"0\n", b""), resumed
+
+
+def test_calls_that_are_made_again_are_reported(tmp_path: Path) -> None:
+    record_killed(tmp_path, _SLEEPS.format(threads=""))
+    (tmp_path / "go").touch()
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-q", "--at-cut", "1@1", "-o", "two")
+
+    assert resumed.stderr.startswith(b"replaydbg: 2 calls that reached outside of the group are made again "), resumed
+    assert sorted(resumed.stdout.split()) == [b"0", b"child", b"parent"]

@@ -14,7 +14,7 @@ from replaydbg.launch.endings import end_like
 from replaydbg.log.group import Group
 from replaydbg.recovery.group_launcher import GroupListener, plan_group_resumption, resume_group
 from replaydbg.recovery.group_plan import GroupPlan
-from replaydbg.render.groups.group_resume_text import group_plan_lines, group_start_line
+from replaydbg.render.groups.group_resume_text import again_line, group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.settle import ASK
@@ -45,7 +45,8 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
             print("\n".join(group_plan_lines(plan)))
         return 0
     is_verbose = not settings.quiet and not args.json
-    listener = GroupListener(_print_start if is_verbose else None, _print_plan if is_verbose else None)
+    begins = None if args.json else _print_start if is_verbose else _print_again
+    listener = GroupListener(begins, _print_plan if is_verbose else None)
     choices = ResumeChoices(force=args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener
@@ -86,6 +87,13 @@ def cut_positions(words: list[str] | None, group: Group) -> dict[int, int]:
 
 def _print_start(plan: GroupPlan) -> None:
     print(f"replaydbg: {group_start_line(plan)}", file=sys.stderr, flush=True)
+    _print_again(plan)
+
+
+def _print_again(plan: GroupPlan) -> None:
+    """Print what is done twice, also with --quiet: nobody sees it later."""
+    if line := again_line(plan):
+        print(f"replaydbg: {line}", file=sys.stderr, flush=True)
 
 
 def _print_plan(plan: GroupPlan) -> None:

@@ -28,6 +28,15 @@ def group_start_line(plan: GroupPlan) -> str:
     )
 
 
+def again_line(plan: GroupPlan) -> str:
+    """Return the sentence that calls which reached outside of the group are made again; empty: there are none."""
+    count = len(plan.acts)
+    if not count:
+        return ""
+    calls, are = (f"{count:,} calls", "are") if count > 1 else ("1 call", "is")
+    return f"{calls} that reached outside of the group {are} made again (--plan has the list)"
+
+
 def group_plan_lines(plan: GroupPlan) -> list[str]:
     """Return the plan for people: the line, then what becomes of each process and of what is in flight."""
     lines = ["recovery line"]
