@@ -12,7 +12,7 @@ from pathlib import Path
 
 from replaydbg.distributed.cuts import Requirement
 from replaydbg.distributed.descriptors import INHERITED, ChannelEnd
-from replaydbg.errors import CannotResume, ReplaydbgError
+from replaydbg.errors import CannotResume, NoSuchMoment, ReplaydbgError
 from replaydbg.events.transfers import Endpoint
 from replaydbg.groups.command_lines import with_commands
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
@@ -90,13 +90,14 @@ class RecoveryLine:
 def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> RecoveryLine:
     """Return the latest recovery line at or before the positions `wanted` (of processes that are missing: their ends).
 
-    Reads all logs of the group. Raises CannotResume.
+    Reads all logs of the group. Raises CannotResume, and NoSuchMoment for a position that a process does not have.
     """
     opened = OpenedGroup(directory)
     if opened.problems:
         raise CannotResume(name, "recordings of its processes cannot be read", tuple(opened.problems.values()))
     if not opened.matching.members:
         raise CannotResume(name, "it has no recordings")
+    _check_wanted(opened, wanted)
     cuts = GroupCuts(opened)
     try:
         ends = GroupEnds(cuts)
@@ -109,7 +110,8 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         raise CannotResume(name, "the cut may be inconsistent", cut.doubts)
     members = _members(opened, ends, cut)
     if not any(each.runs for each in members.values()):
-        raise CannotResume(name, "all of its processes have ended: choose an earlier cut with --at-cut")
+        how = "--at-cut PROCESS@EVENT goes back to an earlier cut"
+        raise CannotResume(name, f"all of its processes have ended, so there is nothing to continue ({how})")
     unfinished = [f"{channel.kind} {channel.name}" for channel, _ in cuts.unfinished(cut)]
     if unfinished:
         raise CannotResume(name, "sends are unfinished in the cut", tuple(unfinished))
@@ -119,6 +121,13 @@ def find_line(directory: Path, name: str, wanted: Mapping[int, int]) -> Recovery
         if row.recording is None and row.parent in members and row.event <= members[row.parent].position
     )
     return RecoveryLine(name, directory, opened, cuts, ends, cut, members, others, _streams(opened))
+
+
+def _check_wanted(opened: OpenedGroup, wanted: Mapping[int, int]) -> None:
+    """Raise NoSuchMoment for a position after the end of a process."""
+    for process, position in wanted.items():
+        if position > (events := opened.member(process).events):
+            raise NoSuchMoment(f"{process}@{position}", f"process {process} has {events:,} events")
 
 
 def _streams(opened: OpenedGroup) -> dict[ChannelEnd, Endpoint]:

@@ -95,7 +95,6 @@ def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Resume; return the program's exit code, or end by the signal that ended the program."""
     open_closed_streams()
-    _check_follow(args)
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
     directory = store.find_group(args.recording)
@@ -103,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
         return run_group(args, directory, group, store, settings)
     if args.at_cut is not None:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
+    _check_follow(args)  # of a group, it is refused for another reason
     path = store.resolve(args.recording)
     name = store.name_of(path)
     choices = ResumeChoices(_event(args.at), args.in_flight, args.force, args.after_power_loss)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _MOMENT = re.compile(r"([0-9]{1,6})@([0-9]{1,18}|end)")
-_END = 1 << 62
 
 
 def run_group(args: argparse.Namespace, directory: Path, group: Group, store: Store, settings: Settings) -> int:
@@ -80,8 +79,9 @@ def cut_positions(words: list[str] | None, group: Group) -> dict[int, int]:
         if process not in numbers:
             recorded = ", ".join(map(str, sorted(numbers)))
             raise UsageError(f"No such process in the group: {process} (recorded: {recorded}).")
-        position = _END if match[2] == "end" else int(match[2])
-        found[process] = min(position, found.get(process, position))
+        if match[2] != "end":
+            position = int(match[2])
+            found[process] = min(position, found.get(process, position))
     return found
 
 
