@@ -17,6 +17,7 @@ from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import (
     Descriptor,
     Handle,
+    LastFileRead,
     LastFileWrite,
     MakingCall,
     SocketOption,
@@ -67,6 +68,7 @@ class Description:
     can_seek: bool | None = None
     """None: not known."""
     last_write: LastFileWrite | None = None
+    last_read: LastFileRead | None = None
     side: str = ""
     """Of a pipe, a pair of sockets, or a pseudoterminal: which of both."""
     socket: SocketFacts = field(default_factory=SocketFacts)

@@ -8,11 +8,11 @@ import stat
 from collections.abc import Callable
 
 from replaydbg.events.records import Event
-from replaydbg.events.values import StatResult
+from replaydbg.events.values import ContentRef, StatResult
 from replaydbg.resources.descriptions import Description, status_flags
 from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, number_of, whole
 from replaydbg.resources.file_names import FileNode
-from replaydbg.resources.kinds import LastFileWrite, Unknown
+from replaydbg.resources.kinds import LastFileRead, LastFileWrite, Unknown
 from replaydbg.resources.process_state import ProcessState
 
 _DEVICES = ("/dev/", "/proc/", "/sys/")
@@ -45,7 +45,7 @@ def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, fl
     if node.mode is not None and stat.S_ISFIFO(node.mode):
         kind = "pipe"
     if flags & os.O_TRUNC or (flags & os.O_EXCL and flags & os.O_CREAT):
-        node.size = 0
+        node.size, node.changed = 0, event.number
         if not flags & os.O_TRUNC:
             node.mode = stat.S_IFREG  # it is new
     made = Description(
@@ -106,9 +106,25 @@ def _read(to: ProcessState, event: Event) -> None:
     count = byte_count(event.outcome)
     if description.kind == "eventfd":
         to.eventfd_read(description)
+    _has_read(description, event, description.offset)
     _moved(description, count)
     if count and description.can_seek and description.node is not None and _met_end(event, count):
         description.node.size = description.offset if isinstance(description.offset, int) else description.node.size
+
+
+def _read_at(to: ProcessState, event: Event) -> None:
+    description = to.used(number_of(argument(event, 0)), event)
+    if description is not None:
+        _has_read(description, event, whole(argument(event, 2)))
+
+
+def _has_read(description: Description, event: Event, offset: object) -> None:
+    """Keep what was read of a file at an offset, if both are known."""
+    data = event.outcome if event.filled is None else event.filled
+    if description.kind != "file" or not isinstance(offset, int):
+        return
+    if isinstance(data, bytes | ContentRef) and byte_count(data):
+        description.last_read = LastFileRead(event.number, offset, data)
 
 
 def _met_end(event: Event, count: int) -> bool:
@@ -126,6 +142,8 @@ def _written(to: ProcessState, event: Event, description: Description, count: in
     elif (given := whole(offset)) is not None:
         start = given
     description.last_write = LastFileWrite(event.number, start, count, event.digest)
+    if node is not None:
+        node.changed = event.number
     end = start + count if isinstance(start, int) else start
     if not isinstance(offset, int):
         description.offset = end if description.can_seek is not False else description.offset
@@ -205,13 +223,14 @@ def _truncate(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
     size = whole(event.outcome if isinstance(event.outcome, int) else argument(event, 1, "length"))
     if description is not None and description.node is not None and size is not None:
-        description.node.size = size
+        description.node.size, description.node.changed = size, event.number
 
 
 def _truncate_path(to: ProcessState, event: Event) -> None:
     path, size = argument(event, 0, "path"), whole(argument(event, 1, "length"))
     if isinstance(path, str | bytes) and size is not None:
-        to.names.node(to.absolute(path)).size = size
+        node = to.names.node(to.absolute(path))
+        node.size, node.changed = size, event.number
     else:
         _truncate(to, event)
 
@@ -300,6 +319,7 @@ FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     **dict.fromkeys(
         ("posix.read", "posix.readv", "_io.FileIO.read", "_io.FileIO.readall", "_io.FileIO.readinto"), _read
     ),
+    "posix.pread": _read_at,
     **dict.fromkeys(("posix.write", "posix.writev", "_io.FileIO.write"), _write),
     **dict.fromkeys(("posix.pwrite", "posix.pwritev"), _write_at),
     **dict.fromkeys(("posix.sendfile", "posix.copy_file_range", "posix.splice"), _transfer),

@@ -22,6 +22,10 @@ class FileNode:
     mode: int | None = None
     """As `stat` returned it; None: it was not asked."""
     is_deleted: bool = False
+    changed: int = 0
+    """The last event by which the process changed its content."""
+    has_hidden_stores: bool = False
+    """Whether the process can have changed it without an event: it was mapped for writing, or given to SQLite."""
 
 
 class FileNames:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TypeVar
 
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.kinds import (
     FileLock,
+    LastFileRead,
+    LastFileWrite,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -111,8 +114,18 @@ def _file(state: ProcessState, one: Description) -> OpenedFile:
         offset=_offset(one),
         size=one.node.size,
         is_deleted=one.node.is_deleted,
-        last_write=one.last_write,
+        last_write=_unless_changed(one, one.last_write),
+        last_read=_unless_changed(one, one.last_read),
     )
+
+
+_Last = TypeVar("_Last", LastFileRead, LastFileWrite)
+
+
+def _unless_changed(one: Description, last: _Last | None) -> _Last | None:
+    """Return what was read or written last, unless the process can have changed the file since."""
+    assert one.node is not None
+    return None if last is None or one.node.has_hidden_stores or last.event < one.node.changed else last
 
 
 def _is_regular(one: Description) -> bool | Unknown:

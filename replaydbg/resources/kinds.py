@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from replaydbg.classes import dataclass
 from replaydbg.events.records import Site
-from replaydbg.events.values import Value
+from replaydbg.events.values import ContentRef, Value
 
 EventNumber: TypeAlias = int
 """The number of an event, from 1; 0: before the first one."""
@@ -88,6 +88,18 @@ class LastFileWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class LastFileRead:
+    """The last read of an open file that returned something, if the process has not changed the file since."""
+
+    event: EventNumber
+    """Its event."""
+    offset: int
+    """Where it began, in bytes."""
+    data: bytes | ContentRef
+    """What was read."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenedFile:
     """A regular file, a device, or another file with a path."""
 
@@ -105,7 +117,10 @@ class OpenedFile:
     is_deleted: bool
     """Whether the process removed or replaced it, or it never had a name (`O_TMPFILE`)."""
     last_write: LastFileWrite | None
-    """None: it was not written to through this handle."""
+    """None: it was not written to through this handle, or the process has changed the file since."""
+    last_read: LastFileRead | None = None
+    """None: nothing was read through this handle, or it is not known where, or the process has changed the file since.
+    """
 
 
 @dataclass(frozen=True, slots=True)

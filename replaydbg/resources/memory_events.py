@@ -71,6 +71,8 @@ def _map(to: ProcessState, event: Event) -> None:
     offset = integer(argument(event, 5, "offset"))
     size = length if length is not None else Unknown("the log does not show it")
     made = FileMapping(to.origin(event), path, size, offset, _is_written(event))
+    if made.is_written and description.node is not None:
+        description.node.has_hidden_stores = True
     if not argument(event, 9, "trackfd", True):
         to.mappings_without_copy.append(made)
         return
@@ -157,6 +159,7 @@ def _open_database(to: ProcessState, event: Event) -> None:
 
 def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, access: int) -> None:
     node = to.names.node(to.absolute(path)) if path else FileNode("", is_deleted=True)
+    node.has_hidden_stores = True
     made = Description("file", to.origin(event), access | os.O_NOFOLLOW, path, node, offset=0, can_seek=True)
     facts.descriptions.append(made)
     to.guess(made, event, _GUESSED)

@@ -118,8 +118,14 @@ def _is_there(fd: int, start: int, write: LastFileWrite) -> bool:
 
 
 def without_contents(resources: Resources) -> Resources:
-    """Return resources whose files are not compared with the last write: a lost one may have overwritten it."""
-    opened = (replace(each, last_write=None) if isinstance(each, OpenedFile) else each for each in resources.opened)
+    """Return resources whose files are not compared with what was written or read last.
+
+    A lost write may have overwritten it, and what was read may be what the program had written before, and is lost.
+    """
+    opened = (
+        replace(each, last_write=None, last_read=None) if isinstance(each, OpenedFile) else each
+        for each in resources.opened
+    )
     return replace(resources, opened=tuple(opened))
 
 

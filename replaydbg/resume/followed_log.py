@@ -8,6 +8,7 @@ from itertools import islice
 
 from replaydbg.errors import Corrupt
 from replaydbg.events.stops import StopReason
+from replaydbg.events.values import ContentRef
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.reader import Recording
@@ -15,6 +16,7 @@ from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resume.past import PastReader
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.preparation import plan_of
+from replaydbg.resume.reopening.compare_files import with_contents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +34,13 @@ class FollowedLog:
     A program commits whole records only, so each stretch that is read ends with one.
     """
 
-    def __init__(self, recording: Recording, log: BinaryIO) -> None:
-        """`recording` is the live directory, which must stay open; `log` is its event log, which may be unlinked."""
+    def __init__(self, recording: Recording, log: BinaryIO, content_fd: int) -> None:
+        """`recording` is the live directory, which must stay open. Its files may be unlinked: `log` is its event log,
+        and `content_fd` the copies of large files.
+        """
         self._path = str(recording.path)
         self._fd = log.fileno()
+        self._content_fd = content_fd
         self._position = LOG_HEADER
         self._stream = LogStream(_Pieces(self), total=_LONGEST, stored=_LONGEST, gates=recording.header.gates)
         self._past = PastReader(recording, None)
@@ -57,7 +62,11 @@ class FollowedLog:
         past = self._past.past()
         header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
         recovery = RecoveryCost(past.events, header.cpu_ms if header is not None else 0, self._position)
-        return plan_of(name, past.events, past, self._history.at(None), recovery)
+        resources = with_contents(self._history.at(None), self._content)
+        return plan_of(name, past.events, past, resources, recovery)
+
+    def _content(self, ref: ContentRef) -> bytes:
+        return os.pread(self._content_fd, ref.length, ref.offset)
 
     def has_continued(self) -> bool:
         """Whether the program has gone on from a checkpoint, with a log of its own."""

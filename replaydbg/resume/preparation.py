@@ -25,6 +25,7 @@ from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_c
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
+from replaydbg.resume.reopening.compare_files import with_contents
 from replaydbg.resume.reopening.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
 from replaydbg.store.process_check import writer_of
@@ -96,9 +97,11 @@ def _plan_at(recording: Recording, name: str, at: int) -> Plan:
     if at:
         past = read_past(recording, at - 1)
         _check_moment(recording, name, past, at)
-        return plan_of(name, at - 1, past, resources_at(recording, at - 1), recovery_to(recording, at - 1))
+        resources = with_contents(resources_at(recording, at - 1), recording.content)
+        return plan_of(name, at - 1, past, resources, recovery_to(recording, at - 1))
     past, resources = _read_whole(recording)
     _check_moment(recording, name, past, at)
+    resources = with_contents(resources, recording.content)
     return plan_of(name, past.events, past, resources, recovery_to(recording, past.events))
 
 

@@ -174,7 +174,7 @@ def _stand_by_one_log(
         program, program_fd = found
         hooks = installed_hooks(name) if hooks is None else hooks
         live = make_live_directory(output, settings.store)
-        run = _StandingBy(recording, live, logs["log"], name, choices, listener, hooks, stack)
+        run = _StandingBy(recording, live, (logs["log"], content), name, choices, listener, hooks, stack)
         with removed_unless_live(live, run):
             write_start(live, continued_header(recording, live, run.plan), first_orders())
             announce(program)
@@ -200,15 +200,15 @@ class _StandingBy(GoingLive):
         self,
         recording: Recording,
         live: Path,
-        log: BinaryIO,
+        files: tuple[BinaryIO, int],
         name: str,
         choices: ResumeChoices,
         listener: Listener,
         hooks: Hooks,
         stack: ExitStack,
     ) -> None:
-        """`recording` is followed, of which `log` is the log; `live` is where it goes on."""
-        self._log = FollowedLog(recording, log)
+        """`recording` is followed, of which `files` are the log and the content; `live` is where it goes on."""
+        self._log = FollowedLog(recording, *files)
         super().__init__(self._log.plan(name), choices, listener, hooks, stack)
         self.live = live
         self.began = time.monotonic()

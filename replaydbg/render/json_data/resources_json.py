@@ -8,9 +8,11 @@ from enum import Enum
 from replaydbg.events.records import Site
 from replaydbg.events.show import to_json
 from replaydbg.render.json_data.json_object import JsonObject
+from replaydbg.resources.event_values import byte_count
 from replaydbg.resources.kinds import (
     Descriptor,
     Handle,
+    LastFileRead,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -105,6 +107,8 @@ def _data(value: object) -> object:
         return {"callee": value.gate, "file": value.file, "function": value.function, "line": value.line}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, LastFileRead):  # what was read can be large
+        return {"event": value.event, "offset": value.offset, "length": byte_count(value.data)}
     if is_dataclass(value) and type(value).__module__.startswith(_OURS):
         return _fields(value)
     if isinstance(value, tuple | list):

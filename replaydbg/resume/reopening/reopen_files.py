@@ -7,7 +7,6 @@ import stat
 
 from replaydbg.resources.kinds import (
     Handle,
-    LastFileWrite,
     OpenedDirectory,
     OpenedFile,
     OpenedMemory,
@@ -15,12 +14,9 @@ from replaydbg.resources.kinds import (
     OpenedTerminal,
     Unknown,
 )
-from replaydbg.resume.digest import output_digest
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.written import ends_with_last_write
-
-MOST_COMPARED = 1 << 20
-"""Bytes of the last write that are compared with the disk; a longer one is not."""
 
 _ONCE = os.O_TRUNC | os.O_EXCL | os.O_CREAT
 """Flags of the first opening that must have no effect at the second one."""
@@ -74,19 +70,9 @@ def _differences(opened: OpenedFile, path: str) -> list[str]:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return [f"{path} is no regular file any more"]
-        if isinstance(opened.size, int) and found.st_size < opened.size:
-            return [f"{path} is shorter: {found.st_size:,} bytes, recorded {opened.size:,}"]
-        return _changed(fd, path, opened.last_write)
+        return content_differences(fd, path, opened)
     finally:
         os.close(fd)
-
-
-def _changed(fd: int, path: str, last: LastFileWrite | None) -> list[str]:
-    if last is None or last.digest is None or isinstance(last.offset, Unknown) or last.length > MOST_COMPARED:
-        return []
-    if output_digest(os.pread(fd, last.length, last.offset)) == last.digest:
-        return []
-    return [f"{path} has other content: bytes {last.offset:,} to {last.offset + last.length:,} are not those written"]
 
 
 def grown(opened: OpenedFile) -> str | None:

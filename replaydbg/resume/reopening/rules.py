@@ -9,12 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replaydbg.classes import replace
 from replaydbg.resources.kinds import (
     ChildProcess,
     FileLock,
     FileMapping,
-    MakingCall,
     OpenedDirectory,
     OpenedEpoll,
     OpenedEventFd,
@@ -77,8 +75,7 @@ RULES: dict[type[OpenResource], Rule] = {
 
 def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
-    mapped = frozenset(each.origin for each in resources.mappings)
-    rows = [_plan_opened(opened, used, mapped) for opened in resources.opened if not is_of_core(opened)]
+    rows = [_plan_opened(opened, used) for opened in resources.opened if not is_of_core(opened)]
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
@@ -136,7 +133,7 @@ def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
     return PlanRow("mappings", Fate.REOPENED, text, "stores of the program are written to the file if it is shared")
 
 
-def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[MakingCall]) -> PlanRow:
+def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
         name = ("standard input", "standard output", "standard error")[standard_number(opened)]
@@ -145,8 +142,6 @@ def _plan_opened(opened: OpenResource, used: frozenset[int], mapped: frozenset[M
         # Shells and build tools leave such descriptors open for each program; most never look at them.
         reason = "no call of the program used it so far"
         return PlanRow("others", Fate.LOST, opened.kind, reason, numbers)
-    if isinstance(opened, OpenedFile) and any(each.origin in mapped for each in opened.handle.descriptors):
-        opened = replace(opened, last_write=None)  # stores into a mapping may have changed it since
     row = RULES[type(opened)].plan(opened)
     doubts = [each.doubt for each in opened.handle.descriptors if each.doubt is not None]
     if doubts and row.fate is Fate.REOPENED:
