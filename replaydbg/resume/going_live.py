@@ -11,13 +11,15 @@ from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
-from replaydbg.resume.findings import Finding
+from replaydbg.resume.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.preparation import check_differences, check_refused
+from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.reopen_files import grown
+from replaydbg.resume.reopening.rules import is_compared, written_files
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import ASK, Ask, ask_hooks, settle
 from replaydbg.resume.tls_loads import plan_loads, send_loads
@@ -149,7 +151,10 @@ class GoingLive:
         thread = due.thread if due.thread >= 0 else None
         self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
         loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
-        differences = (*self._grown(findings), *(each for row in loads for each in row.differences))
+        differences = (
+            *self._changed(files_in_flight(due.calls, situation)),
+            *(each for row in loads for each in row.differences),
+        )
         rows, all_differences = (*self.plan.rows, *loads), (*self.plan.differences, *differences)
         self.plan = replace(self.plan, rows=rows, differences=all_differences)
         self.is_planned = True
@@ -197,17 +202,18 @@ class GoingLive:
         """Whether what a file has after its recorded end is known to be of the group; there is none."""
         return False
 
-    def _grown(self, findings: list[Finding]) -> tuple[str, ...]:
-        """Return the differences of files that are longer than recorded, and to which no call in flight wrote."""
-        if self.choices.after_power_loss:
-            return ()  # that is cut off
-        by_number = self.plan.resources.by_number()
-        written = [by_number.get(each.call.fd) for each in findings if each.call.data_length]
-        names = {each.absolute for each in written if isinstance(each, OpenedFile) and isinstance(each.absolute, str)}
-        found = []
+    def _changed(self, in_flight: FilesInFlight) -> tuple[str, ...]:
+        """Return the differences of files that the program writes, as far as no call in flight explains them."""
+        written = written_files(self.plan.resources)
+        found: list[str] = []
         for each in self.plan.resources.opened:
-            if not isinstance(each, OpenedFile) or each.absolute in names:
+            if not is_compared(each) or each.absolute not in written or in_flight.explains_size(str(each.absolute)):
                 continue
-            if (difference := grown(each)) is not None and not self.is_growth_known(each):
+            if each.absolute in in_flight.written:  # perhaps over what was written or read last
+                found += content_differences(replace(each, last_write=None, last_read=None))
+                continue
+            found += content_differences(each)
+            difference = grown(each) if not self.choices.after_power_loss else None  # that is cut off
+            if difference is not None and not self.is_growth_known(each):
                 found.append(difference)
         return tuple(dict.fromkeys(found))

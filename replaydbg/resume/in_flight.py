@@ -91,6 +91,7 @@ def is_regular(opened: OpenResource | None) -> bool:
     return isinstance(opened, OpenedFile) and opened.is_regular is not False and not opened.is_deleted
 
 
+OPENS_FILE = "_io.FileIO.__init__"
 WRITES = frozenset({"_io.FileIO.write", "posix.write", "posix.writev"})
 """Calls that write at the current offset."""
 
@@ -142,7 +143,7 @@ def _send(call: CallInFlight, situation: Situation) -> Finding:
 
 def _make(call: CallInFlight, situation: Situation) -> Finding:
     """Decide mkdir and its kin: what is there, and is newer than the last event, was made by the call."""
-    path = situation.path(_argument(call, 0), call.keywords.get("dir_fd"))
+    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     found = _lstat(path)
@@ -153,7 +154,7 @@ def _make(call: CallInFlight, situation: Situation) -> Finding:
 
 def _remove(call: CallInFlight, situation: Situation) -> Finding:
     """Decide rmdir and unlink: what is gone, from a directory that has changed since, was removed by the call."""
-    path = situation.path(_argument(call, 0), call.keywords.get("dir_fd"))
+    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     directory = _lstat(path.parent)
@@ -183,8 +184,8 @@ def _link(call: CallInFlight, situation: Situation) -> Finding:
 
 
 def _symlink(call: CallInFlight, situation: Situation) -> Finding:
-    target = situation.path(_argument(call, 1), call.keywords.get("dir_fd"))
-    content = _argument(call, 0)
+    target = situation.path(call_argument(call, 1), call.keywords.get("dir_fd"))
+    content = call_argument(call, 0)
     if target is None or not isinstance(content, str | bytes):
         return _not_known(call, situation)
     found = _lstat(target)
@@ -199,7 +200,7 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
 
     An empty file that is newer than the last event may have been made by this call, or be somebody else's lock file.
     """
-    path = situation.path(_argument(call, int(call.call == _OPENS_FILE)), call.keywords.get("dir_fd"))
+    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
     if path is None or not _must_be_new(call):
         return _harmless(call, situation)
     found = _lstat(path)
@@ -209,17 +210,13 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
 
 
 def _must_be_new(call: CallInFlight) -> bool:
-    if call.call == _OPENS_FILE:
-        mode = _argument(call, 2)
-        return isinstance(mode, str) and "x" in mode
-    flags = _argument(call, 1)
-    return isinstance(flags, int) and bool(flags & os.O_EXCL)
+    how = call_argument(call, 1)
+    return "x" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_EXCL)
 
 
 def _copy(call: CallInFlight, situation: Situation) -> Finding:
     """Decide a copy by the kernel: it begins at the recorded offset again, unless the file is written at its end."""
-    index = 0 if call.call == "posix.sendfile" else 1
-    opened = situation.opened(number if isinstance(number := _argument(call, index), int) else -1)
+    opened = situation.opened(copy_target(call))
     if isinstance(opened, OpenedSocket):
         return _send(call, situation)
     if isinstance(opened, OpenedFile) and isinstance(opened.handle.flags, int):
@@ -227,12 +224,20 @@ def _copy(call: CallInFlight, situation: Situation) -> Finding:
     return _not_known(call, situation)
 
 
+def copy_target(call: CallInFlight) -> int:
+    """Return the descriptor to which the kernel copies; -1: the call does not copy."""
+    index = {"posix.sendfile": 0, "posix.copy_file_range": 1, "posix.splice": 1}.get(call.call)
+    number = call_argument(call, index) if index is not None else None
+    return number if isinstance(number, int) else -1
+
+
 def _two_paths(call: CallInFlight, situation: Situation) -> tuple[Path | None, Path | None]:
-    source = situation.path(_argument(call, 0), call.keywords.get("src_dir_fd"))
-    return source, situation.path(_argument(call, 1), call.keywords.get("dst_dir_fd"))
+    source = situation.path(call_argument(call, 0), call.keywords.get("src_dir_fd"))
+    return source, situation.path(call_argument(call, 1), call.keywords.get("dst_dir_fd"))
 
 
-def _argument(call: CallInFlight, index: int) -> object:
+def call_argument(call: CallInFlight, index: int) -> object:
+    """Return an argument by its index; None: it was not given."""
     return call.args[index] if index < len(call.args) else None
 
 
@@ -251,7 +256,6 @@ def _has_content(path: Path, found: os.stat_result) -> bool:
         return True
 
 
-_OPENS_FILE = "_io.FileIO.__init__"
 _Rule = Callable[[CallInFlight, Situation], Finding]
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(WRITES, _write_elsewhere),
@@ -260,7 +264,7 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("posix.rename", "posix.replace"), _rename),
     "posix.link": _link,
     "posix.symlink": _symlink,
-    **dict.fromkeys((_OPENS_FILE, "posix.open"), _open),
+    **dict.fromkeys((OPENS_FILE, "posix.open"), _open),
     **dict.fromkeys(("posix.copy_file_range", "posix.sendfile", "posix.splice"), _copy),
     **dict.fromkeys(
         (

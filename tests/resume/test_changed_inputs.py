@@ -103,3 +103,72 @@ print("end")
     resumed = resume_in(tmp_path, "killed")
 
     assert (resumed.status, resumed.stdout) == (0, b"end\n"), resumed
+
+
+_WRITES = """
+import os
+file = open("output", "w+b", buffering=0)
+file.write(b"0123456789")
+file.seek({offset})
+fd = file.fileno()
+os.utime(".")
+{call}
+print(os.path.getsize("output"))
+"""
+_IN_FLIGHT = [
+    (4, "file.truncate()", b"0123"),
+    (4, "file.truncate(0)", b""),
+    (0, "file.truncate(20)", b"0123456789" + bytes(10)),
+    (0, "os.ftruncate(fd, 3)", b"012"),
+    (0, "os.truncate('output', 3)", b"012"),
+    (0, "os.posix_fallocate(fd, 10, 5)", b"0123456789" + bytes(5)),
+    (0, "file = open('output', 'wb')", b""),
+    (0, "os.close(os.open('output', os.O_WRONLY | os.O_TRUNC))", b""),
+    (0, "file.write(b'abcd')", b"abcd456789"),
+    (0, "os.pwrite(fd, b'abcd', 8)", b"01234567abcd"),
+]
+"""The offset of a file, a call, and the content of the file once the call was made."""
+
+
+def killed_before(folder: Path, offset: int, call: str) -> None:
+    """Record a program, and kill it when it has called `os.utime`."""
+    (folder / "program.py").write_text(_WRITES.format(offset=offset, call=call))
+    record_in(folder, "whole")
+    with open_recording(folder / "whole.rdbg") as recording:
+        touched = next(e.number for e in recording.events(gate="posix.utime") if isinstance(e, Event))
+    assert record_in(folder, "killed", killed_at=touched).status in KILLED
+
+
+@pytest.mark.parametrize(("offset", "call", "content"), _IN_FLIGHT)
+@pytest.mark.parametrize("is_made", [False, True], ids=["not_made", "made"])
+def test_a_call_in_flight_explains_a_file(
+    tmp_path: Path, offset: int, call: str, content: bytes, *, is_made: bool
+) -> None:
+    killed_before(tmp_path, offset, call)
+    if is_made:
+        (tmp_path / "output").write_bytes(content)
+
+    resumed = resume_in(tmp_path, "killed")
+
+    assert resumed.stdout == b"%d\n" % len(content), resumed
+    assert (tmp_path / "output").read_bytes() == content
+
+
+def test_a_truncation_in_flight_explains_no_other_size(tmp_path: Path) -> None:
+    killed_before(tmp_path, 0, "file.truncate(3)")
+    (tmp_path / "output").write_bytes(b"01")
+
+    refused = resume_in(tmp_path, "killed")
+
+    assert refused.status == 2
+    assert b"output is shorter: 2 bytes, recorded 10" in refused.stderr
+
+
+def test_a_new_file_that_may_have_been_made_in_flight_is_a_difference(tmp_path: Path) -> None:
+    killed_before(tmp_path, 0, "open('lock', 'x')")
+    (tmp_path / "lock").touch()
+
+    refused = resume_in(tmp_path, "killed")
+
+    assert refused.status == 2
+    assert b"lock is there, empty, and newer than the last event" in refused.stderr

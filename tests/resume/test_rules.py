@@ -29,6 +29,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.digest import output_digest
 from replaydbg.resume.plan_rows import CannotReopen, Fate
+from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.reopen_sockets import reset_socket
 from replaydbg.resume.reopening.rules import RULES
 
@@ -73,7 +74,8 @@ def test_differences_on_the_disk_are_listed(tmp_path: Path) -> None:
     last = LastFileWrite(9, 2, 3, output_digest(b"234"))
 
     def differences() -> str:
-        return " ".join(RULES[OpenedFile].plan(file(path, offset=5, size=5, last=last)).differences)
+        opened = file(path, offset=5, size=5, last=last)
+        return " ".join((*RULES[OpenedFile].plan(opened).differences, *content_differences(opened)))
 
     assert "is gone" in differences()
     path.write_bytes(b"01")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 
 from replaydbg.classes import replace
@@ -29,12 +30,25 @@ def with_contents(resources: Resources, content: Callable[[ContentRef], bytes]) 
     return replace(resources, opened=tuple(found))
 
 
-def content_differences(fd: int, path: str, opened: OpenedFile) -> list[str]:
-    """Return how the file at `path`, open as `fd`, differs from what was recorded."""
-    size = os.fstat(fd).st_size
-    if isinstance(opened.size, int) and size < opened.size:
-        return [f"{path} is shorter: {size:,} bytes, recorded {opened.size:,}"]
-    return [*_differs_from_written(fd, path, opened.last_write), *_differs_from_read(fd, path, size, opened.last_read)]
+def content_differences(opened: OpenedFile) -> tuple[str, ...]:
+    """Return how a regular file that can be read differs from what was recorded; more after its end is none."""
+    if not isinstance(opened.absolute, str):
+        return ()
+    path = opened.absolute
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return ()  # the rule of the file has the reason
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return ()
+        if isinstance(opened.size, int) and found.st_size < opened.size:
+            return (f"{path} is shorter: {found.st_size:,} bytes, recorded {opened.size:,}",)
+        written = _differs_from_written(fd, path, opened.last_write)
+        return (*written, *_differs_from_read(fd, path, found.st_size, opened.last_read))
+    finally:
+        os.close(fd)
 
 
 def _differs_from_written(fd: int, path: str, last: LastFileWrite | None) -> list[str]:

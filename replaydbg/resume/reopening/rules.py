@@ -5,10 +5,12 @@ A rule decides from the log and the state of the machine, without changing anyth
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
+from replaydbg.classes import replace
 from replaydbg.resources.kinds import (
     ChildProcess,
     FileLock,
@@ -31,6 +33,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.reopening import reopen_files, reopen_others, reopen_sockets
+from replaydbg.resume.reopening.compare_files import content_differences
 
 STANDARD = 3
 """The numbers of the standard streams are below."""
@@ -75,7 +78,8 @@ RULES: dict[type[OpenResource], Rule] = {
 
 def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
-    rows = [_plan_opened(opened, used) for opened in resources.opened if not is_of_core(opened)]
+    written = written_files(resources)
+    rows = [_plan_opened(opened, used, written) for opened in resources.opened if not is_of_core(opened)]
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
@@ -93,6 +97,17 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
         for tls in resources.tls
     ]
     return rows
+
+
+def is_compared(opened: OpenResource) -> TypeGuard[OpenedFile]:
+    """Whether a resource is a file whose content is compared with what was recorded."""
+    return (
+        isinstance(opened, OpenedFile)
+        and opened.is_regular is not False
+        and not opened.is_deleted
+        and not is_of_core(opened)
+        and not is_standard(opened)
+    )
 
 
 def is_of_core(opened: OpenResource) -> bool:
@@ -133,7 +148,22 @@ def _plan_mapping(mapping: FileMapping, resources: Resources) -> PlanRow:
     return PlanRow("mappings", Fate.REOPENED, text, "stores of the program are written to the file if it is shared")
 
 
-def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
+def written_files(resources: Resources) -> frozenset[str]:
+    """Return the absolute paths of files that the program has open for writing.
+
+    A call in flight may have changed them, so they are compared when the replay is due to go live.
+    """
+    return frozenset(
+        each.absolute
+        for each in resources.opened
+        if isinstance(each, OpenedFile)
+        and isinstance(each.absolute, str)
+        and isinstance(each.handle.flags, int)
+        and each.handle.flags & os.O_ACCMODE != os.O_RDONLY
+    )
+
+
+def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[str]) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
         name = ("standard input", "standard output", "standard error")[standard_number(opened)]
@@ -143,6 +173,8 @@ def _plan_opened(opened: OpenResource, used: frozenset[int]) -> PlanRow:
         reason = "no call of the program used it so far"
         return PlanRow("others", Fate.LOST, opened.kind, reason, numbers)
     row = RULES[type(opened)].plan(opened)
+    if is_compared(opened) and row.fate is not Fate.REFUSED and opened.absolute not in written:
+        row = replace(row, differences=(*row.differences, *content_differences(opened)))
     doubts = [each.doubt for each in opened.handle.descriptors if each.doubt is not None]
     if doubts and row.fate is Fate.REOPENED:
         return PlanRow(row.kind, row.fate, row.text, doubts[0], row.numbers, row.differences, opened)
