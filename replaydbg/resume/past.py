@@ -12,6 +12,7 @@ from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resume.plan_rows import Fate, PlanRow
+from replaydbg.resume.used_descriptors import given_descriptors, takes_descriptors
 
 MOST_ACTS = 10_000
 """How many acts after the moment are kept, the newest ones."""
@@ -53,7 +54,7 @@ class Past:
     loaded_ns: Mapping[int, int]
     """When each call ended by which a TLS context loaded something, by event: nanoseconds since the epoch."""
     used: frozenset[int]
-    """Descriptors that calls had as their first argument."""
+    """Descriptors that calls were given."""
     acts: tuple[OutsideAct, ...]
     """Its acts outside after the moment, the newest first; at most MOST_ACTS."""
     act_count: int
@@ -102,12 +103,10 @@ class PastReader:
     def add_passed(self, events: PassedEvents) -> None:
         """Read events before the moment whose gates are not `is_noted`."""
         self._events, self._time_ns = events.last, events.time_ns
-        self._used.update(number for each in events.arguments if each and (number := number_of(each[0])) >= 0)
 
     def _add_before(self, entry: Event) -> None:
         self._time_ns = entry.time_ns
-        if entry.arguments and (number := number_of(entry.arguments[0])) >= 0:
-            self._used.add(number)
+        self._used.update(given_descriptors(entry))
         if not is_noted(entry.gate):
             return
         if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
@@ -155,8 +154,8 @@ class PastReader:
 
 
 def is_noted(gate: str) -> bool:
-    """Whether events of a gate before the moment matter for more than their time and their first arguments."""
-    return gate in _NOTED or gate.startswith(_LOADS)
+    """Whether events of a gate before the moment matter for more than their time."""
+    return gate in _NOTED or gate.startswith(_LOADS) or takes_descriptors(gate)
 
 
 def _follow_listing(event: Event, rows: dict[str, PlanRow]) -> None:

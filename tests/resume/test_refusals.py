@@ -79,3 +79,30 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
     assert refused.status == 2, refused
     assert b"Traceback" not in refused.stderr
     assert not list(folder.glob("new*"))
+
+
+@pytest.mark.parametrize(
+    ("call", "is_used"),
+    [
+        ("signal.signal(15, signal.SIG_DFL)", False),
+        ("time.localtime(15)", False),
+        ("os.getpgid(0), os.nice(0), os.umask(15)", False),
+        ("os.fstatvfs(15)", True),
+        ("select.select([15], [], [], 0)", True),
+        ("subprocess.run(['true'], pass_fds=[15])", True),
+        ("os.access('x', os.R_OK, dir_fd=15)", True),
+    ],
+)
+def test_a_number_is_a_descriptor_only_where_a_call_takes_one(tmp_path: Path, call: str, *, is_used: bool) -> None:
+    (tmp_path / "program.py").write_text(f"import os, select, signal, subprocess, time\n{call}\nos.utime('.')\n")
+    words = [sys.executable, "-m", "replaydbg", "record", "-q", "--children=none"]
+    inherit = ["bash", "-c", 'exec 15<.; exec "$@"', "bash"]
+    run_in(tmp_path, [*inherit, *words, "-o", "whole.rdbg", "program.py"])
+    with open_recording(tmp_path / "whole.rdbg") as recording:
+        (touched,) = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    run_in(tmp_path, [*inherit, *words, "-o", "killed.rdbg", "program.py"], touched - 1)
+
+    planned = resume_in(tmp_path, "killed", "--plan").stdout.decode()
+
+    (row,) = [line for line in planned.splitlines() if "(descriptor 15)" in line]
+    assert ("no call of the program used it" in row) != is_used, planned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from replaydbg.classes import dataclass
 from replaydbg.events.records import Entry, Site
@@ -28,8 +28,6 @@ class PassedEvents:
     """When it happened: nanoseconds from the start to the last clock mark before it."""
     by_lane: dict[int, tuple[int, Site]]
     """The number and the place of the last one of each lane."""
-    arguments: tuple[tuple[Value, ...], ...]
-    """Their arguments; what was passed before is not repeated."""
 
 
 class SelectedStream(LogStream):
@@ -49,8 +47,6 @@ class SelectedStream(LogStream):
         self._wanted = wanted
         self._passed: dict[int, tuple[int, Site]] = {}
         self._passed_ns = 0
-        self._new_arguments: dict[int, tuple[Value, ...]] = {}
-        self._old_arguments: set[int] = set()
         self._runs = PlainRuns((), ())
         self._known = 0
         """Number of sites that were there when `_runs` was made."""
@@ -72,11 +68,9 @@ class SelectedStream(LogStream):
             yield self._take_passed()
 
     def _take_passed(self) -> PassedEvents:
-        new = {key: each for key, each in self._new_arguments.items() if key not in self._old_arguments}
-        self._old_arguments.update(new)
         last = max(number for number, _ in self._passed.values())
-        passed = PassedEvents(last, self._passed_ns, self._passed, tuple(new.values()))
-        self._passed, self._new_arguments = {}, {}
+        passed = PassedEvents(last, self._passed_ns, self._passed)
+        self._passed = {}
         return passed
 
     def _entry(self, cursor: Cursor) -> Entry | None:
@@ -92,7 +86,7 @@ class SelectedStream(LogStream):
             return super()._entry(cursor)
         cursor.pos = run.end
         self.crossings += run.events
-        self._pass_run(self._sites[run.site - 1][0], [self._arguments[number - 1] for number in run.arguments])
+        self._pass_run(self._sites[run.site - 1][0])
         return None
 
     def _learn(self) -> None:
@@ -107,10 +101,8 @@ class SelectedStream(LogStream):
 
     def _pass_by(self, site: Site, arguments: tuple[Value, ...] | None) -> None:
         self._decoded += 1
-        self._pass_run(site, () if arguments is None else (arguments,))
+        self._pass_run(site)
 
-    def _pass_run(self, last: Site, arguments: Iterable[tuple[Value, ...]]) -> None:
+    def _pass_run(self, last: Site) -> None:
         self._passed[self._lane] = self.crossings, last
         self._passed_ns = self._time_ns
-        for each in arguments:
-            self._new_arguments[id(each)] = each  # defined once, and kept to the end of the log
