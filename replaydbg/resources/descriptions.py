@@ -134,6 +134,11 @@ class NumberTable:
         """Return what is known of a number."""
         return self._numbers.get(number)
 
+    def made_by(self, number: int, origin: MakingCall) -> bool:
+        """Whether a call made this number."""
+        facts = self._numbers.get(number)
+        return facts is not None and facts.origin == origin
+
     def used(self, number: int) -> Description | None:
         """Return what a number refers to that the program used successfully: so it is open."""
         facts = self._numbers.get(number)

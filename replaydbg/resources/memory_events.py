@@ -27,6 +27,7 @@ _MAPPED = "a mapping keeps a copy of its descriptor, which is closed without an 
 _MANY_MAPPINGS = 1000
 _MAP_IS_WRITTEN = 2
 """The third part of what `mmap` returned: stores are written to the file (`MapKind` in memory/inside.h)."""
+_RESIZED = Unknown("a map was resized while several were there, and the log does not show which one")
 _NO_SEMAPHORE = Unknown("the log does not show which semaphore a call is of")
 
 
@@ -80,6 +81,18 @@ def _map(to: ProcessState, event: Event) -> None:
     to.numbers.guess(description, to.origin(event), _MAPPED)
     if len(to.mappings) > _MANY_MAPPINGS:
         to.live_mappings()
+
+
+def _resize(to: ProcessState, event: Event) -> None:
+    """`map.resize(size)`, which changes the size of the file, too. The event does not show which map it is of."""
+    size = whole(argument(event, 0, "newsize"))
+    candidates = [each for each in to.live_mappings() if each.is_written]  # others cannot be resized
+    length = _RESIZED if size is None or len(candidates) > 1 else size
+    to.mappings = [replace(each, length=length) if each in candidates else each for each in to.mappings]
+    for each in candidates:
+        node = next((d.node for d in to.open for n in d.numbers if to.numbers.made_by(n, each.origin)), None)
+        if node is not None:
+            node.size = length if isinstance(length, Unknown) else each.offset + length
 
 
 def _is_written(event: Event) -> bool:
@@ -226,6 +239,7 @@ MEMORY_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "_posixshmem.shm_open": _open_shared,
     "_posixshmem.shm_unlink": _unlink_shared,
     "mmap.mmap.__new__": _map,
+    "mmap.mmap.resize": _resize,
     "_multiprocessing.SemLock.__new__": _make_semaphore,
     "_multiprocessing.SemLock._rebuild": _rebuild_semaphore,
     **dict.fromkeys(("_multiprocessing.SemLock.acquire", "_multiprocessing.SemLock.__enter__"), _acquire),

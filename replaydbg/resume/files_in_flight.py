@@ -46,6 +46,8 @@ def _resized(call: CallInFlight, situation: Situation) -> tuple[str, int] | None
     """Return the path of a file and the size that a call gives it; None: it gives none, or it is not known."""
     if call.call in ("posix.open", OPENS_FILE):
         return _emptied(call, situation)
+    if call.call == "mmap.mmap.resize":
+        return _of_map(call, situation)
     opened = situation.opened(call.fd)
     known = opened if isinstance(opened, OpenedFile) else None
     path = known.absolute if known is not None else _normal(situation.path(call_argument(call, 0)))
@@ -59,6 +61,15 @@ def _resized(call: CallInFlight, situation: Situation) -> tuple[str, int] | None
         begin, length = call_argument(call, 1), call_argument(call, 2)
         size = begin + length if isinstance(begin, int) and isinstance(length, int) else None
     return (path, size) if isinstance(path, str) and isinstance(size, int) else None
+
+
+def _of_map(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
+    """Return the path of a mapped file and the size that it gets, if only one map can be resized."""
+    maps = [each for each in situation.resources.mappings if each.is_written]
+    size = call_argument(call, 0)
+    if len(maps) != 1 or not isinstance(maps[0].path, str) or not isinstance(size, int):
+        return None
+    return maps[0].path, maps[0].offset + size
 
 
 def _emptied(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:

@@ -92,3 +92,55 @@ def test_shared_memory_that_is_still_there_is_mapped_again(tmp_path: Path) -> No
     resumed = resume_in(tmp_path, "killed")
 
     assert (resumed.status, resumed.stdout) == (0, b"b'hello'\n"), resumed
+
+
+_RESIZED = """
+import mmap, os
+with open("counter", "w+b") as file:
+    file.truncate(mmap.PAGESIZE)
+    shared = mmap.mmap(file.fileno(), 0)
+{other}
+os.utime("counter")
+shared.resize(2 * mmap.PAGESIZE)
+shared[mmap.PAGESIZE : mmap.PAGESIZE + 2] = b"ab"
+os.utime(".")
+print(shared[mmap.PAGESIZE : mmap.PAGESIZE + 2], os.path.getsize("counter"))
+"""
+
+
+def _killed_at(folder: Path, program: str, which: int) -> None:
+    """Record a program, and kill it after its first (0) or second call of `os.utime`."""
+    (folder / "program.py").write_text(program)
+    record_in(folder, "whole")
+    with open_recording(folder / "whole.rdbg") as recording:
+        touched = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    assert record_in(folder, "killed", killed_at=touched[which]).status in KILLED
+
+
+def test_a_map_that_was_resized_is_mapped_again(tmp_path: Path) -> None:
+    _killed_at(tmp_path, _RESIZED.format(other=""), 1)
+
+    planned, resumed = resume_in(tmp_path, "killed", "--plan"), resume_in(tmp_path, "killed")
+
+    assert b"counter, 8,192 bytes from byte 0" in planned.stdout
+    assert (resumed.status, resumed.stdout) == (0, b"b'ab' 8192\n"), resumed
+
+
+def test_a_resize_in_flight_explains_the_size_of_the_file(tmp_path: Path) -> None:
+    _killed_at(tmp_path, _RESIZED.format(other=""), 0)
+    (tmp_path / "counter").write_bytes(bytes(8192))
+
+    resumed = resume_in(tmp_path, "killed")
+
+    assert (resumed.status, resumed.stdout) == (0, b"b'ab' 8192\n"), resumed
+
+
+def test_one_of_several_maps_that_was_resized_is_refused(tmp_path: Path) -> None:
+    other = 'other = open("other", "w+b"); other.truncate(4096); second = mmap.mmap(other.fileno(), 0)'
+    _killed_at(tmp_path, _RESIZED.format(other=other), 1)
+
+    refused = resume_in(tmp_path, "killed")
+
+    assert refused.status == 2
+    message = "a map was resized while several were there, and the log does not show which one"
+    assert message in refused.stderr.decode()
