@@ -49,12 +49,15 @@ class _Cells:
 
     def __init__(self, cwd: str) -> None:
         self._cwd = cwd
-        self.reasons: dict[str, None] = {}
+        self.reasons: dict[str, list[int]] = {}
+        """Each with the descriptors that it is about, if it is about any."""
+        self.about: tuple[int, ...] = ()
+        """The descriptors of the row that is made."""
 
     def known(self, value: object, show: Callable[[Any], str] = str) -> str:
         """Return a value as text; UNKNOWN, with its reason kept, if it is not known."""
         if isinstance(value, Unknown):
-            self.reasons[value.reason] = None
+            self.note(value.reason, self.about)
             return UNKNOWN
         return "" if value is None else show(value)
 
@@ -79,15 +82,28 @@ class _Cells:
         cells = []
         for each in descriptors:
             if each.doubt:
-                self.reasons[f"descriptor {each.number}: {each.doubt}"] = None
+                self.note(each.doubt, (each.number,))
             cells.append(f"{each.number}{'?' if each.doubt else ''}")
         return " ".join(cells)
 
+    def note(self, reason: str, numbers: Iterable[int]) -> None:
+        """Keep a reason, with the descriptors that it is about."""
+        known = self.reasons.setdefault(reason, [])
+        known += [each for each in numbers if each not in known]
+
     def notes(self) -> tuple[str, ...]:
         """Return the reasons that were kept, as sentences."""
-        found = [f"? {reason}." for reason in self.reasons]
+        found = [f"? {_of_descriptors(numbers)}{reason}." for reason, numbers in self.reasons.items()]
         left = len(found) - MOST_NOTES
         return (*found[:MOST_NOTES], *([f"{left:,} more reasons are in --json."] if left > 0 else []))
+
+
+def _of_descriptors(numbers: list[int]) -> str:
+    if not numbers:
+        return ""
+    shown = ", ".join(str(each) for each in numbers[:MOST_NOTES])
+    more = f" and {len(numbers) - MOST_NOTES:,} more" if len(numbers) > MOST_NOTES else ""
+    return f"descriptor{'s' * (len(numbers) > 1)} {shown}{more}: "
 
 
 def resources_tables(found: Resources, cwd: str) -> list[Table]:
@@ -152,6 +168,7 @@ def _tables(found: Resources, cwd: str) -> Iterator[Table]:
 
 def _row(resource: OpenResource, cells: _Cells) -> tuple[str, ...]:
     handle, origin = resource.handle, resource.handle.origin
+    cells.about = handle.numbers
     offset = cells.known(resource.offset) if isinstance(resource, OpenedFile | OpenedMemory) else ""
     mode = cells.known(handle.flags, _access)
     what = " ".join([_what(resource, cells), *(_flags(handle.flags) if not isinstance(resource, OpenedSocket) else ())])
@@ -198,7 +215,7 @@ def _what(resource: OpenResource, cells: _Cells) -> str:
         case OpenedMemory():
             return resource.name
         case OpenedOther():
-            cells.reasons[resource.reason] = None
+            cells.note(resource.reason, cells.about)
             return UNKNOWN
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,14 @@ def test_what_is_open_at_the_end(leak: Path, capsys: pytest.CaptureFixture[str])
     ]
     assert all(words[-1] == "leak.py:4" for words in files)
     assert "sleep 0" in out
+
+
+def test_a_note_names_its_descriptors(leak: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = shown(capsys, str(leak))
+
+    notes = [line for line in out.splitlines() if line.strip().startswith("?")]
+    assert notes
+    assert all(re.match(r"  \? descriptors? \d", each) for each in notes), notes
 
 
 def test_a_leak_is_found_between_two_moments(leak: Path, capsys: pytest.CaptureFixture[str]) -> None:
