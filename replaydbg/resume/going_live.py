@@ -15,7 +15,7 @@ from replaydbg.resume.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.plan import Plan
-from replaydbg.resume.plan_rows import CannotReopen, Fate
+from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused
 from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.reopen_files import grown
@@ -95,7 +95,9 @@ class GoingLive:
             self._restorer.enter(cwd if isinstance(cwd, str) else None, self.plan.past.umask)
         except OSError as error:
             if not self.choices.force:
-                raise CannotResume(self.plan.name, f"its working directory {cwd}: {error.strerror}") from error
+                raise CannotResume(
+                    self.plan.name, f"its working directory {cwd} cannot be entered: {error.strerror}"
+                ) from error
 
     def open_all(self) -> None:
         """Open what the program had open. Raises CannotResume."""
@@ -155,7 +157,8 @@ class GoingLive:
             *self._changed(files_in_flight(due.calls, situation)),
             *(each for row in loads for each in row.differences),
         )
-        rows, all_differences = (*self.plan.rows, *loads), (*self.plan.differences, *differences)
+        rows = (*(self._with_hook(row) for row in self.plan.rows), *loads)
+        all_differences = (*self.plan.differences, *differences)
         self.plan = replace(self.plan, rows=rows, differences=all_differences)
         self.is_planned = True
         if self.is_dry:
@@ -185,6 +188,17 @@ class GoingLive:
         finally:
             self._restorer.close()
         self.is_live = True
+
+    def _with_hook(self, row: PlanRow) -> PlanRow:
+        """Return a row with what a hook has made of it; a plan that changes nothing does not ask them."""
+        if row.opened is None:
+            return row
+        if (name := self._hooks.reopened_by(row.opened)) is not None:
+            return replace(row, fate=Fate.REOPENED, reason=f"by the hook {name}")
+        names = " or ".join(self._hooks.reopeners)
+        if self.is_dry and names and row.fate is not Fate.REOPENED:
+            return replace(row, reason=f"{row.reason}, unless the hook {names} reopens it")
+        return row
 
     def _check_known(self, due: Due) -> None:
         """Raise CannotResume for descriptors of the program that no event has made: C code opened them."""

@@ -58,6 +58,16 @@ class Hooks:
         """`recording` is its name, for messages; `objects` are named, too."""
         self._recording = recording
         self._objects = objects
+        self._reopened: list[tuple[OpenResource, str]] = []
+
+    @property
+    def reopeners(self) -> tuple[str, ...]:
+        """The names of the hooks that are asked to reopen each resource."""
+        return tuple(name for name, _ in self._functions("reopen"))
+
+    def reopened_by(self, resource: OpenResource) -> str | None:
+        """Return the name of the hook that had a descriptor for a resource; None: none had, or was asked."""
+        return next((name for each, name in self._reopened if each is resource), None)
 
     def reopen(self, resource: OpenResource) -> int | None:
         """Return the first descriptor that a hook has for a resource."""
@@ -66,6 +76,7 @@ class Hooks:
             if fd is not None:
                 if type(fd) is not int or fd < 0:
                     raise CannotResume(self._recording, f"reopen of {name} returned {fd!r}, which is not a descriptor")
+                self._reopened.append((resource, name))
                 return fd
         return None
 

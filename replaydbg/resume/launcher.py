@@ -129,4 +129,6 @@ def _enter(run: GoingLive, started: ExitStack) -> None:
         os.chdir(cwd)
     except OSError as error:
         if not run.choices.force and not run.is_dry:
-            raise CannotResume(run.plan.name, f"its working directory {cwd}: {error.strerror}") from error
+            raise CannotResume(
+                run.plan.name, f"its working directory {cwd} cannot be entered: {error.strerror}"
+            ) from error

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,10 +14,13 @@ import pytest
 
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
-from replaydbg.resume.going_live import ResumeChoices
+from replaydbg.resources.kinds import OpenedSocket
+from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.launcher import resume
+from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.past import OutsideAct
+from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan_rows import Fate
 from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
@@ -189,6 +193,75 @@ def test_a_hook_undoes_what_was_done_after_the_moment(tmp_path: Path) -> None:
     assert undoes.gates == ["posix.mkdir", "_io.FileIO.write"]
     assert (tmp_path / "out").read_text() == "one\n"
     assert (tmp_path / "made").is_dir()
+
+
+class _Reopens:
+    """A hook that has a descriptor for each connection."""
+
+    def reopen(self, resource: object) -> int | None:
+        is_connection = isinstance(resource, OpenedSocket) and resource.peer is not None
+        return os.open("/dev/null", os.O_RDWR) if is_connection else None
+
+
+_CONNECTED = """import os, signal, socket
+with socket.create_server(("127.0.0.1", 0)) as server:
+    connection = socket.create_connection(server.getsockname())
+os.kill(os.getpid(), signal.SIGKILL)
+os.fstat(connection.fileno())
+"""
+
+
+def test_the_plan_names_a_hook_that_has_reopened_something(tmp_path: Path) -> None:
+    record_killed(tmp_path, _CONNECTED)
+    plans: list[Plan] = []
+    hooks = Hooks("one", [("shop", _Reopens())])
+    choices = ResumeChoices(policy="skip")
+
+    planned = plan_resume(tmp_path / "one.rdbg", hooks=hooks)
+    listener = Listener(goes_live=plans.append)
+    resume(tmp_path / "one.rdbg", choices=choices, output=tmp_path / "two.rdbg", hooks=hooks, listener=listener)
+
+    (before,) = [row for row in planned.rows if row.kind == "connections"]
+    (after,) = [row for row in plans[0].rows if row.kind == "connections"]
+    assert before.reason == "ECONNRESET at the next call, unless the hook shop reopens it"
+    assert (after.fate, after.reason) == (Fate.REOPENED, "by the hook shop")
+
+
+def test_a_working_directory_that_is_gone_is_a_difference(tmp_path: Path) -> None:
+    text = 'import os, signal\nos.chdir("below")\nos.kill(os.getpid(), signal.SIGKILL)\n'
+    (tmp_path / "below").mkdir()
+    record_killed(tmp_path, text)
+    (tmp_path / "below").rmdir()
+    sentence = f"its working directory {tmp_path / 'below'} cannot be entered: No such file or directory"
+
+    planned = replaydbg(tmp_path, "resume", "one.rdbg", "--plan")
+
+    assert f"differs    {sentence}" in planned.stdout.decode()
+    assert sentence in refusal(tmp_path, _SKIP)
+    assert replaydbg(tmp_path, "resume", "one.rdbg", _SKIP, "--force").status == 0
+
+
+def test_a_child_that_still_runs_is_named(tmp_path: Path) -> None:
+    text = """import os, signal, subprocess
+with open("pid", "w") as file:
+    print(subprocess.Popen(["sleep", "55"]).pid, file=file)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    record_killed(tmp_path, text)
+    child = int((tmp_path / "pid").read_text())
+    try:
+        planned = replaydbg(tmp_path, "resume", "one.rdbg", "--plan").stdout.decode()
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+    assert f"process {child} (sleep 55), which still runs: " in planned
+    assert "end it if it is not to run beside the program" in planned
+
+
+def test_a_pseudoterminal_of_the_program_is_refused(tmp_path: Path) -> None:
+    record_killed(tmp_path, "import os, signal\nends = os.openpty()\nos.kill(os.getpid(), signal.SIGKILL)\n")
+
+    assert "a pseudoterminal: what was written to it and not yet read is not recorded" in refusal(tmp_path, _SKIP)
 
 
 def test_a_program_that_has_ended(tmp_path: Path) -> None:

@@ -185,3 +185,44 @@ def test_the_core_and_the_log_agree_which_arguments_are_files() -> None:
     assert len(rows) == table[1].count("_SSLContext.") and FILE_ARGUMENTS.items() <= in_core.items()
     # Calls without files load nothing that the log has to show, except for the default certificates.
     assert all(not files for name, files in in_core.items() if name not in FILE_ARGUMENTS)
+
+
+_LOST = """
+import os, signal, socket, ssl, threading
+
+server_side = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+server_side.load_cert_chain("certificate.pem", "key.pem")
+client_side = ssl.create_default_context(cafile="certificate.pem")
+
+def serve():
+    with server_side.wrap_socket(listener.accept()[0], server_side=True) as served:
+        served.sendall(b"hello")
+        done.wait()
+
+done = threading.Event()
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    threading.Thread(target=serve, daemon=True).start()
+    address = listener.getsockname()
+    connection = client_side.wrap_socket(socket.create_connection(address), server_hostname="localhost")
+    connection.recv(5)
+os.kill(os.getpid(), signal.SIGKILL)
+try:
+    print(connection.recv(5))
+except OSError:
+    print(b"")
+try:
+    connection.send(b"more")
+except OSError as error:
+    print("raised")
+"""
+
+
+def test_a_lost_connection_under_tls_ends_or_raises_as_the_plan_says(folder: Path) -> None:
+    (folder / "program.py").write_text(_LOST)
+    assert record_in(folder, "killed").status in KILLED
+
+    planned, resumed = (resume_in(folder, "killed", "--in-flight=skip", *more) for more in (["--plan"], []))
+
+    assert b", with TLS (descriptor " in planned.stdout
+    assert b"): the next read ends (EOF) or raises, the next write raises\n" in planned.stdout
+    assert (resumed.status, resumed.stdout) == (0, b"b''\nraised\n"), resumed

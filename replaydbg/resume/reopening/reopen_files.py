@@ -141,7 +141,9 @@ def plan_terminal(opened: OpenedTerminal) -> PlanRow:
     """Decide a terminal: one with a path that this process did not make."""
     numbers = opened.handle.numbers
     if opened.side is not None or opened.path is None:
-        reason = "the process at its other end is gone"
+        reason = "what was written to it and not yet read is not recorded"
+        if opened.side is None:
+            reason = "its path is not recorded"
         return PlanRow("terminals", Fate.REFUSED, opened.path or "a pseudoterminal", reason, numbers, opened=opened)
     differences = () if os.path.lexists(opened.path) else (f"{opened.path} is gone",)
     return PlanRow("terminals", Fate.REOPENED, opened.path, "", numbers, differences, opened)

@@ -16,6 +16,9 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
 _NO_LINGER = struct.pack("ii", 1, 0)
 """Closing a socket with this option resets its connection (socket(7), SO_LINGER)."""
+_RESET = "ECONNRESET at the next call"
+_RESET_TLS = "the next read ends (EOF) or raises, the next write raises"
+"""OpenSSL reports the reset of a connection in a way that Python takes for its end, see `suppress_ragged_eofs`."""
 _FRESH = (SocketState.NEW, SocketState.BOUND, SocketState.LISTENING)
 
 
@@ -35,13 +38,13 @@ def plan_socket(opened: OpenedSocket) -> PlanRow:
         return PlanRow("sockets", Fate.REOPENED, "a pair of the program's own", "", numbers, opened=opened)
     if opened.pair is not None:
         text = "one of a pair, the other one in another process"
-        return PlanRow("connections", Fate.LOST, text, "ECONNRESET at the next call", numbers, opened=opened)
+        return PlanRow("connections", Fate.LOST, text, _RESET, numbers, opened=opened)
     if opened.type == socket.SOCK_DGRAM or opened.state in _FRESH:
         return _plan_address(opened)
-    text = f"{'from' if opened.is_accepted else 'to'} {address_text(opened.peer)}"
+    text, reason = f"{'from' if opened.is_accepted else 'to'} {address_text(opened.peer)}", _RESET
     if opened.tls is not None:
-        text += ", with TLS"
-    return PlanRow("connections", Fate.LOST, text, "ECONNRESET at the next call", numbers, opened=opened)
+        text, reason = f"{text}, with TLS", _RESET_TLS
+    return PlanRow("connections", Fate.LOST, text, reason, numbers, opened=opened)
 
 
 def _plan_address(opened: OpenedSocket) -> PlanRow:

@@ -80,6 +80,7 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
     written = written_files(resources)
     rows = [_plan_opened(opened, used, written) for opened in resources.opened if not is_of_core(opened)]
+    rows += _plan_directory(resources.cwd)
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
@@ -181,6 +182,19 @@ def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[
     return row
 
 
+def _plan_directory(cwd: str | Unknown) -> list[PlanRow]:
+    """Return the row of a working directory that cannot be entered."""
+    if isinstance(cwd, Unknown):
+        return []
+    try:
+        os.stat(os.path.join(cwd, "."))  # noqa: PTH116, PTH118 - a Path drops the dot, which asks for its entries
+    except OSError as error:
+        text = f"its working directory {cwd} cannot be entered: {error.strerror}"
+        reason = "it runs in that of this command"
+        return [PlanRow("process", Fate.LOST, text, reason, differences=(text,))]
+    return []
+
+
 def _plan_lock(lock: FileLock) -> PlanRow:
     name = lock.path if isinstance(lock.path, str) else "a file"
     text = f"{lock.kind} of {name}{' (shared)' * (not lock.is_exclusive)}"
@@ -189,10 +203,24 @@ def _plan_lock(lock: FileLock) -> PlanRow:
 
 def _plan_child(child: ChildProcess) -> PlanRow:
     name = " ".join(child.command) or "forked"
-    runs = Path(f"/proc/{child.pid}").exists()
-    state = "still runs, or another process has its number" if runs else "no longer exists"
-    text = f"process {child.pid} ({name}), which {state}"
-    return PlanRow("children", Fate.LOST, text, "waiting for it reports that SIGKILL ended it")
+    reason = "waiting for it reports that SIGKILL ended it"
+    runs = _command_of(child.pid)
+    if runs is None:
+        state = "no longer exists"
+    elif runs == child.command:
+        state, reason = "still runs", f"{reason}; end it if it is not to run beside the program"
+    else:
+        state = "still runs, or another process has its number"
+        reason = f"{reason}; end it, if it is this one and is not to run beside the program"
+    return PlanRow("children", Fate.LOST, f"process {child.pid} ({name}), which {state}", reason)
+
+
+def _command_of(pid: int) -> tuple[str, ...] | None:
+    """Return the command of a process; None: there is none with this number."""
+    try:
+        return tuple(map(os.fsdecode, Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]))
+    except OSError:
+        return None
 
 
 def _plan_timer(timer: ProcessTimer) -> PlanRow:
