@@ -33,6 +33,7 @@ from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
+from replaydbg.resume.continuations import already_resumed, find_continuation
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
@@ -54,7 +55,8 @@ class GroupListener:
 
 def plan_group_resumption(directory: Path, *, name: str = "", at: Mapping[int, int] | None = None) -> GroupPlan:
     """Return what `resume_group` would do, and do nothing of it; no process is replayed. Raises CannotResume."""
-    return plan_group(find_line(directory, name or str(directory), at or {}))
+    line = find_line(directory, name or str(directory), at or {})
+    return replace(plan_group(line), continuation="" if at else find_continuation_of(line, load_settings().store))
 
 
 def resume_group(
@@ -82,11 +84,20 @@ def resume_group(
         line = find_line(directory, name, at or {})
         for member in line.running:
             stack.enter_context(held(member_path(directory, member.number), name))
+        continuation = "" if at or choices.force else find_continuation_of(line, settings.store)
+        if continuation:
+            raise already_resumed(name, continuation)
         hooks = installed_hooks(name) if hooks is None else hooks
         plan = plan_group(line)
         if plan.acts and hooks.compensate(plan.acts):
             plan = plan_group(line)
         return _Resumption(plan, choices, listener, hooks, settings, stack).run(output)
+
+
+def find_continuation_of(line: RecoveryLine, store: Path) -> str:
+    """Return the name of the newest group in which this one was already resumed; empty: it was not."""
+    with open_recording(member_path(line.directory, line.running[0].number)) as recording:
+        return find_continuation(recording, store)
 
 
 @dataclass(slots=True)

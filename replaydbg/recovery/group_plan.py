@@ -35,6 +35,8 @@ class GroupPlan:
     """The acts of all processes outside of the group after the cut; of each process the newest first."""
     leftovers: tuple[Leftover, ...]
     """The files that are truncated, since what they have after their ends in the cut is written again."""
+    continuation: str = ""
+    """The name of the newest group in which it was already resumed; empty: it was not."""
 
     @property
     def name(self) -> str:

@@ -37,6 +37,7 @@ def start_line(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people, one line for each resource that is no standard stream."""
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
+    lines += continuation_lines(plan.continuation)
     lines += text_block("differs", plan.differences)
     lines += text_block("truncated", leftover_texts(plan.leftovers))
     lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
@@ -52,6 +53,13 @@ def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:
     """Yield for each file that is truncated its new size, and how much is removed."""
     for each in leftovers:
         yield f"{printable(each.path)}: to {each.size:,} bytes ({each.found - each.size:,} bytes removed)"
+
+
+def continuation_lines(name: str) -> list[str]:
+    """Return that the program was already resumed, as the recording `name`; nothing for an empty one."""
+    return text_block(
+        "resumed", [f"already, as {printable(repr(name))}: resume that one, or use --force"] if name else []
+    )
 
 
 def resource_lines(plan: Plan) -> list[str]:

@@ -25,6 +25,7 @@ from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import Unknown
 from replaydbg.resume.after_power_loss import first_missing_write
+from replaydbg.resume.continuations import check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan import Plan
@@ -60,6 +61,8 @@ def resume(
     settings = load_settings() if settings is None else settings
     name = name or str(path)
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
+        if not choices.at and not choices.force:
+            check_not_resumed(recording, name, settings.store)
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
             choices = replace(choices, at=first_missing_write(recording, name))
@@ -84,17 +87,20 @@ def plan_resume(
     for what the plan itself contains.
     """
     choices = ResumeChoices() if choices is None else choices
+    settings = load_settings()
     name = name or str(path)
     with open_recording(path) as recording, ExitStack() as stack:
+        continuation = "" if choices.at else find_continuation(recording, settings.store)
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
             choices = replace(choices, at=first_missing_write(recording, name))
         plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
+        plan = replace(plan, continuation=continuation)
         run = GoingLive(plan, choices, Listener(), hooks, stack, is_dry=True)
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-plan-")))
         live = directory / "plan.rdbg-live"
         live.mkdir(mode=0o700)
-        _perform(recording, live, run, load_settings())
+        _perform(recording, live, run, settings)
         return run.plan
 
 

@@ -55,6 +55,8 @@ class Plan:
     """After a power cut: what files have after their recorded ends, and is cut off."""
     may_have_lost_power: bool = False
     """Whether a power cut can explain why files differ: it was recorded with --durable, and none was said."""
+    continuation: str = ""
+    """The name of the newest recording in which the program was already resumed; empty: it was not."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

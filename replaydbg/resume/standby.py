@@ -27,6 +27,7 @@ from replaydbg.record.place import make_live_directory, reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
+from replaydbg.resume.continuations import check_not_resumed
 from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
@@ -164,6 +165,8 @@ def _stand_by_one_log(
         if not recording.is_live:
             raise CannotResume(name, "it is no longer being written: leave out --follow")
         check_alone(recording, name)
+        if not choices.force:
+            check_not_resumed(recording, name, settings.store)
         logs = followed_logs(path, stack)
         content = _open_content(path, name, stack)
         found = _open_program(logs["log"], name, stack)

@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 from replaydbg.events.show import printable
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.recovery_line import LineMember
-from replaydbg.render.resume_text import MOST_ACTS_SHOWN, leftover_texts, resource_lines, text_block
+from replaydbg.render.resume_text import (
+    MOST_ACTS_SHOWN,
+    continuation_lines,
+    leftover_texts,
+    resource_lines,
+    text_block,
+)
 
 _CHANNELS = {
     "pipe": "pipe",
@@ -47,6 +53,7 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
             lines += [f"  {each}" for each in resource_lines(own)]
             lines += [f"  {each}" for each in text_block("differs", own.differences)]
     lines += text_block("truncated", leftover_texts(plan.leftovers))
+    lines += continuation_lines(plan.continuation)
     lines += text_block("in flight", _flying(plan))
     acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
     if len(plan.acts) > len(acts):

@@ -11,6 +11,7 @@ def group_plan_facts(plan: GroupPlan) -> JsonObject:
     """Return the plan as data."""
     return {
         "group": plan.name,
+        "resumed_as": plan.continuation or None,
         "processes": [
             {
                 "process": each.number,

@@ -32,6 +32,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             }
             for row in plan.rows
         ],
+        "resumed_as": plan.continuation or None,
         "differences": list(plan.differences),
         "cut_off": leftover_facts(plan.leftovers),
         "in_flight": [_call_facts(each) for each in plan.in_flight],
