@@ -10,14 +10,27 @@ from replaydbg.events.values import ContentRef
 from replaydbg.log.allowance import allowance
 from replaydbg.log.reader import Recording
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def what_was_read(recording: Recording) -> dict[str, bytes]:
     """Return the sources that the importer itself read, by path; with cached bytecode it reads that instead."""
+    return _read(recording, lambda path: not path.endswith(".pyc"))
+
+
+def cached_modules(recording: Recording) -> dict[str, bytes]:
+    """Return the cached bytecode that the importer read, by path."""
+    return _read(recording, lambda path: path.endswith(".pyc"))
+
+
+def _read(recording: Recording, is_wanted: Callable[[str], bool]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     # Many answers can refer to one content: their total size is limited like that of one part of the file.
     left = allowance(recording.stored("content") + recording.stored("world"))
     for answer in recording.world():
-        if answer.operation != "read" or answer.raised or answer.path.endswith(".pyc"):
+        if answer.operation != "read" or answer.raised or not is_wanted(answer.path):
             continue
         outcome = answer.outcome
         try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.resume.after_power_loss import Leftover
+from replaydbg.resume.changed_sources import ChangedSource
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -37,7 +38,7 @@ def start_line(plan: Plan) -> str:
 def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people, one line for each resource that is no standard stream."""
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
-    lines += continuation_lines(plan.continuation)
+    lines += [*continuation_lines(plan.continuation), *source_lines(plan.sources)]
     lines += text_block("differs", plan.differences)
     lines += text_block("truncated", leftover_texts(plan.leftovers))
     lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
@@ -60,6 +61,17 @@ def continuation_lines(name: str) -> list[str]:
     return text_block(
         "resumed", [f"already, as {printable(repr(name))}: resume that one, or use --force"] if name else []
     )
+
+
+def source_lines(sources: Sequence[ChangedSource]) -> list[str]:
+    """Return that source files have changed since the program loaded them; nothing without any."""
+    if not sources:
+        return []
+    first = sources[0]
+    what = f"{first.path} {'was deleted' if first.is_gone else 'was changed'} after the program loaded it"
+    if len(sources) > 1:
+        what = f"{len(sources):,} files were changed or deleted after the program loaded them, such as {first.path}"
+    return text_block("sources", [f"{what}; the recorded code runs"])
 
 
 def resource_lines(plan: Plan) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import Leftover
+from replaydbg.resume.changed_sources import ChangedSource
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -55,6 +56,8 @@ class Plan:
     """After a power cut: what files have after their recorded ends, and is cut off."""
     may_have_lost_power: bool = False
     """Whether a power cut can explain why files differ: it was recorded with --durable, and none was said."""
+    sources: tuple[ChangedSource, ...] = ()
+    """The source files that have changed since the program loaded them."""
     continuation: str = ""
     """The name of the newest recording in which the program was already resumed; empty: it was not."""
 

@@ -22,6 +22,7 @@ from replaydbg.record.place import reason_of
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
+from replaydbg.resume.changed_sources import changed_sources
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
@@ -84,13 +85,14 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     check_running(recording, name)
     plan = _plan_at(recording, name, at)
     # A group cannot be resumed after a power cut.
-    plan = replace(plan, may_have_lost_power=recording.header.durable and not is_member)
+    may_have_lost_power = recording.header.durable and not is_member
+    plan = replace(plan, may_have_lost_power=may_have_lost_power, sources=changed_sources(recording))
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
     lost = plan_of(name, plan.event, plan.past, resources, plan.recovery)
     differences = (*lost.differences, *unknown_ends(resources))
-    return replace(lost, differences=differences, leftovers=leftovers(resources))
+    return replace(lost, differences=differences, leftovers=leftovers(resources), sources=plan.sources)
 
 
 def _plan_at(recording: Recording, name: str, at: int) -> Plan:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from replaydbg.classes import NamedTuple, dataclass
+from replaydbg.classes import NamedTuple, dataclass, replace
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
@@ -27,6 +27,7 @@ from replaydbg.record.place import make_live_directory, reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
+from replaydbg.resume.changed_sources import changed_sources
 from replaydbg.resume.continuations import check_not_resumed
 from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
@@ -237,7 +238,7 @@ class _StandingBy(GoingLive):
         check_alone(self._followed, self.plan.name)
         while self._log.read(_MOST_ENTRIES):
             pass
-        self.learn(self._log.plan(self.plan.name))
+        self.learn(replace(self._log.plan(self.plan.name), sources=changed_sources(self._followed)))
         if self.plan.event != due.event:
             raise CannotResume(self.plan.name, f"its log can be read to event {self.plan.event:,} only")
         _replace_header(self._followed, self.live, self)

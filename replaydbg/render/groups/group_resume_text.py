@@ -12,6 +12,7 @@ from replaydbg.render.resume_text import (
     continuation_lines,
     leftover_texts,
     resource_lines,
+    source_lines,
     text_block,
 )
 
@@ -53,7 +54,8 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
             lines += [f"  {each}" for each in resource_lines(own)]
             lines += [f"  {each}" for each in text_block("differs", own.differences)]
     lines += text_block("truncated", leftover_texts(plan.leftovers))
-    lines += continuation_lines(plan.continuation)
+    changed = dict.fromkeys(source for each in plan.plans.values() for source in each.sources)
+    lines += [*continuation_lines(plan.continuation), *source_lines(tuple(changed))]
     lines += text_block("in flight", _flying(plan))
     acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
     if len(plan.acts) > len(acts):

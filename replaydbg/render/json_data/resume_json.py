@@ -33,6 +33,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             for row in plan.rows
         ],
         "resumed_as": plan.continuation or None,
+        "sources": [{"path": each.path, "change": "deleted" if each.is_gone else "changed"} for each in plan.sources],
         "differences": list(plan.differences),
         "cut_off": leftover_facts(plan.leftovers),
         "in_flight": [_call_facts(each) for each in plan.in_flight],
