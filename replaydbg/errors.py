@@ -204,15 +204,23 @@ class WrongPython(ReplaydbgError):
     """The recording needs another Python for its replay than the one at hand."""
 
     slug = "wrong-python"
-    fields = ("path", "recorded", "found")
+    exit_code = 2
+    fields = ("path", "recorded", "found", "executable")
 
-    def __init__(self, path: str, recorded: str, found: str) -> None:
+    def __init__(self, path: str, recorded: str, found: str, executable: str = "", *, has_core: bool = False) -> None:
         self.path = path
         self.recorded = recorded
         self.found = found
+        self.executable = executable
+        """An interpreter like the recorded one, for which this installation has no core; empty: there is none."""
+        if executable:
+            how = f"run `{executable} -m replaydbg` instead (if it has no replaydbg, install it there first)"
+        elif has_core:
+            how = f"set REPLAYDBG_PYTHON to the path of a Python {recorded}"
+        else:
+            how = f"install replaydbg in a Python {recorded}, and run that one's `python -m replaydbg`"
         super().__init__(
-            f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
-            f"run replaydbg under Python {recorded}, or set REPLAYDBG_PYTHON to the path of such an interpreter. "
+            f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: {how}. "
             "Reading it (info, events, verify) works with any supported Python."
         )
 

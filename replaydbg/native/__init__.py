@@ -24,6 +24,11 @@ def core_file(soabi: str) -> str:
     return _built("_core", soabi)
 
 
+def has_core(soabi: str) -> bool:
+    """Return whether the core was built for the Python whose `SOABI` is given."""
+    return os.path.exists(_path("_core", soabi))  # noqa: PTH110 - pathlib is not loaded when a recording starts
+
+
 def join_library(soabi: str) -> str:
     """Return the path of the library by which started Python programs join a group, see `core_file`.
 
@@ -33,7 +38,11 @@ def join_library(soabi: str) -> str:
 
 
 def _built(name: str, soabi: str) -> str:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.{soabi}.so")  # noqa: PTH100,PTH118,PTH120
+    path = _path(name, soabi)
     if not os.path.exists(path):  # noqa: PTH110 - pathlib is not loaded when a recording starts
         raise NotBuilt(f"for {soabi}")
     return path
+
+
+def _path(name: str, soabi: str) -> str:
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), f"{name}.{soabi}.so")  # noqa: PTH100,PTH118,PTH120

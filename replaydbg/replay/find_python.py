@@ -10,6 +10,7 @@ from pathlib import Path
 from replaydbg.config import load_settings
 from replaydbg.errors import WrongPython
 from replaydbg.launch import interpreter
+from replaydbg.native import core_file, has_core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +34,24 @@ def find_python(path: str, python: PythonBuild) -> str:
     for candidate in _candidates(python.hexversion):
         if _is_build(candidate, python):
             return candidate
+    raise WrongPython(path, python.version, _this_python(python), has_core=has_core(python.soabi))
+
+
+def find_python_and_core(path: str, python: PythonBuild) -> tuple[str, str]:
+    """Return an interpreter as `find_python` does, and the path of the core for it.
+
+    Raises WrongPython if this installation has a core for its own Python only, and NotBuilt if not even that one.
+    """
+    executable = find_python(path, python)
+    if python.soabi != interpreter.soabi() and not has_core(python.soabi):
+        raise WrongPython(path, python.version, _this_python(python), executable)
+    return executable, core_file(python.soabi)
+
+
+def _this_python(recorded: PythonBuild) -> str:
+    """Return the version of this Python, and how it differs from another one of the same version."""
     found = sys.version.split()[0]
-    if found == python.version:
-        found += f" (another build of it, {interpreter.soabi()})"
-    raise WrongPython(path, python.version, found)
+    return f"{found} (another build of it, {interpreter.soabi()})" if found == recorded.version else found
 
 
 def _candidates(hexversion: int) -> Iterator[str]:

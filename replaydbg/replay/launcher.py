@@ -19,8 +19,7 @@ from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_replay
 from replaydbg.log.coding.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.native import core_file
-from replaydbg.replay.find_python import find_python
+from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.replay.memory_limit import memory_limit
 from replaydbg.replay.result import (
     ReplayResult,
@@ -179,8 +178,7 @@ def prepare(
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
-    executable = find_python(str(recording.path), header.python)
-    core = core_file(header.python.soabi)
+    executable, core = find_python_and_core(str(recording.path), header.python)
     if parts is None:
         parts = UnpackedLogs(followed_logs(recording.path, stack)) if follows else unpack_logs(recording, stack)
     report = stack.enter_context(_memory_file("report"))

@@ -19,6 +19,7 @@ from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import reason_of
+from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
@@ -78,8 +79,9 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
 
     `at`: the event before which the program goes live; 0: after the last one. `is_member`: all processes of its group
     go live. `lost_power`: whether the machine lost power, so that files may differ from the log. Raises CannotResume,
-    and NoSuchMoment.
+    NoSuchMoment, and WrongPython or NotBuilt.
     """
+    find_python_and_core(str(recording.path), recording.header.python)  # the replay needs them, and it comes late
     if not is_member:
         check_alone(recording, name)
     check_running(recording, name)

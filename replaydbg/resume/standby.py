@@ -26,6 +26,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
+from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
 from replaydbg.resume.changed_sources import changed_sources
 from replaydbg.resume.continuations import check_not_resumed
@@ -166,6 +167,7 @@ def _stand_by_one_log(
         if not recording.is_live:
             raise CannotResume(name, "it is no longer being written: leave out --follow")
         check_alone(recording, name)
+        find_python_and_core(str(path), recording.header.python)  # as `first_plan` does
         if not choices.force:
             check_not_resumed(recording, name, settings.store)
         logs = followed_logs(path, stack)

@@ -260,7 +260,7 @@ def test_another_python_is_not_looked_for_where_the_recording_says(
 
     ended = run(tool.replay(sys.executable, path), cwd=trap.folder, env=_env() | {"PATH": f".::{os.defpath}"})
 
-    assert ended.status == 1 and "REPLAYDBG_PYTHON" in ended.stderr, ended
+    assert ended.status == 2 and "REPLAYDBG_PYTHON" in ended.stderr, ended
     assert not trap.canary.exists()
 
 
