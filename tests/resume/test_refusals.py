@@ -106,3 +106,15 @@ def test_a_number_is_a_descriptor_only_where_a_call_takes_one(tmp_path: Path, ca
 
     (row,) = [line for line in planned.splitlines() if "(descriptor 15)" in line]
     assert ("no call of the program used it" in row) != is_used, planned
+
+
+@pytest.mark.parametrize("output", ["killed", "killed.rdbg", "whole.rdbg"])
+def test_no_recording_is_replaced(output: str, folder: Path) -> None:
+    name = output.removesuffix(".rdbg") + ".rdbg"
+    before = (folder / name).read_bytes()
+
+    refused = run_in(folder, [sys.executable, "-m", "replaydbg", "resume", "-o", output, "killed.rdbg"])
+
+    sentence = f"replaydbg: '{name}' exists already. Use another name, or remove it with `replaydbg rm`.\n"
+    assert (refused.status, refused.stderr.decode()) == (2, sentence)
+    assert (folder / name).read_bytes() == before
