@@ -13,6 +13,7 @@ They run in the process of `replaydbg resume`, not in the program.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from replaydbg.classes import dataclass
@@ -74,8 +75,10 @@ class Hooks:
         for name, function in self._functions("reopen"):
             fd = self._call(name, function, resource)
             if fd is not None:
-                if type(fd) is not int or fd < 0:
-                    raise CannotResume(self._recording, f"reopen of {name} returned {fd!r}, which is not a descriptor")
+                if type(fd) is not int or not _is_open(fd):
+                    which = f"for descriptor {min(resource.handle.numbers)}"
+                    reason = f"reopen of {name} returned {fd!r}, which is not an open descriptor, {which}"
+                    raise CannotResume(self._recording, reason)
                 self._reopened.append((resource, name))
                 return fd
         return None
@@ -111,9 +114,17 @@ class Hooks:
             return function(argument)
         except CannotResume:
             raise
-        except Exception as error:  # it is a user's function, and its failure stops the resumption
+        except (Exception, SystemExit) as error:  # it is a user's function, and its failure stops the resumption
             reason = f"{function.__name__} of {name} raised {type(error).__name__}: {error}"
             raise CannotResume(self._recording, reason) from error
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except (OSError, OverflowError):
+        return False
+    return True
 
 
 def installed_hooks(recording: str) -> Hooks:
@@ -125,7 +136,7 @@ def installed_hooks(recording: str) -> Hooks:
     for point in entry_points(group=GROUP):
         try:
             found.append((point.name, point.load()))
-        except Exception as error:  # whatever its import raises
+        except (Exception, SystemExit) as error:  # whatever its import raises
             reason = f"the hook {point.value} cannot be loaded: {type(error).__name__}: {error}"
             raise CannotResume(recording, reason) from error
     return Hooks(recording, found)
