@@ -20,6 +20,8 @@ os.stat(".")
 os.mkdir("made", dir_fd=directory)
 print(os.listdir("below"))
 """
+# Bytecode that is cached under the limit would be cut off, too.
+_LIMITED = "export PYTHONDONTWRITEBYTECODE=1; ulimit -f"
 
 
 @pytest.fixture
@@ -71,10 +73,21 @@ def test_a_damaged_recording_is_called_damaged(folder: Path) -> None:
     assert b"it is damaged, so that nothing shows whether you recorded it" in refused.stderr
 
 
+def test_one_with_a_changed_byte_is_called_damaged(folder: Path) -> None:
+    data = bytearray((folder / "killed.rdbg").read_bytes())
+    data[len(data) * 3 // 4] ^= 1
+    (folder / "killed.rdbg").write_bytes(data)
+
+    refused = resume_in(folder, "killed")
+
+    assert refused.status == 2
+    assert b"it is damaged, so that nothing shows whether you recorded it" in refused.stderr
+
+
 def test_a_full_disk_leaves_nothing_behind(folder: Path) -> None:
     words = [sys.executable, "-m", "replaydbg", "resume", "--force", "-o", "new.rdbg", "killed.rdbg"]
 
-    refused = run_in(folder, ["sh", "-c", f"ulimit -f 8; exec {shlex.join(words)}"])
+    refused = run_in(folder, ["sh", "-c", f"{_LIMITED} 8; exec {shlex.join(words)}"])
 
     assert refused.status == 2, refused
     assert b"Traceback" not in refused.stderr
@@ -106,6 +119,16 @@ def test_a_number_is_a_descriptor_only_where_a_call_takes_one(tmp_path: Path, ca
 
     (row,) = [line for line in planned.splitlines() if "(descriptor 15)" in line]
     assert ("no call of the program used it" in row) != is_used, planned
+
+
+def test_the_reason_why_the_log_cannot_be_written_is_named(folder: Path) -> None:
+    words = [sys.executable, "-m", "replaydbg", "resume", "--force", "-o", "new.rdbg", "killed.rdbg"]
+
+    # 972,800 bytes: enough for the old part, but not for a log that is written on, which begins with 1 MiB.
+    refused = run_in(folder, ["sh", "-c", f"{_LIMITED} 1900; exec {shlex.join(words)} --in-flight=skip"])
+
+    assert refused.status == 2, refused
+    assert b"the log of the new recording cannot be written: File too large." in refused.stderr
 
 
 @pytest.mark.parametrize("output", ["killed", "killed.rdbg", "whole.rdbg"])

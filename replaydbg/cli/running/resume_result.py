@@ -29,6 +29,7 @@ def check_own(paths: Iterable[Path], name: str) -> None:
     if not foreign:
         return
     with open_recording(foreign[0]) as recording:
+        recording.check()  # only reading all of it shows damage
         is_damaged = bool(recording.damage)
     doubt = "it is damaged, so that nothing shows whether you recorded it with this installation"
     reason = doubt if is_damaged else "it was not recorded by you with this installation"

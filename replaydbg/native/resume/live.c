@@ -15,6 +15,7 @@
 #include "resume/inside.h"
 #include "signals/signals.h"
 #include "sqlite/sqlite.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -55,8 +56,11 @@ begin(int lane)
     calls_of_others();
     if (core.is_planned)
         orders_report(core.live_since, lane_at_call);
-    if (logs_continue() < 0 || durable_continue() < 0 || content_continue() < 0)
-        diverge("resume", NULL, NULL, "the log of the new recording cannot be written");
+    if (logs_continue() < 0 || durable_continue() < 0 || content_continue() < 0) {
+        char text[200];
+        snprintf(text, sizeof text, "the log of the new recording cannot be written: %s", strerror(errno));
+        diverge("resume", NULL, NULL, text);
+    }
     set_mode(RECORD);
     sites_continue();
     lanes_continue();
