@@ -123,7 +123,7 @@ def _pause() -> "tuple[list[Callable[[], Any]], str]":
         try:
             done = callback()
         except Exception as error:  # noqa: BLE001 - whatever the program's callback raises is reported
-            return undo, _failure(callback, error)
+            return undo, f"the callback {_failure(callback, error)}"
         if callable(done):
             undo.append(done)
     return undo, ""
@@ -140,7 +140,7 @@ def _go_on(undo: "list[Callable[[], Any]]") -> None:
 
 def _failure(callback: "Callable[[], Any]", error: Exception) -> str:
     name = getattr(callback, "__qualname__", type(callback).__name__)
-    return f"{name} raised {type(error).__name__}: {error}"
+    return f"{name!r} raised {type(error).__name__}: {error}"
 
 
 invariants: "list[tuple[str, Any]]" = []

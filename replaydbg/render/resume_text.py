@@ -30,8 +30,8 @@ def start_line(plan: Plan) -> str:
     """Return the sentence that is printed before the replay begins."""
     where = plan.resources.cwd if isinstance(plan.resources.cwd, str) else "an unknown directory"
     return (
-        f"replaying {printable(plan.name)} to event {plan.event:,}; from there its program runs live, with all your "
-        f"rights, in {printable(where)}"
+        f"replaying {printable(plan.name)} to event {plan.event:,}; if nothing prevents it, its program then runs "
+        f"live, with all your rights, in {printable(where)}"
     )
 
 
@@ -106,7 +106,7 @@ def _row_text(row: PlanRow) -> str:
 def _finding_text(plan: Plan, finding: Finding) -> str:
     call = finding.call
     name = call.name or plan.thread_name(call.thread)
-    decided = f"{_WORDS[finding.verdict]}, {finding.reason}"
+    decided = f"{_WORDS[finding.verdict]} ({finding.reason})"
     return f"thread {call.thread}{f' {name}' if name else ''}: {call_text(call)}: {decided}"
 
 

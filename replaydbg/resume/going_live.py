@@ -111,6 +111,9 @@ class GoingLive:
             self._restorer.open_leftovers(self.plan.leftovers)
         except CannotReopen as error:
             raise CannotResume(self.plan.name, str(error)) from error
+
+    def begin(self) -> None:
+        """Report that all is ready for the replay."""
         if self._listener.begins is not None:
             self._listener.begins(self.plan)
 

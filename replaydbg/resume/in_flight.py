@@ -109,7 +109,7 @@ def has_rule(name: str) -> bool:
 
 
 def _harmless(call: CallInFlight, situation: Situation) -> Finding:
-    return repeat(call, "may be made twice, made now")
+    return repeat(call, "making it twice does no harm")
 
 
 def _not_known(call: CallInFlight, situation: Situation) -> Finding:
@@ -120,12 +120,12 @@ def _write_elsewhere(call: CallInFlight, situation: Situation) -> Finding:
     """Decide a write to something else than a regular file."""
     opened = situation.opened(call.fd)
     if _is_stream(call, opened):
-        return repeat(call, "the stream is another one now, written to it")
+        return repeat(call, "written to the stream of this command")
     if isinstance(opened, OpenedPipe) and opened.path is None:
-        return repeat(call, "the pipe is another one now, written to it")
+        return repeat(call, "written to the new pipe")
     if isinstance(opened, OpenedFile) and not opened.is_deleted:
-        return repeat(call, "to a device, written now")
-    return unknown(call, "it is not known whether it arrived")
+        return repeat(call, "written to the device now")
+    return unknown(call, "nothing shows whether it arrived")
 
 
 def _is_stream(call: CallInFlight, opened: OpenResource | None) -> bool:
@@ -138,7 +138,7 @@ def _send(call: CallInFlight, situation: Situation) -> Finding:
     opened = situation.opened(call.fd)
     if isinstance(opened, OpenedSocket) and opened.type == socket.SOCK_STREAM:
         return repeat(call, "its connection is lost, so it fails")
-    return unknown(call, "it is not known whether it arrived")
+    return unknown(call, "nothing shows whether it arrived")
 
 
 def _make(call: CallInFlight, situation: Situation) -> Finding:

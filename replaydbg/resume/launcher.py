@@ -116,6 +116,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
         def prepared(core_fd: int, started: ExitStack) -> ReplayStart:
             start = prepare_live(recording, live, run, core_orders(recording, live, run, settings, core_fd), stack)
             _enter(run, started)
+            run.begin()
             return start
 
         return perform(recording, live, run, prepared, stack, idle=idle_limit(recording))

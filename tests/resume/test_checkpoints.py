@@ -204,7 +204,7 @@ def test_a_callback_that_fails_is_reported(tmp_path: Path) -> None:
     assert recorded.stdout == b"['first', 'second', 'undo first', 'first', 'second', 'undo first']\n"
     assert replaydbg_run(tmp_path, "replay", "one.rdbg").stdout == recorded.stdout
     assert snapshots(tmp_path / "one.rdbg") == [("now", "inconsistent")]
-    reason = "second raised FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"
+    reason = "the callback 'second' raised FileNotFoundError: [Errno 2] No such file or directory: '/nowhere'"
     assert notes(tmp_path / "one.rdbg") == [
         f"the snapshot 'now' is not consistent: {reason}",
         f"no checkpoint was taken: {reason}",

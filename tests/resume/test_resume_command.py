@@ -74,7 +74,7 @@ def test_a_killed_program_runs_on(tmp_path: Path) -> None:
     assert resumed.status == 3
     assert resumed.stdout == b"done\n"  # what was printed before is not printed again
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
-    assert b"from there its program runs live, with all your rights, in " in resumed.stderr
+    assert b"; if nothing prevents it, its program then runs live, with all your rights, in " in resumed.stderr
     assert b"out at byte 4" in resumed.stderr
     replayed = replaydbg(tmp_path, "replay", "two.rdbg")
     assert (replayed.status, replayed.stdout) == (3, b"printed\ndone\n")
