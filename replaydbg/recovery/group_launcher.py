@@ -286,7 +286,7 @@ class _Resumption:
         """Raise why the replay of a process has ended before it was due to go live."""
         if (reason := reason_of_core(part.start)) is not None:
             raise CannotResume(part.run.plan.name, reason)
-        explain(part.recording, part.run, part.start, None, may_end=False)
+        explain(part.recording, part.run, part.start, None)
 
     def _go_live(self, family: Family, made: MadeEnds) -> None:
         sent: dict[tuple[int, int], bytes] = {}

@@ -68,6 +68,10 @@ class FollowedLog:
     def _content(self, ref: ContentRef) -> bytes:
         return os.pread(self._content_fd, ref.length, ref.offset)
 
+    def has_ended(self) -> bool:
+        """Whether the program had reached its end by the last entry that was read."""
+        return self._past.past().has_ended
+
     def has_continued(self) -> bool:
         """Whether the program has gone on from a checkpoint, with a log of its own."""
         header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from replaydbg.config import Settings
 from replaydbg.errors import CannotResume
+from replaydbg.events.show import show_status
 from replaydbg.launch.interruption import raise_for
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.coding.codec import decode_value
@@ -52,13 +53,13 @@ def perform(
     stack: ExitStack,
     *,
     idle: float,
-    may_end: bool = False,
+    may_end: Callable[[], bool] | None = None,
 ) -> tuple[Ended, float]:
     """Run a replay that goes live into the directory `live`; return how it ended, and after how many seconds.
 
     `prepared` returns its start parameters, given the descriptor of the core's socket; what it enters into its second
     parameter is left as soon as the process has begun. `idle`: seconds that it may wait without computing; 0: any
-    number. `may_end`: whether it may end as recorded without going live.
+    number. `may_end`: whether the replay was right to end without going live (default: never).
     """
     ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     stack.callback(ours.close)
@@ -144,10 +145,17 @@ def reason_of_core(start: ReplayStart) -> str | None:
     return str(facts.get("detail")) if isinstance(facts, dict) and facts.get("kind") == "resume" else None
 
 
-def explain(recording: Recording, run: GoingLive, start: ReplayStart, ended: Ended | None, *, may_end: bool) -> None:
+def explain(
+    recording: Recording,
+    run: GoingLive,
+    start: ReplayStart,
+    ended: Ended | None,
+    *,
+    may_end: Callable[[], bool] | None = None,
+) -> None:
     """Raise why the program did not go live, unless that was wanted.
 
-    `ended`: how its replay did; None: not known. `may_end`: whether it was wanted if that ended as recorded.
+    `ended`: how its replay did; None: not known. `may_end`: see `perform`.
     """
     if run.error is not None and not isinstance(run.error, (BrokenPipeError, ConnectionError)):
         raise run.error
@@ -163,8 +171,9 @@ def explain(recording: Recording, run: GoingLive, start: ReplayStart, ended: End
     result = strict_result(recording, ended.status if ended is not None else 0, report, start.is_cut, run.plan.name)
     if result.divergence is not None:
         raise result.divergence
-    if may_end and ended is not None and ended.status >= 0:
+    if may_end is not None and may_end():
         return
-    status = f" with {ended.status}" if ended is not None else ""
-    reason = f"its replay ended{status} before it was due to go live, after {result.events:,} events"
-    raise CannotResume(run.plan.name, reason) from run.error
+    how = f" ({show_status(ended.status)})" if ended is not None else ""
+    # One that a signal has ended could not report how far it was.
+    events = f", after {result.events:,} events" if result.events else ""
+    raise CannotResume(run.plan.name, f"its replay ended{how} before it was due to go live{events}") from run.error

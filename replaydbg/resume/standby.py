@@ -35,6 +35,7 @@ from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.launcher import resume
+from replaydbg.resume.past import read_past
 from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held
 from replaydbg.resume.replaying import core_orders, perform, removed_unless_live
 from replaydbg.store.directory import sealed_path
@@ -58,7 +59,7 @@ class NotNeeded:
     """The result of a standby whose program ended by itself."""
 
     status: int
-    """The program's exit code."""
+    """The program's exit code, or minus the number of a signal: Ctrl-C, which Python handles before it ends by it."""
 
 
 def stand_by(
@@ -139,7 +140,7 @@ def _sealed(path: Path) -> Path:
 def _resume_sealed(path: Path, wanted: _Wanted) -> RecordResult | NotNeeded:
     """Resume the recording that was followed in the live directory `path`, if its program was killed."""
     with open_recording(_sealed(path)) as recording:
-        if recording.end is not None and recording.end.status >= 0:
+        if recording.end is not None and (recording.end.status >= 0 or read_past(recording, None).has_ended):
             return NotNeeded(recording.end.status)
         found = recording.path
     return resume(
@@ -191,7 +192,7 @@ def _stand_by_one_log(
                 return _prepare(recording, logs, {**orders, **followed}, stack)
 
             # The program that is followed may wait for as long as it wants.
-            ended, _ = perform(recording, live, run, prepared, stack, idle=0.0, may_end=True)
+            ended, _ = perform(recording, live, run, prepared, stack, idle=0.0, may_end=run.program_has_ended)
         if not run.is_live:
             remove_live(live)
             return NotNeeded(ended.status)
@@ -248,6 +249,12 @@ class _StandingBy(GoingLive):
         self.enter_by_core()
         super().answer(due, answer, pid)
         self.began = time.monotonic()
+
+    def program_has_ended(self) -> bool:
+        """Whether the program ended by itself: its log has the record of that, which is read to its end."""
+        while self._log.read(_MOST_ENTRIES):
+            pass
+        return self._log.has_ended()
 
     def _check_log(self) -> None:
         """Raise _HasContinued if the program has another log by now."""

@@ -152,6 +152,19 @@ def test_it_is_not_needed_if_the_program_ends(ends: str, status: int, tmp_path: 
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
 
 
+def test_it_is_not_needed_if_an_interrupt_ends_the_program(tmp_path: Path) -> None:
+    """Python handles SIGINT by an exception, and so ends the program by itself."""
+    with recorded(tmp_path) as (recorder, program), standing_by(tmp_path) as standby:
+        os.kill(program, signal.SIGINT)
+        assert recorder.wait(_TIMEOUT) == -signal.SIGINT
+        assert standby.wait(_TIMEOUT) == 0
+
+    said = (tmp_path / "said").read_text().splitlines()
+    sentence = "the program of one.rdbg-live had ended when it was killed by SIGINT; the standby was not needed"
+    assert said[1:] == [f"replaydbg: {sentence}"]
+    assert not list(tmp_path.glob("two*"))
+
+
 def test_it_is_not_needed_as_json(tmp_path: Path) -> None:
     with recorded(tmp_path):
         command = [sys.executable, "-m", "replaydbg", "resume", "one.rdbg", "--json", *_FOLLOW]

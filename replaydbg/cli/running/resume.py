@@ -14,7 +14,7 @@ from replaydbg.cli.running.resume_group import run_group
 from replaydbg.cli.running.resume_result import check_new, check_own, print_result
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
-from replaydbg.events.show import printable
+from replaydbg.events.show import printable, show_status
 from replaydbg.launch.endings import end_like
 from replaydbg.log.group import is_of_several, read_group
 from replaydbg.render.json_data.resume_json import plan_facts
@@ -169,8 +169,14 @@ def _print_not_needed(name: str, standby: NotNeeded, *, is_verbose: bool, as_jso
         facts = {"recording": name, "took_over": False, "status": standby.status}
         print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}), file=sys.stderr)
     elif is_verbose:
-        text = f"the program of {printable(name)} ended with exit code {standby.status}; the standby was not needed"
-        print(f"replaydbg: {text}", file=sys.stderr)
+        # Python runs what it does at the end of a program, and then ends by the SIGINT that nobody handled.
+        is_code = standby.status >= 0
+        how = (
+            f"ended with {show_status(standby.status)}"
+            if is_code
+            else f"had ended when it was {show_status(standby.status)}"
+        )
+        print(f"replaydbg: the program of {printable(name)} {how}; the standby was not needed", file=sys.stderr)
 
 
 def _event(text: str | None) -> int:
