@@ -39,6 +39,7 @@ from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan_rows import CannotReopen
 from replaydbg.resume.preparation import held
+from replaydbg.resume.reopening.patience import Waits
 from replaydbg.resume.replaying import core_orders, explain, prepare_live, reason_of_core
 from replaydbg.store.directory import member_path
 
@@ -47,6 +48,8 @@ from replaydbg.store.directory import member_path
 class GroupListener:
     """Functions of the caller that hear of the progress."""
 
+    waits: Waits | None = None
+    """Called with an address that is not free yet."""
     begins: Callable[[GroupPlan], None] | None = None
     """Called before the replays begin."""
     goes_live: Callable[[GroupPlan], None] | None = None
@@ -136,7 +139,7 @@ class _Resumption:
     def run(self, output: Path | None) -> RecordResult:
         """Replay all, and let them go live; return the result of the first process when it has ended."""
         try:
-            made = MadeEnds(self.plan.shared, self._stack)
+            made = MadeEnds(self.plan.shared, self._stack, self._listener.waits)
             self._truncation = Truncation(self.plan.leftovers, self._stack)
         except CannotReopen as error:
             raise CannotResume(self.plan.name, str(error)) from error
@@ -172,7 +175,8 @@ class _Resumption:
         self._core_ends = core_ends
         for member in self._line.running:
             recording = stack.enter_context(open_recording(member_path(self._line.directory, member.number)))
-            run = MemberRun(self.plan, member, made, (self.choices, self.hooks), kept, self._stack)
+            wishes = (self.choices, self.hooks, self._listener.waits)
+            run = MemberRun(self.plan, member, made, wishes, kept, self._stack)
             run.open_all()
             run.enter_by_core()
             orders = group.begin_member(member, recording, run.plan, self._settings)

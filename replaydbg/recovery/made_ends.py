@@ -13,6 +13,7 @@ from replaydbg.recovery.bytes_in_flight import FlyingPiece
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.plan_rows import CannotReopen, Fate
+from replaydbg.resume.reopening.patience import Waits, reopen_patiently
 from replaydbg.resume.reopening.reopen_others import set_pipe_mode
 from replaydbg.resume.reopening.reopen_sockets import address_text, set_mode
 from replaydbg.resume.reopening.rules import RULES
@@ -26,8 +27,9 @@ _SMALL = 1 << 16
 class MadeEnds:
     """The launcher's descriptors of what processes share; all are closed with `stack`."""
 
-    def __init__(self, shared: SharedEnds, stack: ExitStack) -> None:
-        """Make all of them, empty. Raises CannotReopen."""
+    def __init__(self, shared: SharedEnds, stack: ExitStack, waits: Waits | None) -> None:
+        """Make all of them, empty; `waits` hears which address is waited for. Raises CannotReopen."""
+        self._waits = waits
         self._shared = shared
         self._stack = stack.enter_context(ExitStack())
         self.fds: dict[ChannelEnd, int] = {}
@@ -128,7 +130,7 @@ class MadeEnds:
         opened = channel.opened[end]
         rule = RULES[type(opened)]
         if rule.plan(opened).fate is not Fate.REFUSED:  # otherwise the plan of each process has the reason
-            self._add(end, rule.reopen(opened))
+            self._add(end, reopen_patiently(opened, self._waits))
 
     def _add_sockets(self, channel: SharedChannel, made: Iterable[socket.socket]) -> None:
         for end, each in zip(channel.ends, made, strict=True):

@@ -12,6 +12,7 @@ from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
+from replaydbg.resume.reopening.patience import Waits
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import REPEAT
 from replaydbg.resume.written import ends_with_last_write
@@ -29,14 +30,15 @@ class MemberRun(GoingLive):
         group: GroupPlan,
         member: LineMember,
         made: MadeEnds,
-        wanted: tuple[ResumeChoices, Hooks],
+        wanted: tuple[ResumeChoices, Hooks, Waits | None],
         kept_children: frozenset[int],
         stack: ExitStack,
     ) -> None:
         """`made`: what it has in common with others; `kept_children`: those that go on, or can be waited for."""
-        choices, hooks = wanted
+        choices, hooks, waits = wanted
         plan = group.plans[member.number]
-        super().__init__(plan, ResumeChoices(member.position + 1, REPEAT, choices.force), Listener(), hooks, stack)
+        own = ResumeChoices(member.position + 1, REPEAT, choices.force)
+        super().__init__(plan, own, Listener(waits=waits), hooks, stack)
         self.member = member
         self.table = group.shared.tables[member.number]
         self._made, self._line, self._group = made, group.line, group
@@ -97,7 +99,7 @@ class _MemberRestorer(Restorer):
     """Puts what is shared in its place before anything else is looked at."""
 
     def __init__(self, run: MemberRun, stack: ExitStack, kept_children: frozenset[int]) -> None:
-        super().__init__(run.plan.resources, stack, run.reopen, kept_children)
+        super().__init__(run.plan.resources, stack, run.reopen, run.reopen_by_rule, kept_children)
         self._run = run
 
     def _add(self, opened: OpenResource) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from replaydbg.classes import dataclass, replace
 from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
-from replaydbg.resources.kinds import OpenedFile
+from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
 from replaydbg.resume.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.hooks import Hooks
@@ -18,6 +19,7 @@ from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused
 from replaydbg.resume.reopening.compare_files import content_differences
+from replaydbg.resume.reopening.patience import Waits, reopen_patiently
 from replaydbg.resume.reopening.reopen_files import grown
 from replaydbg.resume.reopening.rules import is_compared, written_files
 from replaydbg.resume.restore import Restorer
@@ -48,6 +50,8 @@ class Listener:
 
     ask: Ask | None = None
     """Asks about a call in flight; None: there is nobody to ask."""
+    waits: Waits | None = None
+    """Called with an address that is not free yet."""
     begins: Callable[[Plan], None] | None = None
     """Called before the replay begins."""
     goes_live: Callable[[Plan], None] | None = None
@@ -81,12 +85,20 @@ class GoingLive:
         self._listener = listener
         self._hooks = hooks
         self._stack = stack
-        self._restorer = Restorer(plan.resources, stack, hooks.reopen)
+        self._restorer = Restorer(plan.resources, stack, hooks.reopen, self.reopen_by_rule)
 
     def learn(self, plan: Plan) -> None:
         """Use another plan from here on; nothing is open yet."""
         self.plan = plan
-        self._restorer = Restorer(plan.resources, self._stack, self._hooks.reopen)
+        self._restorer = Restorer(plan.resources, self._stack, self._hooks.reopen, self.reopen_by_rule)
+
+    def reopen_by_rule(self, opened: OpenResource) -> int:
+        """Return a descriptor for a resource by its rule. Raises CannotReopen."""
+        return reopen_patiently(opened, self._listener.waits, self.pause)
+
+    def pause(self, seconds: float) -> None:
+        """Wait for an address to become free."""
+        time.sleep(seconds)
 
     def enter_by_core(self) -> None:
         """Let the core take the program's working directory and mask, which its process did not inherit from us."""

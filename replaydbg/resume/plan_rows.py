@@ -40,3 +40,11 @@ class PlanRow:
 
 class CannotReopen(Exception):
     """A resource cannot be opened; its text is the reason, a clause."""
+
+
+class AddressKept(CannotReopen):
+    """A socket cannot have its address yet: only closed connections keep it."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        super().__init__(f"{address}: closed connections keep it")

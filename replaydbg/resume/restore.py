@@ -25,12 +25,15 @@ from replaydbg.resources.kinds import (
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.reopening.patience import reopen_patiently
 from replaydbg.resume.reopening.reopen_others import set_pipe_mode
 from replaydbg.resume.reopening.reopen_sockets import set_mode
-from replaydbg.resume.reopening.rules import RULES, is_of_core, is_standard, mapped_number, standard_number
+from replaydbg.resume.reopening.rules import is_of_core, is_standard, mapped_number, standard_number
 
 Reopen = Callable[[OpenResource], "int | None"]
 """Returns a descriptor for a resource, or None to leave it to its rule."""
+ByRule = Callable[[OpenResource], int]
+"""Returns a descriptor for a resource by its rule. Raises CannotReopen."""
 
 _TIMERS = {"real": signal.ITIMER_REAL, "virtual": signal.ITIMER_VIRTUAL, "prof": signal.ITIMER_PROF}
 _FLOCK = struct.Struct("hhqqi4x")
@@ -48,9 +51,15 @@ class Restorer:
     """The descriptors of a program that goes live, as they are opened; all are closed with `stack`."""
 
     def __init__(
-        self, resources: Resources, stack: ExitStack, reopen: Reopen, kept_children: frozenset[int] = frozenset()
+        self,
+        resources: Resources,
+        stack: ExitStack,
+        reopen: Reopen,
+        by_rule: ByRule = reopen_patiently,
+        kept_children: frozenset[int] = frozenset(),
     ) -> None:
         """`reopen` is tried before the rule of each resource; `kept_children` are those that are not lost."""
+        self._by_rule = by_rule
         self._kept_children = kept_children
         self._resources = resources
         self._stack = stack.enter_context(ExitStack())
@@ -105,7 +114,7 @@ class Restorer:
         fd = self._reopen(opened)
         if fd is None:
             fd = self._end_of_pair(opened)
-        self._place(fd if fd is not None else RULES[type(opened)].reopen(opened), opened)
+        self._place(fd if fd is not None else self._by_rule(opened), opened)
 
     def _place(self, fd: int, opened: OpenResource) -> None:
         self._stack.callback(os.close, fd)

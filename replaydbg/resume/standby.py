@@ -221,14 +221,15 @@ class _StandingBy(GoingLive):
         self.began = time.monotonic()
         """When the program went live; before that: when the standby began."""
         self._followed = recording
+        self._core = select.poll()  # select() knows no descriptors from 1,024 on
+        """Knows when there is something to read from the core, or it has ended."""
 
     def wait(self, connection: socket.socket, pid: int) -> None:
         """Read the log as it grows: at the takeover the time for all of it would be missing."""
-        core = select.poll()  # select() knows no descriptors from 1,024 on
-        core.register(connection, select.POLLIN)
+        self._core.register(connection, select.POLLIN)
         is_behind = True
         try:
-            while not core.poll(0 if is_behind else _INTERVAL_MS):
+            while not self._core.poll(0 if is_behind else _INTERVAL_MS):
                 is_behind = self._log.read(_MOST_ENTRIES)
                 self._check_log()
         except BaseException:
@@ -249,6 +250,11 @@ class _StandingBy(GoingLive):
         self.enter_by_core()
         super().answer(due, answer, pid)
         self.began = time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Wait, unless the replay ends: a signal to us ends it, and nothing else."""
+        if self._core.poll(seconds * 1000):
+            raise ConnectionError("the replay has ended")
 
     def program_has_ended(self) -> bool:
         """Whether the program ended by itself: its log has the record of that, which is read to its end."""

@@ -11,7 +11,7 @@ from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.cli.running.resume_group import run_group
-from replaydbg.cli.running.resume_result import check_new, check_own, print_result
+from replaydbg.cli.running.resume_result import check_new, check_own, print_result, print_wait
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable, show_status
@@ -123,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
     is_verbose = not settings.quiet and not args.json
     listener = Listener(
         ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        waits=print_wait if is_verbose else None,
         begins=_print_start if is_verbose and not args.follow else None,  # a standby says so by itself, before
         goes_live=_print_plan if is_verbose else None,
     )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from replaydbg.cli.common.output import print_json
-from replaydbg.cli.running.resume_result import check_new, check_own, print_result
+from replaydbg.cli.running.resume_result import check_new, check_own, print_result, print_wait
 from replaydbg.config import Settings
 from replaydbg.errors import UsageError
 from replaydbg.launch.endings import end_like
@@ -47,7 +47,7 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
         return 0
     is_verbose = not settings.quiet and not args.json
     begins = None if args.json else _print_start if is_verbose else _print_again
-    listener = GroupListener(begins, _print_plan if is_verbose else None)
+    listener = GroupListener(print_wait if is_verbose else None, begins, _print_plan if is_verbose else None)
     choices = ResumeChoices(force=args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.errors import CannotResume, UsageError
+from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.render.json_data.runs_json import record_facts
@@ -43,6 +44,12 @@ def check_new(output: Path | None) -> None:
     sealed = output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + SEALED)
     if os.path.lexists(sealed):
         raise UsageError(f"{str(sealed)!r} exists already. Use another name, or remove it with `replaydbg rm`.")
+
+
+def print_wait(address: str) -> None:
+    """Print which address is waited for."""
+    text = f"waiting for {printable(address)}: closed connections of the program keep it, for about a minute"
+    print(f"replaydbg: {text}", file=sys.stderr, flush=True)
 
 
 def print_result(args: argparse.Namespace, result: RecordResult, store: Store, *, is_verbose: bool) -> None:

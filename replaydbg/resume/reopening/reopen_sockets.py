@@ -10,7 +10,8 @@ import struct
 from contextlib import suppress
 
 from replaydbg.resources.kinds import OpenedSocket, SocketState, Unknown
-from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.plan_rows import AddressKept, CannotReopen, Fate, PlanRow
+from replaydbg.resume.reopening.kept_addresses import is_left_over
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
@@ -56,7 +57,8 @@ def _plan_address(opened: OpenedSocket) -> PlanRow:
     text = address_text(opened.bound) if opened.bound is not None else "not bound"
     if opened.peer is not None:
         text += f", to {address_text(opened.peer)}"
-    return PlanRow(kind, Fate.REOPENED, text, "", numbers, opened=opened)
+    reason = "waits until closed connections no longer keep the address, about a minute" if _is_kept(opened) else ""
+    return PlanRow(kind, Fate.REOPENED, text, reason, numbers, opened=opened)
 
 
 def address_text(address: object) -> str:
@@ -79,6 +81,8 @@ def reopen_socket(opened: OpenedSocket) -> int:
         made = _at_address(opened, opened.family, opened.type) if is_at_address else reset_socket(opened.family)
     except OSError as error:
         where = address_text(opened.bound if is_at_address else opened.peer)
+        if is_at_address and _is_of_closed(opened, error):
+            raise AddressKept(where) from error
         raise CannotReopen(f"{where}: {error.strerror or error}") from error
     set_mode(made.fileno(), opened)
     return made.detach()
@@ -91,16 +95,46 @@ def set_mode(fd: int, opened: OpenedSocket) -> None:
     os.set_blocking(fd, not (opened.is_non_blocking is True or is_set))
 
 
+def _is_of_closed(opened: OpenedSocket, error: OSError) -> bool:
+    """Whether binding failed only because closed connections keep the address."""
+    address = opened.bound
+    is_tcp = opened.type == socket.SOCK_STREAM and opened.family in (socket.AF_INET, socket.AF_INET6)
+    if error.errno != errno.EADDRINUSE or not is_tcp or not isinstance(address, tuple):
+        return False
+    return is_left_over(str(address[0]), int(address[1]))
+
+
+def _is_kept(opened: OpenedSocket) -> bool:
+    """Whether the address of a socket is kept by closed connections. It is bound for a moment, and nobody can connect.
+
+    The kernel does not show whether these had SO_REUSEADDR, and so whether binding is possible.
+    """
+    assert isinstance(opened.family, int) and isinstance(opened.type, int) and not isinstance(opened.bound, Unknown)
+    if opened.bound is None or opened.family == socket.AF_UNIX:
+        return False
+    try:
+        with _with_options(opened, opened.family, opened.type) as made:
+            made.bind(opened.bound)
+    except OSError as error:
+        return _is_of_closed(opened, error)
+    return False
+
+
+def _with_options(opened: OpenedSocket, family: int, kind: int) -> socket.socket:
+    made = socket.socket(family, kind, opened.protocol if isinstance(opened.protocol, int) else 0)
+    if opened.bound is not None and family != socket.AF_UNIX:
+        # Closed connections keep the address for a minute; this is enough if they had the option, too.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for each in opened.options:
+        with suppress(OSError, TypeError):  # an option of a connection that is no more
+            made.setsockopt(each.level, each.option, each.value)
+    return made
+
+
 def _at_address(opened: OpenedSocket, family: int, kind: int) -> socket.socket:
     assert not isinstance(opened.bound, Unknown) and not isinstance(opened.peer, Unknown)
-    made = socket.socket(family, kind, opened.protocol if isinstance(opened.protocol, int) else 0)
+    made = _with_options(opened, family, kind)
     try:
-        if opened.bound is not None and family != socket.AF_UNIX:
-            # The connections of the program that ended keep its address for minutes.
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        for each in opened.options:
-            with suppress(OSError, TypeError):  # an option of a connection that is no more
-                made.setsockopt(each.level, each.option, each.value)
         if opened.bound is not None:
             if family == socket.AF_UNIX:
                 _remove_abandoned(opened.bound)
