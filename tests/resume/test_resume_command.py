@@ -114,6 +114,20 @@ def test_an_earlier_moment(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "one\n"
 
 
+@pytest.mark.parametrize(
+    ("moment", "printed"), [("@start", b"one\ntwo\n"), ("@#1", b"two\n"), ("@#named", b"two\n"), ("@end", b"")]
+)
+def test_a_moment_that_names_an_event(moment: str, printed: bytes, tmp_path: Path) -> None:
+    text = "import replaydbg\nprint('one', flush=True)\nreplaydbg.snapshot('named')\nprint('two', flush=True)\n"
+    (tmp_path / "program.py").write_text(text)
+    command = tool.record(sys.executable, Path("one.rdbg"), ["program.py"])
+    assert run(command, cwd=tmp_path, env=without_steering(os.environ), timeout=_TIMEOUT).status == 0
+
+    resumed = replaydbg(tmp_path, "resume", "one.rdbg", "--at", moment, "-q", "-o", "two.rdbg")
+
+    assert (resumed.status, resumed.stdout) == (0, printed), resumed.stderr
+
+
 def test_files_that_differ_are_listed(tmp_path: Path) -> None:
     record_killed(tmp_path)
 
@@ -278,7 +292,12 @@ def test_a_moment_behind_the_end(tmp_path: Path) -> None:
     record_killed(tmp_path)
 
     assert "No such moment '9999'" in refusal(tmp_path, "--at", "9999")
-    assert "--at must be the number of an event, at least 1 (got '0')" in refusal(tmp_path, "--at", "0")
+    for bad in ("0", "@exc", "job.py:7", "100.5", "71%"):
+        assert (
+            f"--at must be an event from 1 on, @start, @end, @t+SECONDS, or a snapshot such as @#3 (got {bad!r})"
+            in (refusal(tmp_path, "--at", bad))
+        )
+    assert "No such moment '@#7': the recording has no such snapshot" in refusal(tmp_path, "--at", "@#7")
 
 
 def test_two_at_once_and_a_program_that_runs(tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from replaydbg.errors import UsageError
 from replaydbg.events.show import printable, show_status
 from replaydbg.launch.endings import end_like
 from replaydbg.log.group import is_of_several, read_group
+from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
+from replaydbg.resources.log_moments import event_of
 from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
@@ -41,7 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recording", help="a recording, or a group of processes: a path, a name such as run-12, or latest"
     )
-    parser.add_argument("--at", metavar="EVENT", help="go live before this event (default: after the last event)")
+    parser.add_argument(
+        "--at",
+        metavar="MOMENT",
+        help="go live before this event, or at @end, @start, @t+1.5s or a snapshot such as @#3 (default: after the "
+        "last event)",
+    )
     parser.add_argument(
         "--at-cut",
         metavar="PROCESS@EVENT",
@@ -105,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     _check_follow(args)  # of a group, it is refused for another reason
     path = store.resolve(args.recording)
     name = store.name_of(path)
-    choices = ResumeChoices(_event(args.at), args.in_flight, args.force, args.after_power_loss)
+    choices = ResumeChoices(_event(args.at, path), args.in_flight, args.force, args.after_power_loss)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
@@ -180,12 +187,24 @@ def _print_not_needed(name: str, standby: NotNeeded, *, is_verbose: bool, as_jso
         print(f"replaydbg: the program of {printable(name)} {how}; the standby was not needed", file=sys.stderr)
 
 
-def _event(text: str | None) -> int:
+def _event(text: str | None, path: Path) -> int:
+    """Return the event before which the program goes live; 0: after the last one. Raises UsageError, NoSuchMoment."""
     if text is None:
         return 0
-    if not (text.isascii() and text.isdigit() and int(text) >= 1):
-        raise UsageError(f"--at must be the number of an event, at least 1 (got {text!r}).")
-    return int(text)
+    if text.isascii() and text.isdigit() and int(text) >= 1:
+        return int(text)
+    event = None
+    if text.startswith("@"):
+        with open_recording(path) as recording:
+            event = event_of(recording, text)
+    if event is None:
+        # A program goes live at a call. Moments at lines would need a replay of their own to find the next call.
+        known = "an event from 1 on, @start, @end, @t+SECONDS, or a snapshot such as @#3"
+        raise UsageError(
+            f"--at must be {known} (got {text!r}). A program goes live at an event; `replaydbg seek` prints the last "
+            "one before any other moment."
+        )
+    return event + 1
 
 
 def _print_start(plan: Plan) -> None:
