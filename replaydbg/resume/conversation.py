@@ -103,6 +103,8 @@ class Due:
     """The loads of TLS contexts, in the order of the calls."""
     sent: tuple[tuple[int, bytes], ...] = ()
     """The bytes that the calls asked for have sent: each with its event."""
+    maps: frozenset[int] = frozenset()
+    """The events that made the maps of files that the program still has."""
 
 
 def moved_high(end: socket.socket) -> int:
@@ -154,11 +156,18 @@ def parse_due(value: Value) -> Due:
         real=fields.descriptors("real"),
         loads=tuple(_load(_Fields(each)) for each in fields.take("loads", list, [])),
         sent=tuple(_sent(each) for each in fields.take("sent", list, [])),
+        maps=frozenset(_event(each) for each in fields.take("maps", list, [])),
     )
 
 
 def _load(fields: _Fields) -> LoadDue:
     return LoadDue(event=fields.integer("event", 1), is_known=fields.take("known", bool))
+
+
+def _event(value: Value) -> int:
+    if type(value) is not int or value < 1:
+        raise ForgedMessage("its field 'maps' has an entry that is not the number of an event")
+    return value
 
 
 def _sent(value: Value) -> tuple[int, bytes]:

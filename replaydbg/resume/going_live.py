@@ -20,6 +20,7 @@ from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused
 from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.patience import Waits, reopen_patiently
+from replaydbg.resume.reopening.remade_memory import unmapped
 from replaydbg.resume.reopening.reopen_files import grown
 from replaydbg.resume.reopening.rules import is_compared, written_files
 from replaydbg.resume.restore import Restorer
@@ -169,6 +170,7 @@ class GoingLive:
         self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
         loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
         differences = (
+            *unmapped(self.plan.resources, due.maps),
             *self._changed(files_in_flight(due.calls, situation)),
             *(each for row in loads for each in row.differences),
         )
@@ -199,6 +201,7 @@ class GoingLive:
         """Let the program run."""
         try:
             self._restorer.truncate()
+            self._name_memory()
             answer.go_live()
         finally:
             self._restorer.close()
@@ -214,6 +217,12 @@ class GoingLive:
         if self.is_dry and names and row.fate is not Fate.REOPENED:
             return replace(row, reason=f"{row.reason}, unless the hook {names} reopens it")
         return row
+
+    def _name_memory(self) -> None:
+        try:
+            self._restorer.name_memory()
+        except CannotReopen as error:
+            raise CannotResume(self.plan.name, str(error)) from error
 
     def _check_known(self, due: Due) -> None:
         """Raise CannotResume for descriptors of the program that no event has made: C code opened them."""

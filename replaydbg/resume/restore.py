@@ -15,6 +15,7 @@ from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import (
     FileLock,
     OpenedEpoll,
+    OpenedMemory,
     OpenedPidFd,
     OpenedPipe,
     OpenedSocket,
@@ -26,6 +27,7 @@ from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.reopening.patience import reopen_patiently
+from replaydbg.resume.reopening.remade_memory import give_name
 from replaydbg.resume.reopening.reopen_others import set_pipe_mode
 from replaydbg.resume.reopening.reopen_sockets import set_mode
 from replaydbg.resume.reopening.rules import is_of_core, is_standard, mapped_number, standard_number
@@ -153,6 +155,12 @@ class Restorer:
         """Truncate the files with leftovers to their recorded sizes."""
         for fd, size in self._leftovers:
             os.ftruncate(fd, size)
+
+    def name_memory(self) -> None:
+        """Give shared memory that was made again its name: until then nobody has seen it. Raises CannotReopen."""
+        for each in self.placed:
+            if isinstance(each.opened, OpenedMemory) and each.opened.is_shared_memory and not each.opened.is_unlinked:
+                give_name(each.fd, each.opened)
 
     def close(self) -> None:
         """Close our descriptors: the program has its own, and what it closes must be closed."""

@@ -38,7 +38,7 @@ def _texts(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):
-            yield "".join(each.value if isinstance(each, ast.Constant) else _FILLED for each in node.values)
+            yield "".join(str(each.value) if isinstance(each, ast.Constant) else _FILLED for each in node.values)
 
 
 def _can_print(printed: str, quoted: str) -> bool:

@@ -1,13 +1,16 @@
 """Files that a program has mapped into its memory are mapped again when it is resumed, with what it stored there."""
 
 import struct
+import sys
 from pathlib import Path
 
 import pytest
 
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
-from tests.resume.going_on import KILLED, assert_goes_on, record_in, resume_in
+from tests.harness import tool
+from tests.harness.waiting import wait_until
+from tests.resume.going_on import KILLED, assert_goes_on, record_in, resume_in, run_in
 
 pytestmark = pytest.mark.slow
 
@@ -144,3 +147,62 @@ def test_one_of_several_maps_that_was_resized_is_refused(tmp_path: Path) -> None
     assert refused.status == 2
     message = "a map was resized while several were there, and the log does not show which one"
     assert message in refused.stderr.decode()
+
+
+# Python's resource tracker removes the memory when the program is killed.
+_TRACKED = """
+import _posixshmem, os
+from multiprocessing import shared_memory
+
+block = shared_memory.SharedMemory(create=True, size=10_000)
+print(block.name, flush=True)
+block.buf[:5] = b"hello"
+block.buf[9_000:9_003] = b"end"
+{then}
+os.utime(".")
+other = shared_memory.SharedMemory(block.name)
+print(bytes(other.buf[:5]), bytes(other.buf[9_000:9_003]))
+block.unlink()
+"""
+
+
+def _killed_and_removed(folder: Path, then: str = "") -> Path:
+    """Record the program, kill it, and wait until its shared memory is gone; return the path of that."""
+    (folder / "program.py").write_text(_TRACKED.format(then=then))
+    recorded = record_in(folder, "killed", killed_at=_number_of_utime(folder))
+    assert recorded.status in KILLED
+    path = Path("/dev/shm") / recorded.stdout.decode().strip()
+    wait_until(lambda: not path.exists())
+    return path
+
+
+def _number_of_utime(folder: Path) -> int:
+    record_in(folder, "whole")
+    with open_recording(folder / "whole.rdbg") as recording:
+        (touched,) = [each.number for each in recording.events(gate="posix.utime") if isinstance(each, Event)]
+    return touched
+
+
+def test_shared_memory_that_was_removed_is_made_again(tmp_path: Path) -> None:
+    path = _killed_and_removed(tmp_path)
+
+    plan = resume_in(tmp_path, "killed", "--plan")
+    is_made_by_plan = path.exists()
+    resumed = resume_in(tmp_path, "killed")
+    replayed = run_in(tmp_path, tool.replay(sys.executable, tmp_path / "killed-on.rdbg"))
+
+    assert b"is made again from the program's map; other processes do not share that" in plan.stdout
+    assert not is_made_by_plan
+    assert (resumed.status, resumed.stdout) == (0, b"b'hello' b'end'\n"), resumed
+    assert replayed.status == 0, replayed
+    assert not path.exists()
+
+
+def test_removed_memory_that_is_no_longer_mapped_is_refused(tmp_path: Path) -> None:
+    path = _killed_and_removed(tmp_path, "block._buf.release(); block._mmap.close()")
+
+    refused = resume_in(tmp_path, "killed")
+
+    assert refused.status == 2
+    assert b"the shared memory /" + path.name.encode() + b" is gone" in refused.stderr
+    assert not path.exists()

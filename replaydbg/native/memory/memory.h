@@ -16,6 +16,8 @@ void shared_process_starts(void); /* before there can be a child that shares our
 /* A replay has become a recording: the map that this event made lies over `file` from now on, which is its own
  * descriptor. What the program has stored in it is in the file then. False: it cannot be mapped. */
 bool shared_continue(uint64_t event, int file);
+/* Before that: the event that made a map of a file; 0: the map of this index is none of those. False: there are no more. */
+bool shared_map_event(size_t index, uint64_t *event);
 void shared_end(void); /* nothing is logged any more */
 extern uint64_t shared_written;
 void shared_look(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */

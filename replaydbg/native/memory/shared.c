@@ -423,6 +423,15 @@ write_stores(const MapObject *map, int file)
     return true;
 }
 
+bool
+shared_map_event(size_t index, uint64_t *event)
+{
+    if (index >= count)
+        return false;
+    *event = maps[index].map->data && maps[index].map->fd >= 0 ? maps[index].event : 0;
+    return true;
+}
+
 /* A private map keeps the memory that it has. */
 bool
 shared_continue(uint64_t event, int file)

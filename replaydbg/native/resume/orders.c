@@ -135,11 +135,27 @@ report_descriptors(Buf *b, const char *key, bool only_real)
     free(numbers.data);
 }
 
+/* Each by the event that made it: what ends a map is not recorded. */
+static void
+report_maps(Buf *b)
+{
+    Buf numbers = {0};
+    uint64_t n = 0, event;
+    for (size_t i = 0; shared_map_event(i, &event); i++)
+        if (event) {
+            report_number(&numbers, (int64_t)event);
+            n++;
+        }
+    report_list(b, n);
+    buf_bytes(b, numbers.data, numbers.used);
+    free(numbers.data);
+}
+
 static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
-    report_dict(&b, 7);
+    report_dict(&b, 8);
     report_key(&b, "event");
     report_number(&b, (int64_t)event);
     report_key(&b, "thread");
@@ -150,6 +166,8 @@ ask(uint64_t event, int lane)
     contexts_report(&b);
     report_key(&b, "calls");
     calls_report(&b);
+    report_key(&b, "maps");
+    report_maps(&b);
     report_key(&b, "sent");
     sent_report(&b);
     uint64_t length = b.used;

@@ -15,12 +15,12 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.reopening.remade_memory import gone, is_gone, make_again, shared_path
 from replaydbg.resume.written import ends_with_last_write
 
 _ONCE = os.O_TRUNC | os.O_EXCL | os.O_CREAT
 """Flags of the first opening that must have no effect at the second one."""
 _NO_NAME = "it has no name in the file system"
-_SHARED_MEMORY = "/dev/shm"
 
 
 def plan_file(opened: OpenedFile) -> PlanRow:
@@ -160,18 +160,15 @@ def plan_memory(opened: OpenedMemory) -> PlanRow:
     numbers = opened.handle.numbers
     if not opened.is_shared_memory or opened.is_unlinked:
         return PlanRow("memory", Fate.REFUSED, opened.name, "it ended with its process", numbers, opened=opened)
-    path = _shared_path(opened.name)
-    differences = () if os.path.lexists(path) else (f"the shared memory {opened.name} is gone",)
+    differences = (gone(opened),) if is_gone(opened) else ()
     return PlanRow("memory", Fate.REOPENED, opened.name, "", numbers, differences, opened)
 
 
 def reopen_memory(opened: OpenedMemory) -> int:
-    """Open shared memory. Raises CannotReopen."""
-    return _open(_shared_path(opened.name), opened.handle, 0)
-
-
-def _shared_path(name: str) -> str:
-    return os.path.join(_SHARED_MEMORY, name.lstrip("/"))  # noqa: PTH118
+    """Open shared memory, or make it again. Raises CannotReopen."""
+    if is_gone(opened):
+        return make_again(opened)
+    return _open(shared_path(opened.name), opened.handle, 0)
 
 
 def _open(path: str, handle: Handle, more: int) -> int:

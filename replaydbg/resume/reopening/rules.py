@@ -34,6 +34,7 @@ from replaydbg.resources.kinds import (
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.reopening import reopen_files, reopen_others, reopen_sockets
 from replaydbg.resume.reopening.compare_files import content_differences
+from replaydbg.resume.reopening.remade_memory import whole_maps
 
 STANDARD = 3
 """The numbers of the standard streams are below."""
@@ -79,7 +80,7 @@ RULES: dict[type[OpenResource], Rule] = {
 def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     """Return the rows of all resources; `used` are descriptors that calls of the program had. Nothing is changed."""
     written = written_files(resources)
-    rows = [_plan_opened(opened, used, written) for opened in resources.opened if not is_of_core(opened)]
+    rows = [_plan_opened(opened, used, written, resources) for opened in resources.opened if not is_of_core(opened)]
     rows += _plan_directory(resources.cwd)
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
@@ -164,7 +165,7 @@ def written_files(resources: Resources) -> frozenset[str]:
     )
 
 
-def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[str]) -> PlanRow:
+def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[str], resources: Resources) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
         name = ("standard input", "standard output", "standard error")[standard_number(opened)]
@@ -176,6 +177,10 @@ def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[
     row = RULES[type(opened)].plan(opened)
     if is_compared(opened) and row.fate is not Fate.REFUSED and opened.absolute not in written:
         row = replace(row, differences=(*row.differences, *content_differences(opened)))
+    if isinstance(opened, OpenedMemory) and row.differences and whole_maps(opened, resources):
+        # Whether the program still has such a map is known when it is due to go live.
+        reason = "it is gone, and is made again from the program's map; other processes do not share that"
+        return replace(row, differences=(), reason=reason)
     doubts = [each.doubt for each in opened.handle.descriptors if each.doubt is not None]
     if doubts and row.fate is Fate.REOPENED:
         return PlanRow(row.kind, row.fate, row.text, doubts[0], row.numbers, row.differences, opened)
