@@ -443,6 +443,8 @@ class ProcessSemaphore:
     """How often it can be acquired now, if no other process did."""
     is_unlinked: bool
     origin: MakingCall
+    is_inherited: bool = False
+    """Whether the process was forked by one that has it, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,8 @@ def _became_child(to: ProcessState) -> None:
     to.children.clear()
     to.timers.clear()
     to.locks.forked()
+    shared = Unknown("the parent process has the same semaphore")
+    to.semaphores = {name: replace(each, value=shared, is_inherited=True) for name, each in to.semaphores.items()}
     for description in to.open:
         description.children.clear()
         if isinstance(description.offset, int):

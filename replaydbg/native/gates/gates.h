@@ -4,6 +4,7 @@
  *   network.c   sockets
  *   tls.c       TLS
  *   process.c   selection, semaphores, processes, and the end of a process
+ *   semlocks.c  semaphores of a replay that goes live
  *   waits.c     waiting for children
  *   readline.c  lines that are typed at a terminal
  *   standins.c  what takes the place of C code that cannot be recorded
@@ -31,6 +32,10 @@ int process_module_loaded(PyObject *module, const char *name);
 
 /* network.c */
 int network_module_loaded(PyObject *module, const char *name);
+
+/* semlocks.c: of a replay that is to go live */
+void semlock_follow(const Crossing *c, PyObject *result); /* a call that has worked */
+const char *semlocks_continue(void);                      /* makes the semaphores again; what failed, or NULL */
 
 /* standins.c */
 int standins_module_loaded(PyObject *module, const char *name);

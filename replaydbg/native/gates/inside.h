@@ -12,6 +12,9 @@ PyObject *program_start(Gate *g, PyObject *self, PyObject *const *args, Py_ssize
 PyObject *program_perform(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
                           unsigned row);
 
+/* semlocks.c */
+void semlock_note(PyObject *semlock, PyObject *value); /* replay: this object was made, with that value or NULL */
+
 /* readline.c */
 void readline_typed(PyObject *line); /* replay: input() has got this line */
 

@@ -245,12 +245,15 @@ semlock_without_semaphore(PyTypeObject *type, PyObject *kind, PyObject *maxvalue
 
 /* Begins where the semaphore has been made or is to be; the outcome is its handle. */
 static PyObject *
-semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, PyObject *maxvalue, PyObject *name)
+semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, PyObject *maxvalue, PyObject *name,
+            PyObject *value)
 {
     bool replayed = !c->perform;
     PyObject *outcome = cross_end(c, semlock ? PyObject_GetAttrString(semlock, "handle") : NULL);
-    if (replayed && outcome)
+    if (replayed && outcome) {
         semlock = semlock_without_semaphore(type, kind, maxvalue, outcome, name);
+        semlock_note(semlock, value);
+    }
     if (outcome == NULL)
         Py_CLEAR(semlock);
     Py_XDECREF(outcome);
@@ -287,7 +290,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     Crossing c;
     cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
-    semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3]);
+    semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3], f[1]);
     semlock_made(semlock, f[3], f[1]);
     Py_DECREF(fields);
     cross_settle();
@@ -303,7 +306,7 @@ semlock_rebuild(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     Crossing c;
     cross_begin(&c, g, self, args, nargs, NULL);
     PyObject *semlock = c.perform ? gate_call_original(g, self, args, nargs, NULL) : NULL;
-    semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3]);
+    semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3], NULL);
     semlock_made(semlock, args[3], NULL);
     return semlock;
 }

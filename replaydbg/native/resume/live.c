@@ -84,6 +84,7 @@ live_follow(const Crossing *c, PyObject *result)
     clocks_follow(c, result);
     fd_mirror(c, result);
     sent_follow(c);
+    semlock_follow(c, result);
     process_follow(c);
     contexts_follow(c);
 }
@@ -116,6 +117,7 @@ complete(void)
     problem = sqlite_continue();
     problem = problem ? problem : contexts_continue();
     problem = problem ? problem : orders_map();
+    problem = problem ? problem : semlocks_continue();
     if (problem)
         diverge("resume", NULL, NULL, problem);
     prctl(PR_SET_PDEATHSIG, 0); /* a replay ends with its launcher; a program need not, nor with its parent */

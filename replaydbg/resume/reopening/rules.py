@@ -27,6 +27,7 @@ from replaydbg.resources.kinds import (
     OpenedTerminal,
     OpenedTimerFd,
     OpenResource,
+    ProcessSemaphore,
     ProcessTimer,
     Resources,
     Unknown,
@@ -91,9 +92,7 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
         fate, reason = (Fate.REOPENED, "") if database.path else (Fate.REFUSED, "its file has no name")
         rows.append(PlanRow("databases", fate, text, reason))
     rows += [_plan_mapping(mapping, resources) for mapping in resources.mappings]
-    for semaphore in resources.semaphores:
-        reason = "the processes that share it are gone"
-        rows.append(PlanRow("semaphores", Fate.REFUSED, f"{semaphore.kind} {semaphore.name}", reason))
+    rows += [_plan_semaphore(semaphore, resources) for semaphore in resources.semaphores]
     rows += [
         PlanRow("connections", Fate.LOST, f"TLS with {tls.hostname or 'a peer'}", "its keys are not recorded")
         for tls in resources.tls
@@ -198,6 +197,21 @@ def _plan_directory(cwd: str | Unknown) -> list[PlanRow]:
         reason = "it runs in that of this command"
         return [PlanRow("process", Fate.LOST, text, reason, differences=(text,))]
     return []
+
+
+def _plan_semaphore(semaphore: ProcessSemaphore, resources: Resources) -> PlanRow:
+    """Decide a semaphore: it is made again if no other process can have changed its value."""
+    site = semaphore.origin.site
+    forked = [each for each in resources.children if not each.command and each.origin.event > semaphore.origin.event]
+    reason = ""
+    if semaphore.is_inherited or site is None or site.gate.endswith("._rebuild"):
+        reason = "another process made it, and can have changed its value"
+    elif not semaphore.is_unlinked:
+        reason = "it has a name, by which other processes can change its value"
+    elif forked:
+        reason = f"process {forked[0].pid}, which was forked, can have changed its value"
+    fate = Fate.REFUSED if reason else Fate.REOPENED
+    return PlanRow("semaphores", fate, f"{semaphore.kind} {semaphore.name}", reason or "with the value that it had")
 
 
 def _plan_lock(lock: FileLock) -> PlanRow:
