@@ -33,7 +33,7 @@ from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resume.continuations import already_resumed, find_continuation
+from replaydbg.resume.continuations import already_resumed, check_new, find_continuation
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
@@ -90,6 +90,7 @@ def resume_group(
         continuation = "" if at or choices.force else find_continuation_of(line, settings.store)
         if continuation:
             raise already_resumed(name, continuation)
+        check_new(output)
         hooks = installed_hooks(name) if hooks is None else hooks
         plan = plan_group(line)
         if plan.acts and hooks.compensate(plan.acts):

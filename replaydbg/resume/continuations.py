@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.errors import CannotResume, ReplaydbgError
+from replaydbg.errors import CannotResume, ReplaydbgError, UsageError
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, member_path, sealed_path
 
@@ -48,6 +48,15 @@ def check_not_resumed(recording: Recording, name: str, store: Path) -> None:
 def already_resumed(name: str, continuation: str) -> CannotResume:
     """Return the error for a recording that was already resumed, as `continuation`."""
     return CannotResume(name, f"it was already resumed, as {continuation!r}: resume that one, or use --force")
+
+
+def check_new(output: Path | None) -> None:
+    """Raise UsageError if there is a recording with the name `output`: it may be the only one of a program's state."""
+    if output is None:
+        return
+    sealed = output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + SEALED)
+    if os.path.lexists(sealed):
+        raise UsageError(f"{str(sealed)!r} exists already. Use another name, or remove it with `replaydbg rm`.")
 
 
 def find_continuation(recording: Recording, store: Path) -> str:

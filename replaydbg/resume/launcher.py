@@ -25,7 +25,7 @@ from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import Unknown
 from replaydbg.resume.after_power_loss import first_missing_write
-from replaydbg.resume.continuations import check_not_resumed, find_continuation
+from replaydbg.resume.continuations import check_new, check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan import Plan
@@ -63,6 +63,7 @@ def resume(
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
         if not choices.at and not choices.force:
             check_not_resumed(recording, name, settings.store)
+        check_new(output)  # after that: the name is often that of the continuation
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
             choices = replace(choices, at=first_missing_write(recording, name))

@@ -29,7 +29,7 @@ from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
 from replaydbg.resume.changed_sources import changed_sources
-from replaydbg.resume.continuations import check_not_resumed
+from replaydbg.resume.continuations import check_new, check_not_resumed
 from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
@@ -171,6 +171,7 @@ def _stand_by_one_log(
         find_python_and_core(str(path), recording.header.python)  # as `first_plan` does
         if not choices.force:
             check_not_resumed(recording, name, settings.store)
+        check_new(output)
         logs = followed_logs(path, stack)
         content = _open_content(path, name, stack)
         found = _open_program(logs["log"], name, stack)

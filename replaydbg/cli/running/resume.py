@@ -11,7 +11,7 @@ from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.cli.running.resume_group import run_group
-from replaydbg.cli.running.resume_result import check_new, check_own, print_result, print_wait
+from replaydbg.cli.running.resume_result import check_own, print_result, print_wait
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable, show_status
@@ -116,10 +116,8 @@ def run(args: argparse.Namespace) -> int:
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
-    if not args.plan:
-        check_new(args.output)
-        if not args.force:
-            check_own([path], name)
+    if not args.plan and not args.force:
+        check_own([path], name)
     if args.plan:
         plan = plan_resume(path, name=name, choices=choices)
         if args.json:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from replaydbg.cli.common.output import print_json
-from replaydbg.cli.running.resume_result import check_new, check_own, print_result, print_wait
+from replaydbg.cli.running.resume_result import check_own, print_result, print_wait
 from replaydbg.config import Settings
 from replaydbg.errors import UsageError
 from replaydbg.launch.endings import end_like
@@ -33,8 +33,6 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
     name = directory.name.removesuffix(".rdbgs") if directory.parent == settings.store else str(directory)
     _check(args)
     at = cut_positions(args.at_cut, group)
-    if not args.plan:
-        check_new(args.output)
     if not args.force and not args.plan:
         paths = (member_path(directory, each.number) for each in group.processes if each.recording is not None)
         check_own(paths, name)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
-from replaydbg.errors import CannotResume, UsageError
+from replaydbg.errors import CannotResume
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.render.json_data.runs_json import record_facts
 from replaydbg.render.record_summary import summary_lines
-from replaydbg.store.directory import GROUP, SEALED, Store
+from replaydbg.store.directory import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,15 +34,6 @@ def check_own(paths: Iterable[Path], name: str) -> None:
     doubt = "it is damaged, so that nothing shows whether you recorded it with this installation"
     reason = doubt if is_damaged else "it was not recorded by you with this installation"
     raise CannotResume(name, f"{reason}, and its program would run with all your rights (--force goes on)")
-
-
-def check_new(output: Path | None) -> None:
-    """Raise UsageError if there is a recording with the name `output`: it may be the only one of a program's state."""
-    if output is None:
-        return
-    sealed = output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + SEALED)
-    if os.path.lexists(sealed):
-        raise UsageError(f"{str(sealed)!r} exists already. Use another name, or remove it with `replaydbg rm`.")
 
 
 def print_wait(address: str) -> None:
