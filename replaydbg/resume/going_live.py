@@ -12,9 +12,8 @@ from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
-from replaydbg.resume.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.in_flight import Situation, examine
+from replaydbg.resume.in_flight import FilesInFlight, Situation, examine, files_in_flight
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused

@@ -11,8 +11,8 @@ from replaydbg.events.show import show_call
 from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
+from replaydbg.resources.used_descriptors import given_descriptors, takes_descriptors
 from replaydbg.resume.plan_rows import Fate, PlanRow
-from replaydbg.resume.used_descriptors import given_descriptors, takes_descriptors
 
 MOST_ACTS = 10_000
 """How many acts after the moment are kept, the newest ones."""
