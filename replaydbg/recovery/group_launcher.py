@@ -33,7 +33,7 @@ from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resume.continuations import already_resumed, check_new, find_continuation
+from replaydbg.resume.checks.continuations import already_resumed, check_new, find_continuation
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks

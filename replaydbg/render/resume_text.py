@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.resume.after_power_loss import Leftover
-from replaydbg.resume.changed_sources import ChangedSource
+from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow

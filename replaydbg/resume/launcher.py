@@ -25,7 +25,7 @@ from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import Unknown
 from replaydbg.resume.after_power_loss import first_missing_write
-from replaydbg.resume.continuations import check_new, check_not_resumed, find_continuation
+from replaydbg.resume.checks.continuations import check_new, check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import Leftover
-from replaydbg.resume.changed_sources import ChangedSource
+from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow

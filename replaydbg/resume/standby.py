@@ -28,8 +28,8 @@ from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
-from replaydbg.resume.changed_sources import changed_sources
-from replaydbg.resume.continuations import check_new, check_not_resumed
+from replaydbg.resume.checks.changed_sources import changed_sources
+from replaydbg.resume.checks.continuations import check_new, check_not_resumed
 from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
