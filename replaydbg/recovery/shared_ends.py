@@ -12,9 +12,9 @@ from itertools import chain
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
+from replaydbg.recovery.sent_before import sent_before
 from replaydbg.recovery.unaccepted import closed_connections
 from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState, Unknown
-from replaydbg.resume.sent_before import sent_before
 from replaydbg.store.directory import member_path
 
 
