@@ -81,6 +81,8 @@ class Header:
     """`sys.orig_argv` at the start."""
     cwd: str
     """The working directory."""
+    commit: str
+    """The commit that was checked out in the program's repository; empty: it is in none, or it is unknown."""
     path0: str | None
     """The first entry of `sys.path` set by the interpreter; None if it determines that by itself."""
     env: MappingProxyType[str, str]
@@ -124,6 +126,14 @@ class Header:
     """The whole header as stored, fields unknown to this version included."""
 
     @property
+    def parent(self) -> str:
+        """The name of the recording that this one continues; empty: none."""
+        resumed = self.raw.get("resumed")
+        last = resumed[-1] if isinstance(resumed, list) and resumed else None
+        name = last.get("from") if isinstance(last, dict) else None
+        return name if isinstance(name, str) else ""
+
+    @property
     def command(self) -> tuple[str, ...]:
         """The program and its arguments as they were given: `argv` lacks a module's name and a command's text."""
         return tuple(command_of(self.kind, self.target, self.argv))
@@ -157,6 +167,8 @@ class End:
     """Wall time."""
     cpu_seconds: float
     """CPU time."""
+    exception: str
+    """The type of the exception that ended the program; empty: there was none, or it is unknown."""
     reason: str | None
     """Why logging stopped early; None if it did not."""
     events: int

@@ -27,7 +27,9 @@ KINDS = ("script", "module", "command", "directory")
 STREAMS = ("tty", "pipe", "file", "null", "socket", "closed")
 _NAME = re.compile(r"[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)*")
 """A build, whose name becomes part of a file name: not a path."""
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _GATE = re.compile(r"[A-Za-z0-9_.()]{1,200}")
+_TYPE = re.compile(r"[^\s]{1,200}")
 _WORD = re.compile(r"[a-z_-]{1,40}")
 _NUMBER = re.compile(r"[1-9][0-9]?")
 MOST_GATES = 1023
@@ -178,6 +180,7 @@ def parse_header(path: str, data: bytes) -> Header:
         argv=fields.list("argv", str),
         orig_argv=fields.list("orig_argv", str),
         cwd=fields.text("cwd"),
+        commit=fields.form("commit", _COMMIT),
         path0=None if fields.data.get("path0") is None else fields.text("path0"),
         env=fields.variables("env"),
         hash_seed=fields.integer("hash_seed", 0, (1 << 32) - 1),
@@ -292,6 +295,7 @@ def parse_end(path: str, data: bytes) -> End:
         status=fields.integer("status", -MOST_SIGNAL, 255),
         seconds=fields.real("seconds"),
         cpu_seconds=fields.real("cpu_seconds"),
+        exception=fields.form("exception", _TYPE),
         reason=None if fields.data.get("reason") is None else fields.text("reason"),
         events=fields.integer("events"),
         notes=tuple(_note(path, row) for row in fields.list("notes", dict)),

@@ -57,6 +57,7 @@ class EndData(TypedDict):
     cpu_seconds: float
     cpu_after: float
     cpu_between: float
+    exception: NotRequired[str]
     reason: str | None
     events: int
     notes: list[NoteData]
@@ -98,6 +99,7 @@ class HeaderData(TypedDict):
     argv: list[str]
     orig_argv: list[str]
     cwd: str
+    commit: NotRequired[str]
     path0: str | None
     env: dict[str, str]
     hash_seed: int

@@ -21,7 +21,8 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> EndData:
     """Return the content of `end.json`, without the sources (see `sources.py`); includes the core's notes."""
     header = _log_header(live / "log")
     after = computed_after(header, ended.cpu_seconds, time.monotonic_ns())
-    notes = notes_of(live)
+    pairs = _lines(live)
+    notes = _notes(live, pairs)
     (live / "notes").unlink(missing_ok=True)
     return {
         "status": ended.status,
@@ -29,6 +30,7 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> EndData:
         "cpu_seconds": round(ended.cpu_seconds, 6),
         "cpu_after": round(after, 3),
         "cpu_between": round(header.longest_ms / 1000, 3),
+        "exception": _exception(pairs) if ended.status else "",
         "reason": header.stopped.cause,
         "events": header.crossings,
         "notes": notes,
@@ -70,19 +72,35 @@ def _log_header(path: Path) -> LogHeader:
 
 def notes_of(live: Path) -> list[NoteData]:
     """Return the notes so far on what cannot be recorded."""
+    return _notes(live, _lines(live))
+
+
+def _lines(live: Path) -> list[tuple[str, str]]:
+    """Return what the core has written for the launcher: kinds and texts."""
     try:
         lines = (live / "notes").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
-        return []  # there are no notes
-    pairs = [(kind, text) for kind, _, text in (line.partition("\t") for line in lines if line)]
+        return []  # there is nothing
+    return [(kind, text) for kind, _, text in (line.partition("\t") for line in lines if line)]
+
+
+def _exception(pairs: list[tuple[str, str]]) -> str:
+    """Return the type of the last exception that nobody caught; a program can give it any name."""
+    name = next((text for kind, text in reversed(pairs) if kind == "exception"), "")
+    return "".join(name.split())[:200]
+
+
+def _notes(live: Path, pairs: list[tuple[str, str]]) -> list[NoteData]:
     notes: list[NoteData] = [
-        {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OF_CHILDREN
+        {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OTHERS
     ]
     return notes + _children(_not_recorded(live, pairs))
 
 
-_OF_CHILDREN = frozenset({"child", "silent"})
-"""Kinds of notes that are counted: a child process had standard streams, and it wrote nothing to them."""
+_OTHERS = frozenset({"child", "silent", "exception"})
+"""Kinds that are no notes of their own: a child process had standard streams, and it wrote nothing to them (both are
+counted); the type of an exception that nobody caught.
+"""
 
 _STREAMS = {1: "standard output", 2: "standard error", 3: "standard output and standard error"}
 

@@ -16,11 +16,12 @@ from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
+from replaydbg.launch.commit import commit_of
 from replaydbg.launch.quiet_start import printed_by_itself
 from replaydbg.log.coding.encode import CHECKS, FORMAT
 from replaydbg.record.collector_start import first_counts
 from replaydbg.record.place import write_start
-from replaydbg.record.target import Target, find_target
+from replaydbg.record.target import SCRIPT, Target, find_target
 from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False
@@ -100,6 +101,7 @@ def make_header(
         "argv": target.argv,
         "orig_argv": [sys.orig_argv[0], *options.given, *target.options],
         "cwd": _cwd(),
+        "commit": commit_of(_directory(target)),
         "path0": target.path0,
         "env": environment,
         "hash_seed": seed,
@@ -132,6 +134,11 @@ def continuing_command() -> list[bytes]:
     script = os.path.join(os.path.dirname(__file__), "continuing.py")  # noqa: PTH118,PTH120
     # Isolated, so that nothing of the program's runs before it.
     return [os.fsencode(word) for word in (sys.executable, "-I", "-S", script)]
+
+
+def _directory(target: Target) -> str:
+    """Return where the program's repository is looked for: the directory of a script, otherwise the working one."""
+    return os.path.dirname(target.what) if target.kind == SCRIPT else _cwd()  # noqa: PTH120
 
 
 def _cwd() -> str:

@@ -178,6 +178,7 @@ void cross_read_ahead(void); /* replay */
 void signal_delivered(void); /* the expected handler has run */
 /* something met while recording that a replay cannot repeat; said once for each */
 void note(const char *kind, const char *text);
+void note_in_file(const char *kind, const char *text); /* for the launcher alone */
 typedef struct {
     uint64_t event; /* before which the collector was first seen to stand elsewhere; 0: never */
     char detail[120];

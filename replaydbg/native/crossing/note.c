@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Notes also go to a small file: the launcher shows them without reading the whole log. */
-static void
+void
 note_in_file(const char *kind, const char *text)
 {
     char path[4200];

@@ -90,10 +90,26 @@ put_frames(Buf *b, PyObject *traceback)
     }
 }
 
+/* Its name alone: the text may be long, and is in the output. */
+static void
+note_exception(PyObject *type)
+{
+    own_work_begin();
+    PyObject *name = PyType_Check(type) ? PyType_GetQualName((PyTypeObject *)type) : NULL;
+    const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+    if (text)
+        note_in_file("exception", text);
+    Py_XDECREF(name);
+    PyErr_Clear();
+    own_work_end();
+}
+
 void
 outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
 {
     core.outcome_is_known = true;
+    if (core.mode == RECORD)
+        note_exception(type);
     if (ending_fd < 0 || value == reported)
         return;
     reported = value;

@@ -271,8 +271,8 @@ hook(const char *event, PyObject *args, void *data)
     /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
     if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && core.lane == 0)
         engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
-    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 &&
-        core.lane == 0)
+    if ((core.mode == REPLAY || core.mode == RECORD) && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 &&
+        PyTuple_GET_SIZE(args) > 3 && core.lane == 0)
         outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
     if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
         outcome_told(argument(args, 0));
