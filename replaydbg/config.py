@@ -49,6 +49,9 @@ class Settings(NamedTuple):
     children: str
     """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
+    keep: tuple[str, ...]
+    """The rules by which `gc --recordings` keeps recordings, in order; empty: it removes none."""
+
     session_memory: int
     """Memory limit for all processes of a debugging session together, in bytes; 0: the engine's default."""
     theme: str
@@ -68,7 +71,7 @@ class FoundSetting(NamedTuple):
 
     name: str
     """The setting's name in a file; the variable is REPLAYDBG_ and the name in capitals."""
-    value: Path | int | str | Mapping[str, str] | None
+    value: Path | int | str | tuple[str, ...] | Mapping[str, str] | None
     """Its value."""
     source: str
     """Description of the source."""
@@ -135,10 +138,12 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
             if b"replaydbg" in data:
                 table = _parse(path, data).get("tool", {})
                 values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
-                if "python" in values:
-                    # This file belongs to a project, which may be somebody else's; the setting names a program that is
-                    # executed.
-                    raise UsageError(f"{path} sets 'python'; only REPLAYDBG_PYTHON or {user_config_file()} may set it.")
+                # This file belongs to a project, which may be somebody else's: no setting of it names a program that is
+                # executed, or decides what is removed.
+                for name in {"python", "keep"}.intersection(values):
+                    raise UsageError(
+                        f"{path} sets {name!r}; only {_variable(name)} or {user_config_file()} may set it."
+                    )
                 found.append((str(path), values))
             break
     return found + _user_files()
@@ -260,7 +265,7 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
     return values
 
 
-def _default(name: str) -> Path | int | str | Mapping[str, str] | None:
+def _default(name: str) -> Path | int | str | tuple[str, ...] | Mapping[str, str] | None:
     if name == "store":
         return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "recordings"
     return _DEFAULTS[name]
@@ -314,6 +319,14 @@ def _word(value: Any) -> str:
     return value
 
 
+def _words(value: Any) -> tuple[str, ...]:
+    """Return the items of a list in a file, or of a variable written as `pinned, days 30`."""
+    items = [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(each, str) and each for each in items):
+        raise TypeError("it must be a list of rules, such as pinned, days 30")
+    return tuple(items)
+
+
 def _interpreter(value: Any) -> str:
     if not isinstance(value, str) or (value and not value.startswith("/")) or "\0" in value:
         raise TypeError("it must be the absolute path of an interpreter")
@@ -345,7 +358,8 @@ def _children(value: Any) -> str:
     return str(value)
 
 
-_DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
+_DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
+    "keep": (),
     "max_size": 0,
     "quiet": False,
     "real_ids": False,
@@ -362,7 +376,8 @@ _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "keymap": "default",
     "keys": {},
 }
-_READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
+_READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[str, str]]] = {
+    "keep": _words,
     "chaos": _seed,
     "on_deadlock": _on_deadlock,
     "children": _children,

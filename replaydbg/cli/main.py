@@ -54,6 +54,7 @@ COMMANDS = {
     "check": Command("running", "test whether today's code still fails on the inputs of a recording", replays=True),
     "demo": Command("running", "record a flaky program until it fails, and replay the failure", replays=True),
     "ls": Command("recordings", "list the recordings in the store"),
+    "tag": Command("recordings", "add or remove tags of a recording, by which ls finds it"),
     "info": Command("recordings", "show what was recorded, and how it ended"),
     "ps": Command("recordings", "list the processes that were recorded together"),
     "channels": Command("recordings", "list the channels between processes that were recorded together"),
@@ -89,7 +90,9 @@ COMMANDS = {
     "pack": Command("recordings", "copy a recording, or a group of processes, into one file that needs no other files"),
     "unpack": Command("recordings", "restore a group of processes from a file that pack wrote"),
     "rm": Command("recordings", "remove recordings from the store"),
-    "gc": Command("recordings", "delete shared blocks that no recording uses any more"),
+    "gc": Command(
+        "recordings", "delete shared blocks that no recording uses; with --recordings, recordings that no rule keeps"
+    ),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import NoSuchRecording, NotARecording
@@ -60,6 +61,14 @@ class DataFile:
         """Yield the bytes from `start` up to `end`, a piece at a time."""
         for offset in range(start, min(end, self.size), PIECE):
             yield self.read(offset, min(PIECE, end - offset))
+
+    def hold(self) -> None:
+        """Let `gc` see that the file is in use, until it is closed; where files cannot be locked, nothing happens."""
+        # Imported here: a recording that is being written opens no such file.
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.flock(self._fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
     def fileno(self) -> int:
         """Return the descriptor, which is closed with the file."""

@@ -1,13 +1,15 @@
-"""The header and the end of a recording as text."""
+"""A recording as text: its header and its end, and the line of a listing."""
 
 from __future__ import annotations
 
 import shlex
+from functools import lru_cache
 
-from replaydbg.events.show import show_status
+from replaydbg.events.show import printable, show_status
 from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 from replaydbg.render.measures import show_seconds, show_size
+from replaydbg.store.catalog import DAMAGED, CatalogRow, command_text
 
 MOST_EXTENSIONS = 100
 """Number of extension modules that are listed."""
@@ -73,3 +75,38 @@ def _extensions(recording: Recording) -> str:
     found = list(dict.fromkeys(each.path for each in asked if each.path.endswith(".so")))
     more = f" and {len(found) - MOST_EXTENSIONS:,} more" if len(found) > MOST_EXTENSIONS else ""
     return (" ".join(found[:MOST_EXTENSIONS]) or "none") + more
+
+
+COLUMNS = ("name", "created", "ended", "events", "size", "time", "command")
+
+
+def listing_text(row: CatalogRow) -> str:
+    """Return the cells of a recording, separated by tabs; the command is last."""
+    return "\t".join(_cells(row))
+
+
+def _cells(row: CatalogRow) -> tuple[str, ...]:
+    if row.problem:
+        return (printable(row.name), "", "unreadable", "", show_size(row.size), "", printable(row.problem))
+    return (
+        printable(row.name),
+        printable(row.created[:19].replace("T", " ")),
+        _ended(row),
+        f"{row.events:,}",
+        show_size(row.size),
+        "" if row.seconds is None else show_seconds(row.seconds),
+        _command(row.command),
+    )
+
+
+def _ended(row: CatalogRow) -> str:
+    if row.validity == DAMAGED:
+        return DAMAGED
+    if row.status is None:
+        return "not sealed"
+    return printable(row.exception.rpartition(".")[2]) or show_status(row.status)
+
+
+@lru_cache(maxsize=1000)
+def _command(words: str) -> str:
+    return printable(command_text(words))

@@ -20,6 +20,16 @@ INDEX = ".index"
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 
 
+_RANKS = {SEALED: 0, LIVE: 1, GROUP: 2}
+"""Of several with one name, the first of these counts."""
+
+
+def number_of(name: str) -> int:
+    """Return the number in the name of a recording; 0 if it was named by its user."""
+    match = _RUN.fullmatch(name)
+    return int(match[1]) if match else 0
+
+
 class StoredRecording(NamedTuple):
     """One recording of the store."""
 
@@ -35,8 +45,7 @@ class StoredRecording(NamedTuple):
     @property
     def number(self) -> int:
         """The number in its name; 0 if it was named by its user."""
-        match = _RUN.fullmatch(self.name)
-        return int(match[1]) if match else 0
+        return number_of(self.name)
 
 
 class Store:
@@ -75,26 +84,41 @@ class Store:
 
     def list(self) -> list[StoredRecording]:
         """Return the recordings, oldest first; one that is both sealed and live counts as sealed."""
-        found: dict[str, StoredRecording] = {}
+        return [self.stored(name, ending) for name, (ending, _) in self.files().items()]
+
+    def stored(self, name: str, ending: str) -> StoredRecording:
+        """Return the recording of this name whose file, or directory, ends so."""
+        path = self.directory / (name + ending)
+        if ending != GROUP:
+            return StoredRecording(name, path, ending == LIVE)
+        first = member_path(path, 1)
+        return StoredRecording(name, first, first.name.endswith(LIVE), path)
+
+    def files(self) -> dict[str, tuple[str, os.DirEntry[str]]]:
+        """Return for each recording, by their numbers, the ending of its file and the entry of the directory."""
+        found: dict[str, tuple[str, os.DirEntry[str]]] = {}
         try:
-            paths = sorted(self.directory.iterdir())
+            with os.scandir(self.directory) as entries:
+                for entry in entries:
+                    name, dot, ending = entry.name.rpartition(".")
+                    rank = _RANKS.get(dot + ending)
+                    if rank is None or not name or name.startswith("."):
+                        continue
+                    if (known := found.get(name)) is not None and _RANKS[known[0]] < rank:
+                        continue
+                    is_ours = is_group(Path(entry.path)) if rank == _RANKS[GROUP] else rank or not entry.is_dir()
+                    if is_ours:
+                        found[name] = dot + ending, entry
         except OSError:
-            # There are no recordings yet.
-            return []
-        for path in paths:
-            if path.name.startswith("."):
-                continue
-            if path.name.endswith(LIVE):
-                name = path.name.removesuffix(LIVE)
-                found.setdefault(name, StoredRecording(name, path, True))
-            elif path.name.endswith(GROUP) and is_group(path):
-                name = path.name.removesuffix(GROUP)
-                first = member_path(path, 1)
-                found.setdefault(name, StoredRecording(name, first, first.name.endswith(LIVE), path))
-            elif path.name.endswith(SEALED):
-                name = path.name.removesuffix(SEALED)
-                found[name] = StoredRecording(name, path, False)
-        return sorted(found.values(), key=lambda stored: (stored.number, stored.name))
+            return {}  # there are no recordings yet
+        return dict(sorted(found.items(), key=lambda each: (number_of(each[0]), each[0])))
+
+    def named(self, text: str) -> StoredRecording | None:
+        """Return the recording of the store with this name, or the last one for `latest`; None: there is none."""
+        stored = self.list()
+        if text == "latest":
+            return stored[-1] if stored else None
+        return next((each for each in stored if each.name == text), None)
 
     def resolve(self, text: str) -> Path:
         """Return the recording that `text` names: `latest`, a name in the store, or a path, with or without its suffix.

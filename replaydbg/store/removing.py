@@ -1,20 +1,80 @@
-"""Remove a group of processes, and nothing else."""
+"""Remove recordings, and nothing else."""
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.log.container import remove_live
-from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE
+from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_directory
 from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.store.directory import INDEX, LIVE, SEALED
+from replaydbg.store.clearing import clear
+from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path
+from replaydbg.store.process_check import writer_of
+from replaydbg.store.tags import forget_tags
 
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared")
 """A block, one that was not written to its end, and the file of `clearing`."""
 _UNFINISHED = re.compile(r"\.([0-9]+\.rdbg|group\.json)\.[0-9]+(\.partial)?")
 """Files that a killed process has left unfinished."""
+
+
+def writer_in(path: Path) -> int | None:
+    """Return the process id of a program that is still being recorded there, or in a group; None: none is."""
+    for live in (path, *sorted(path.glob(f"*{LIVE}"))) if path.is_dir() else ():
+        with suppress(OSError):  # it has no log
+            process = writer_of((live / "log").stat())
+            if process is not None:
+                return process
+    return None
+
+
+_REMOVED = ".removed-"
+"""The beginning of the names of groups that are being removed, in the store: their recordings are no longer there."""
+
+
+def remove_recording(store: Store, path: Path, run: str = "") -> None:
+    """Remove a recording: a sealed file with its index, a live directory, or a group. Raises OSError.
+
+    `run` is the key of its tags, empty if it has none.
+    """
+    if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
+        _remove_whole_group(path)
+    elif path.is_dir() and not path.is_symlink():
+        remove_live(path)
+    else:
+        _remove_sealed(path)
+    if run:
+        with suppress(OSError):  # they are those of a run that is no longer there
+            forget_tags(store, run)
+
+
+def _remove_whole_group(path: Path) -> None:
+    """Remove a group at once, and its files afterwards; with files of others in it, it stays where it is."""
+    gone = path.with_name(f"{_REMOVED}{path.name}-{os.getpid()}")
+    path.rename(gone)
+    remove_group(gone)
+    if gone.is_dir():
+        gone.rename(path)
+
+
+def finish_removing(store: Store) -> None:
+    """Remove what a process that was killed has left of groups that it removed. Raises OSError."""
+    for path in store.directory.glob(f"{_REMOVED}*{GROUP}-*"):
+        if path.is_dir() and not path.is_symlink():
+            remove_group(path)
+
+
+def _remove_sealed(path: Path) -> None:
+    path.unlink()
+    index_path(path).unlink(missing_ok=True)
+    group = group_directory(path)
+    if group is not None and (group / DIRECTORY).is_dir():
+        with suppress(OSError):  # `gc` reports it
+            clear(group)  # what only it used
 
 
 def remove_group(directory: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from replaydbg.errors import NoSuchRecording
 from replaydbg.log.group import Group, GroupProcess, write_group
 from replaydbg.store.directory import Store
 from tests.harness.build import example, header_json
+from tests.harness.log_writer import log_writer
 
 _ROWS = [
     GroupProcess(1, 100, 0, 0, "program", ["prog.py", "a b"], True, 0, "launcher", "1.rdbg", ""),
@@ -202,18 +201,11 @@ def test_rm_removes_the_indexes_of_a_group(store: Store) -> None:
 def test_rm_leaves_what_is_being_recorded(store: Store, capsys: pytest.CaptureFixture[str], of_group: bool) -> None:
     path = example().write_live(store.directory / "run-2.rdbgs" if of_group else store.directory, "7")
     name = "run-2" if of_group else "7"
-    script = (
-        "import mmap, sys; log = open(sys.argv[1], 'r+b'); m = mmap.mmap(log.fileno(), 0); print(flush=True); input()"
-    )
-    words = [sys.executable, "-c", script, str(path / "log")]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-        assert program.stdout is not None
-        program.stdout.readline()
+    with log_writer(path) as process:
         code = main(["rm", name])
-        program.communicate(b"\n")
 
     assert code == 2
-    assert f"is still being recorded (process {program.pid}). --force" in capsys.readouterr().err
+    assert f"is still being recorded (process {process}). --force" in capsys.readouterr().err
     assert path.exists()
     assert main(["rm", name]) == 0
     assert not path.exists()

@@ -17,6 +17,7 @@ from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.coding import encode as codec
 from replaydbg.log.container import Writer, seal, split
 from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.group import Group, GroupProcess, write_group
 from replaydbg.log.reader import open_recording
 
 GATES = [
@@ -225,3 +226,17 @@ def with_header(
             writer.section(section, split(data))
         writer.finish(syncs=False)
     return target
+
+
+def write_group_of(store: Path, name: str, count: int, **header: Any) -> Path:
+    """Write a group of processes."""
+    directory = store / f"{name}.rdbgs"
+    directory.mkdir(parents=True)
+    rows = []
+    for number in range(1, count + 1):
+        made = example()
+        made.header = header_json(group="ab", process=number, name=f"{name}/{number}", **header)
+        made.write(directory, str(number))
+        rows.append(GroupProcess(number, 100, number - 1, 5, "fork", [], True, 0, "parent", f"{number}.rdbg", ""))
+    write_group(directory, Group("ab", rows, 0, True))
+    return directory

@@ -149,6 +149,7 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "checkpoint_events": "the default",
         "checkpoint_size": "the default",
         "children": "the default",
+        "keep": "the default",
         "session_memory": "the default",
         "theme": "the default",
         "ascii": "the default",

@@ -28,6 +28,10 @@ def run(args: argparse.Namespace) -> int:
         }
         print_json({"settings": settings, "user_config": str(user_config_file())})
         return 0
-    rows = [(setting.name, printable(str(setting.value)), printable(setting.source)) for setting in found]
+    rows = [(setting.name, printable(_text(setting.value)), printable(setting.source)) for setting in found]
     print_table(("setting", "value", "from"), rows)
     return 0
+
+
+def _text(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

@@ -1,16 +1,26 @@
-"""`replaydbg gc`: delete shared blocks that no recording uses any more."""
+"""`replaydbg gc`: delete shared blocks that no recording uses any more, or recordings that no rule keeps."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
+from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.render.measures import show_size
+from replaydbg.render.recording_text import listing_text
+from replaydbg.store.catalog import Catalog, CatalogRow
 from replaydbg.store.clearing import Cleared, blocks_in, clear
+from replaydbg.store.collecting import Collected, collect, only_collector
+from replaydbg.store.directory import Store
+from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
+from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,17 +28,97 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
         nargs="?",
-        default="test-results",
         help="a directory of test recordings (default: test-results) or of groups of processes, or one group",
     )
+    parser.add_argument(
+        "--recordings", action="store_true", help="remove the recordings of the store that no rule keeps"
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        metavar="RULE",
+        help=f"keep recordings by this rule; repeatable, instead of the setting `keep`: {', '.join(rule_forms())}",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print what would become of each recording, and why")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Clean the directory, and groups of processes in it; return 1 if that failed."""
-    directory = Path(args.directory)
+    """Clean up; return 1 if that failed."""
+    if not args.recordings:
+        if args.keep or args.dry_run:
+            raise UsageError("--keep and --dry-run need --recordings.")
+        return _clear_blocks(args.directory or "test-results", as_json=args.json)
+    if args.directory:
+        raise UsageError("DIRECTORY cannot be combined with --recordings.")
+    return _remove_recordings(args.keep, is_dry=args.dry_run, as_json=args.json)
+
+
+# ---- recordings ----
+
+
+def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -> int:
+    rules = [parse_rule(each) for each in (load_settings().keep if keep is None else keep)]
+    if not rules:
+        raise UsageError("There are no rules, so nothing is removed: give --keep RULE, or set `keep` in your settings.")
+    store = the_store()
+    if is_dry:
+        decisions, collected = _decisions(store, rules), []
+    else:
+        with only_collector(store):
+            decisions = _decisions(store, rules)
+            collected = list(collect(store, decisions, partial(_is_pinned, store, rules)))
+    if as_json:
+        facts = [{"name": each.row.name, "size": each.row.size, "rule": each.rule or None} for each in decisions]
+        removed = [{"name": each.name, "size": each.size, "why_not": each.why_not or None} for each in collected]
+        print_json({"store": str(store.directory), "dry_run": is_dry, "decisions": facts, "removed": removed})
+    elif is_dry:
+        _print_decisions(decisions)
+    else:
+        _print_collected(store, collected, len(decisions))
+    return 1 if any(each.why_not for each in collected) else 0
+
+
+def _decisions(store: Store, rules: list[KeepRule]) -> list[Decision]:
+    tags = _tags(store, rules)
+    rows = Catalog(store, listing_text).rows()
+    return decide(rows, lambda row: tags.of(row.name, row.run), rules, datetime.now(UTC))
+
+
+def _tags(store: Store, rules: list[KeepRule]) -> Tags:
+    """Return the tags. Raises TagsUnreadable if a rule needs them, and not all can be read."""
+    tags = Tags(store)
+    if tags.unreadable and any(each.kind == PINNED for each in rules):
+        raise TagsUnreadable(tags.unreadable)
+    return tags
+
+
+def _is_pinned(store: Store, rules: list[KeepRule], row: CatalogRow) -> bool:
+    """Whether a recording is pinned by now."""
+    return any(each.kind == PINNED for each in rules) and PINNED in _tags(store, rules).of(row.name, row.run)
+
+
+def _print_decisions(decisions: list[Decision]) -> None:
+    rows = [(printable(each.row.name), show_size(each.row.size), each.rule or "remove") for each in decisions]
+    print_table(("name", "size", "rule"), rows, right=("size",))
+
+
+def _print_collected(store: Store, collected: list[Collected], count: int) -> None:
+    for each in (each for each in collected if each.why_not):
+        print(f"Not removed: {printable(each.name)} ({each.why_not}).")
+    removed = [each for each in collected if not each.why_not]
+    size = show_size(sum(each.size for each in removed))
+    what = "1 recording" if len(removed) == 1 else f"{len(removed):,} recordings"
+    print(f"Removed {what} ({size}); {count - len(removed):,} stay in {store.directory}.")
+
+
+# ---- blocks ----
+
+
+def _clear_blocks(name: str, *, as_json: bool) -> int:
+    directory = Path(name)
     if not directory.is_dir():
-        directory = the_store().find_group(args.directory) or directory
+        directory = the_store().find_group(name) or directory
     places = blocks_in(directory)
     if not places:
         raise UsageError(f"{str(directory)!r} has no directory {DIRECTORY!r}, so there are no shared blocks.")
@@ -37,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         each.why_not if place == directory else f"{place}: {each.why_not}" for place, each in cleared if each.why_not
     ]
     whole = Cleared(*(sum(getattr(each, name) for _, each in cleared) for name in ("blocks", "size", "kept")))
-    if args.json:
+    if as_json:
         print_json({"directory": str(directory), **asdict(whole), "why_not": " ".join(problems)})
         return 1 if problems else 0
     for problem in problems:

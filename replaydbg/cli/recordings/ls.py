@@ -3,109 +3,138 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from datetime import UTC, datetime
 
-from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
-from replaydbg.errors import ReplaydbgError
-from replaydbg.events.show import printable, show_status
-from replaydbg.log.group import size_of_group
-from replaydbg.log.reader import Recording, open_recording
+from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table, the_store
+from replaydbg.errors import UsageError
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.measures import show_seconds, show_size
-from replaydbg.store.directory import StoredRecording
-
-_COLUMNS = ("name", "created", "ended", "events", "size", "time", "command")
-
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """The facts about a recorded run that are listed."""
-
-    created: str
-    """The time of the recording: ISO 8601, UTC."""
-    size: int
-    """Size of the recording on disk in bytes."""
-    command: list[str]
-    """The program and its arguments as they were given."""
-    status: int | None
-    """The program's exit code, or minus the number of the signal that ended it; None: the recording is not sealed."""
-    seconds: float | None
-    """The run's duration; None: the recording is not sealed."""
-    events: int
+from replaydbg.render.recording_text import COLUMNS, listing_text
+from replaydbg.store.catalog import VALIDITIES, Catalog, CatalogRow, command_words
+from replaydbg.store.directory import Store
+from replaydbg.store.selection import SORTED_BY, Selection, parse_time
+from replaydbg.store.tags import Tags, check_tag
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.add_argument("--sort", choices=SORTED_BY, help="the order (default: by number, oldest first)")
+    parser.add_argument("--reverse", action="store_true", help="reverse the order")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the last N recordings")
+    ended = parser.add_mutually_exclusive_group()
+    ended.add_argument("--failed", action="store_true", help="only failed runs: an exit code other than 0, or a signal")
+    ended.add_argument("--passed", action="store_true", help="only runs with exit code 0")
+    parser.add_argument("--exception", metavar="TYPE", help="only programs that ended with this uncaught exception")
+    parser.add_argument("--command", metavar="TEXT", help="only commands with this text in them")
+    parser.add_argument(
+        "--commit",
+        metavar="ID",
+        help="only programs of this commit of their repository, or of one that begins so",
+    )
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help="only recordings with this tag")
+    parser.add_argument(
+        "--since", metavar="WHEN", help="only recordings of this time or later: 2026-11-27T10:30, or 3d (ago)"
+    )
+    parser.add_argument("--until", metavar="WHEN", help="only recordings from before this time")
+    parser.add_argument("--validity", choices=VALIDITIES, help="only these, as `verify` found them")
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """List the recordings."""
+    selection = _selection(args)
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
     store = the_store()
-    found = [(each, _run_facts(each)) for each in store.list()]
+    catalog = Catalog(store, listing_text)
+    tags = Tags(store)
+    if _is_plain(args) and not tags:
+        return _print_all(store, catalog)
+    rows = catalog.rows()
+    found = [(row, tags.of(row.name, row.run)) for row in rows]
+    found = [each for each in found if selection.matches(*each)]
+    if args.sort:
+        found.sort(key=lambda each: SORTED_BY[args.sort](each[0]))  # type: ignore[arg-type,return-value]
+    if args.reverse:
+        found.reverse()
+    found = found[-args.limit :] if args.limit else found
     if args.json:
         print_json({"store": str(store.directory), "recordings": [_facts(*each) for each in found]})
         return 0
-    if not found:
+    if not rows:
         print(f"No recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
         return 0
-    print_table(_COLUMNS, [_row(*each) for each in found], right=("events", "size", "time"))
+    if not found:
+        print(f"No recording in {store.directory} matches ({len(rows):,} recordings).", file=sys.stderr)
+        return 0
+    _print(listing_text(row) + "".join(f" [{each}]" for each in words) for row, words in found)
     return 0
 
 
-def _run_facts(stored: StoredRecording) -> RunFacts | ReplaydbgError:
-    """Return the facts about a run, or why its recording cannot be read: one bad recording must not hide the others."""
-    try:
-        with open_recording(stored.path) as recording:
-            return _read(recording, _size(stored))
-    except ReplaydbgError as error:
-        return error
+def _is_plain(args: argparse.Namespace) -> bool:
+    """Whether all recordings are wanted as text, in their order."""
+    return not any(value for name, value in vars(args).items() if name not in ("program", "no_fence"))
 
 
-def _read(recording: Recording, size: int) -> RunFacts:
-    end, log = recording.end, recording.log_header
-    return RunFacts(
-        created=recording.header.created,
-        size=size,
-        command=list(recording.header.command),
-        status=None if end is None else end.status,
-        seconds=None if end is None else end.seconds,
-        events=end.events if end is not None else log.crossings if log is not None else 0,
+def _print_all(store: Store, catalog: Catalog) -> int:
+    lines = catalog.lines()
+    if not lines:
+        print(f"No recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
+    elif is_terminal():
+        _print(lines.split("\n"))
+    else:
+        print(lines)
+    return 0
+
+
+def _print(lines: Iterable[str]) -> None:
+    print_table(COLUMNS, [each.split("\t") for each in lines], right=("events", "size", "time"))
+
+
+def _selection(args: argparse.Namespace) -> Selection:
+    now = datetime.now(UTC)
+    return Selection(
+        has_failed=True if args.failed else False if args.passed else None,
+        exception=_given(args.exception),
+        command=_given(args.command),
+        commit=_given(args.commit).lower(),
+        validity=args.validity or "",
+        tags=frozenset(map(check_tag, args.tag)),
+        since="" if args.since is None else parse_time(args.since, now),
+        until="" if args.until is None else parse_time(args.until, now),
     )
 
 
-def _size(stored: StoredRecording) -> int:
-    """Return the size of a recording on disk; 0 if it has been removed meanwhile."""
-    try:
-        if stored.group is not None:
-            return size_of_group(stored.group)
-        if not stored.is_live:
-            return stored.path.lstat().st_size
-        with os.scandir(stored.path) as entries:
-            return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in entries)
-    except OSError:
-        return 0
+def _given(text: str | None) -> str:
+    """Return the value of an option, empty if it is not given. Raises UsageError for one that is given and empty."""
+    if text is not None and not text.strip("."):
+        raise UsageError("An option of ls is empty, as if a variable of the shell were not set.")
+    return text or ""
 
 
-def _facts(stored: StoredRecording, found: RunFacts | ReplaydbgError) -> JsonObject:
-    facts: JsonObject = {"name": stored.name, "path": str(stored.path), "sealed": not stored.is_live}
-    if isinstance(found, ReplaydbgError):
-        return facts | {"size": _size(stored), "problem": str(found)}
-    return facts | asdict(found) | {"problem": None}
-
-
-def _row(stored: StoredRecording, found: RunFacts | ReplaydbgError) -> tuple[str, ...]:
-    if isinstance(found, ReplaydbgError):
-        return (printable(stored.name), "", "unreadable", "", show_size(_size(stored)), "", printable(str(found)))
-    return (
-        printable(stored.name),
-        printable(found.created[:19].replace("T", " ")),
-        "not sealed" if found.status is None else show_status(found.status),
-        f"{found.events:,}",
-        show_size(found.size),
-        "" if found.seconds is None else show_seconds(found.seconds),
-        printable(shlex.join(found.command)),
-    )
+def _facts(row: CatalogRow, tags: tuple[str, ...]) -> JsonObject:
+    facts: JsonObject = {
+        "name": row.name,
+        "path": row.path,
+        "sealed": not row.path.endswith("-live"),
+        "size": row.size,
+        "problem": row.problem or None,
+        "validity": row.validity,
+        "checked": row.checked or None,
+        "tags": list(tags),
+    }
+    if row.problem:
+        return facts
+    return facts | {
+        "created": row.created,
+        "command": command_words(row.command),
+        "commit": row.commit or None,
+        "status": row.status,
+        "exception": row.exception or None,
+        "seconds": row.seconds,
+        "events": row.events,
+        "python": row.python,
+        "processes": row.processes,
+        "parent": row.parent or None,
+    }

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
-from replaydbg.errors import NotARecording, UsageError
-from replaydbg.log.container import remove_live
+from replaydbg.errors import NotARecording, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
-from replaydbg.log.group import group_directory
+from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
-from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.store.clearing import clear
-from replaydbg.store.directory import GROUP, LIVE, SEALED, index_path
-from replaydbg.store.process_check import writer_of
-from replaydbg.store.removing import remove_group
+from replaydbg.store.directory import GROUP, LIVE, SEALED, member_path
+from replaydbg.store.removing import remove_recording, writer_in
+from replaydbg.store.tags import key_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,12 +33,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.force:
             _require_end(path)
     for path in paths:
-        if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
-            remove_group(path)
-        elif path.is_dir() and not path.is_symlink():
-            remove_live(path)
-        else:
-            _remove_sealed(path)
+        remove_recording(store, path, _run_of(path))
         if not args.json:
             print(f"Removed {path}.", file=sys.stderr)
     if args.json:
@@ -50,23 +41,21 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _remove_sealed(path: Path) -> None:
-    path.unlink()
-    index_path(path).unlink(missing_ok=True)
-    group = group_directory(path)
-    if group is not None and (group / DIRECTORY).is_dir():
-        with suppress(OSError):  # `gc` reports it
-            clear(group)  # what only it used
+def _run_of(path: Path) -> str:
+    """Return the key of a recording's tags, or of those of a group; empty: it cannot be read."""
+    try:
+        with open_recording(member_path(path, 1) if path.name.endswith(GROUP) else path) as recording:
+            header = recording.header
+            return key_of(header.raw.get("run"), header.created) if recording.header.process <= 1 else ""
+    except ReplaydbgError:
+        return ""
 
 
 def _require_end(path: Path) -> None:
     """Raise UsageError if the program of a recording, or one of a group, is still running."""
-    for live in (path, *sorted(path.glob(f"*{LIVE}"))) if path.is_dir() else ():
-        process = None
-        with suppress(OSError):  # it has no log
-            process = writer_of((live / "log").stat())
-        if process is not None:
-            raise UsageError(f"{str(path)!r} is still being recorded (process {process}). --force removes it anyway.")
+    process = writer_in(path)
+    if process is not None:
+        raise UsageError(f"{str(path)!r} is still being recorded (process {process}). --force removes it anyway.")
 
 
 def _require_recording(path: Path) -> None:

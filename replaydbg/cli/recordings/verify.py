@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems
+from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems, the_store
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_size
+from replaydbg.render.recording_text import listing_text
+from replaydbg.store.catalog import DAMAGED, SOUND, Catalog
 from replaydbg.store.directory import member_path
+from replaydbg.store.selection import FORM
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +38,26 @@ def run(args: argparse.Namespace) -> int:
             facts = _verify(recording, as_json=args.json)
     if args.json:
         print_json(facts)
+    _note(directory if directory == path else None, path, facts)
     return 0 if facts["sound"] else 1
+
+
+def _note(directory: Path | None, path: Path, facts: JsonObject) -> None:
+    """Note in the catalog what was found of a recording of the store, or of a whole group in it."""
+    store = the_store()
+    place = directory if directory is not None else path
+    if place.parent.resolve() != store.directory.resolve():
+        return
+    processes = facts.get("processes")
+    found = processes if isinstance(processes, list) else [facts]
+    is_whole = all(each["ok"] for each in found if each["sound"])
+    if facts["sound"] and not is_whole:
+        return  # it has no end, as every listing finds out
+    validity = SOUND if facts["sound"] else DAMAGED
+    name = next((each for each, (_, entry) in store.files().items() if entry.name == place.name), None)
+    if name is not None:
+        when = datetime.now(UTC).strftime(FORM)
+        Catalog(store, listing_text).note_validity(name, validity, when)
 
 
 def _verify_group(directory: Path, *, as_json: bool) -> JsonObject:

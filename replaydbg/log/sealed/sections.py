@@ -106,6 +106,7 @@ class SealedFile:
         self.problems: dict[str, bool] = {}
         self.ok = False
         self._file = DataFile(path)
+        self._file.hold()
         self._blocks: dict[str, list[StoredBlock]] = {}
         self._gaps: set[str] = set()
         self._stored_sizes: dict[str, int] = {}

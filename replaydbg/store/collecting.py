@@ -1,0 +1,82 @@
+"""Remove the recordings of a store that no rule of retention keeps, and that nobody reads."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from replaydbg.errors import UsageError
+from replaydbg.store.catalog import DIRECTORY, CatalogRow
+from replaydbg.store.directory import Store
+from replaydbg.store.own_files import OwnFiles
+from replaydbg.store.removing import finish_removing, remove_recording, writer_in
+from replaydbg.store.retention import Decision
+
+
+class Collected(NamedTuple):
+    """What became of a recording that was to be removed."""
+
+    name: str
+    size: int
+    """Its size in bytes."""
+    why_not: str
+    """Why it was not removed; empty: it was."""
+
+
+@contextmanager
+def only_collector(store: Store) -> Iterator[None]:
+    """Let nobody else remove recordings of the store by rules in the block. Raises UsageError if somebody does."""
+    with OwnFiles(store.directory / DIRECTORY).locked("collector") as is_ours:
+        if not is_ours:
+            raise UsageError(f"Another `gc --recordings` is running in {store.directory}.")
+        finish_removing(store)
+        yield
+
+
+def collect(
+    store: Store, decisions: Sequence[Decision], is_pinned: Callable[[CatalogRow], bool]
+) -> Iterator[Collected]:
+    """Remove the recordings that no rule keeps, and yield what became of each.
+
+    `is_pinned`: whether a recording has become pinned since it was decided.
+    """
+    files = store.files()
+    for row in (each.row for each in decisions if not each.rule):
+        found = files.get(row.name)
+        if found is None:
+            continue  # somebody else has removed it
+        why_not = "it has been pinned" if is_pinned(row) else _remove(store, Path(found[1].path), row)
+        yield Collected(row.name, row.size, why_not)
+
+
+def _remove(store: Store, path: Path, row: CatalogRow) -> str:
+    try:
+        with _unused(path) as is_unused:
+            if not is_unused:
+                return "another replaydbg command has it open"
+            if writer_in(path) is not None:  # of a group whose first process has ended
+                return "one of its processes is still being recorded"
+            remove_recording(store, path, row.run)
+    except OSError as error:
+        return error.strerror or str(error)
+    return "it has files of yours" if os.path.lexists(path) else ""
+
+
+@contextmanager
+def _unused(path: Path) -> Iterator[bool]:
+    """Whether nobody has a recording open: whoever reads one has a shared lock of each of its files."""
+    fds = []
+    try:
+        for each in sorted(path.glob("*.rdbg")) if path.is_dir() else [path]:
+            fds.append(os.open(each, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+            fcntl.flock(fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        for fd in fds:
+            os.close(fd)

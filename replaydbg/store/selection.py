@@ -1,0 +1,80 @@
+"""Which recordings of the catalog are wanted, and in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from replaydbg.errors import UsageError
+from replaydbg.store.catalog import CatalogRow, command_text
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_AGO = re.compile(r"([0-9]{1,6})([mhdw])")
+FORM = "%Y-%m-%dT%H:%M:%SZ"
+"""Of times in recordings."""
+
+SORTED_BY: dict[str, Callable[[CatalogRow], object]] = {
+    "created": lambda row: row.created,
+    "name": lambda row: row.name,
+    "ended": lambda row: (row.status is None, row.status or 0),
+    "events": lambda row: row.events,
+    "size": lambda row: row.size,
+    "time": lambda row: row.seconds or 0.0,
+    "command": lambda row: row.command,
+}
+
+
+class Selection(NamedTuple):
+    """What a listed recording has to be; None and empty texts: anything."""
+
+    has_failed: bool | None = None
+    """Whether the program ended with another status than 0."""
+    exception: str = ""
+    """The type of the exception that ended it."""
+    command: str = ""
+    """A part of the command."""
+    commit: str = ""
+    """The beginning of the commit."""
+    validity: str = ""
+    tags: frozenset[str] = frozenset()
+    """It has all of these."""
+    since: str = ""
+    """It was recorded then or later: ISO 8601, UTC."""
+    until: str = ""
+    """It was recorded before that."""
+
+    def matches(self, row: CatalogRow, tags: Iterable[str]) -> bool:
+        """Whether a recording with these tags is wanted."""
+        if self.has_failed is not None and (row.status is None or bool(row.status) is not self.has_failed):
+            return False
+        return (
+            (not self.exception or (bool(row.exception) and _last(row.exception) == _last(self.exception)))
+            and self.command in (command_text(row.command) if self.command else "")
+            and row.commit.startswith(self.commit)
+            and self.validity in ("", row.validity)
+            and self.tags <= set(tags)
+            and (not self.since or row.created >= self.since)
+            and (not self.until or row.created < self.until)
+        )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def parse_time(text: str, now: datetime) -> str:
+    """Return a time as recordings have it: `2026-11-27`, `2026-11-27T10:30`, or how long ago: `30m`, `12h`, `3d`, `2w`.
+
+    A date without a zone is local. Raises UsageError.
+    """
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago:
+            when = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        else:
+            when = datetime.fromisoformat(text)
+        return f"{when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"{text!r} is not a time such as 2026-11-27, 2026-11-27T10:30, 12h or 3d (ago).") from error

@@ -1,0 +1,127 @@
+"""Tags of recordings: words that users give them, each recording's in a small file of its own in the store.
+
+They are not in the catalog, because that may be deleted; and not in the recording, because that never changes. A file
+is named by the run's id, so the tags stay with a recording that is renamed, and a later one of the same name has none
+of them. The name is in it as well, for a recording that cannot be read any more.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from hashlib import blake2b
+
+from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.log.allowance import load_json
+from replaydbg.store.directory import Store
+from replaydbg.store.own_files import OwnFiles
+
+DIRECTORY = ".tags"
+"""Its name in the store."""
+PINNED = "pinned"
+"""The tag that the rule of this name keeps."""
+_TAG = re.compile(r"[^\W_][\w.:+-]{0,39}")
+_MOST, _MOST_BYTES = 50, 1 << 16
+_PATIENCE = 2.0
+"""Seconds to wait for another command that changes tags."""
+
+
+class TagsUnreadable(ReplaydbgError):
+    """A file with tags cannot be read, so it is not known which recordings are pinned."""
+
+    slug = "tags-unreadable"
+    fields = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"{path!r} has tags that cannot be read: nothing is removed. Restore the file, or remove it.")
+
+
+def check_tag(tag: str) -> str:
+    """Return a tag. Raises UsageError if it is none."""
+    if not _TAG.fullmatch(tag):
+        raise UsageError(
+            f"{tag!r} cannot be a tag: it needs a letter or digit, then up to 39 letters, digits or . : + - _"
+        )
+    return tag
+
+
+class Tags:
+    """The tags of all recordings of a store, as they are now."""
+
+    def __init__(self, store: Store) -> None:
+        """Read them."""
+        self._by_run: dict[str, tuple[str, ...]] = {}
+        self._by_name: dict[str, tuple[str, ...]] = {}
+        self.unreadable = ""
+        """The path of a file with tags that cannot be read; empty: there is none."""
+        files = _files(store)
+        for key in files.names():
+            try:
+                name, words = _parsed(files.read(key, _MOST_BYTES) or b"{}")
+            except (OSError, ValueError):
+                self.unreadable = str(store.directory / DIRECTORY / key)
+                continue
+            self._by_run[key] = words
+            self._by_name[name] = tuple(sorted({*words, *self._by_name.get(name, ())}))
+
+    def __bool__(self) -> bool:
+        """Whether a recording may have tags."""
+        return bool(self._by_run)
+
+    def of(self, name: str, run: str) -> tuple[str, ...]:
+        """Return the tags of a recording, sorted; `run` is its key, empty if it cannot be read."""
+        return self._by_run.get(run, ()) if run else self._by_name.get(name, ())
+
+
+def key_of(run: object, created: str) -> str:
+    """Return what identifies a run: its id, or for recordings of earlier versions the time at which it began."""
+    if isinstance(run, str) and re.fullmatch(r"[0-9a-f]{32}", run):
+        return run
+    return blake2b(created.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], set[str]]) -> tuple[str, ...]:
+    """Give a recording the tags that `change` returns for those that it has; return them, sorted.
+
+    Raises OSError, TagsUnreadable, or UsageError if there are too many or another command changes them all the time.
+    """
+    files = _files(store)
+    with files.locked(".lock", seconds=_PATIENCE) as is_locked:
+        if not is_locked:
+            raise UsageError("Another command is changing tags of this store.")
+        try:
+            _, before = _parsed(files.read(run, _MOST_BYTES) or b"{}")
+        except ValueError as error:
+            raise TagsUnreadable(str(store.directory / DIRECTORY / run)) from error
+        after = sorted(change(set(before)))
+        if len(after) > _MOST:
+            raise UsageError(f"A recording can have at most {_MOST} tags.")
+        if not after:
+            files.remove(run)
+        elif tuple(after) != before:
+            files.write(run, json.dumps({"name": name, "tags": after}).encode())
+    return tuple(after)
+
+
+def forget_tags(store: Store, run: str) -> None:
+    """Remove the tags of a recording that is removed. Raises OSError."""
+    _files(store).remove(run)
+
+
+def _parsed(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """Return the name and the tags in a file. Raises ValueError."""
+    found = load_json(data)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    name, words = found.get("name", ""), found.get("tags", [])
+    if type(name) is not str or type(words) is not list or len(words) > _MOST:
+        raise ValueError("it has other fields")
+    if not all(type(each) is str and _TAG.fullmatch(each) for each in words):
+        raise ValueError("it has words that are no tags")
+    return name, tuple(sorted(set(words)))
+
+
+def _files(store: Store) -> OwnFiles:
+    return OwnFiles(store.directory / DIRECTORY)

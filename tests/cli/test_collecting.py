@@ -1,0 +1,185 @@
+"""`gc --recordings` removes what no rule keeps, says why the rest stays, and takes nothing from a reader."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaydbg.cli.main import main
+from replaydbg.log.reader import open_recording
+from replaydbg.store.catalog import Catalog
+from replaydbg.store.collecting import collect as collect_all
+from replaydbg.store.collecting import only_collector
+from replaydbg.store.directory import Store
+from replaydbg.store.retention import Decision
+from tests.harness.build import example, header_json, write_group_of
+from tests.harness.log_writer import log_writer
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with four recordings of one program, the last of which has no end, and a group."""
+    directory = tmp_path / "store"
+    directory.mkdir()
+    for number in (1, 2, 3):
+        made = example()
+        made.header = header_json(name=f"run-{number}", created=f"2026-01-0{number}T00:00:00Z")
+        made.write(directory, f"run-{number}")
+    example().write_live(directory, "run-4")
+    monkeypatch.setenv("REPLAYDBG_STORE", str(directory))
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return directory
+
+
+def names(store: Path) -> list[str]:
+    return [each.name for each in Store(store).list()]
+
+
+def collect(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    code = main(["gc", "--recordings", *words])
+    return code, capsys.readouterr().out
+
+
+def test_each_decision_has_its_rule(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tag", "run-2", "pinned"]) == 0
+    capsys.readouterr()
+    code, out = collect(capsys, "--keep", "pinned", "--keep", "last", "--dry-run")
+
+    rules = [line.split("\t")[::2] for line in out.splitlines()]
+    assert (code, rules) == (
+        0,
+        [["run-1", "remove"], ["run-2", "pinned"], ["run-3", "last"], ["run-4", "not sealed"]],
+    )
+    assert names(store) == ["run-1", "run-2", "run-3", "run-4"]
+
+
+def test_a_pinned_recording_that_became_unreadable_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tag", "run-1", "pinned"]) == 0
+    (store / "run-1.rdbg").write_bytes(b"nothing")
+    capsys.readouterr()
+
+    assert collect(capsys, "--keep", "pinned")[0] == 0
+    assert names(store) == ["run-1", "run-4"]
+
+
+def test_what_no_rule_keeps_is_removed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out = collect(capsys, "--keep", "last")
+
+    assert code == 0
+    assert out.startswith("Removed 2 recordings (")
+    assert names(store) == ["run-3", "run-4"]
+
+
+def test_the_rules_of_the_settings(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPLAYDBG_KEEP", "pinned, first")
+    code, out = collect(capsys, "--json")
+
+    data: dict[str, Any] = json.loads(out)
+    assert code == 0
+    assert [each["name"] for each in data["removed"]] == ["run-2", "run-3"]
+    assert names(store) == ["run-1", "run-4"]
+
+
+def test_a_recording_that_is_read_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_recording(store / "run-1.rdbg") as reading:
+        code, out = collect(capsys, "--keep", "last")
+        assert len(list(reading.events())) > 0
+
+    assert code == 1
+    assert "Not removed: run-1 (another replaydbg command has it open)." in out
+    assert names(store) == ["run-1", "run-3", "run-4"]
+
+
+def test_a_group_with_a_live_recording_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (store / "run-2.rdbg").unlink()
+    group = write_group_of(store, "run-2", 1, created="2026-01-02T00:00:00Z")
+    child = example().write_live(group, "2")
+    code, _ = collect(capsys, "--keep", "last")
+
+    assert code == 0
+    assert names(store) == ["run-2", "run-3", "run-4"]
+    shutil.rmtree(child)
+    assert collect(capsys, "--keep", "last")[0] == 0
+    assert names(store) == ["run-3", "run-4"]
+
+
+def test_a_program_that_began_after_the_decision_is_left(store: Path) -> None:
+    (row,) = (each for each in Catalog(Store(store), lambda _: "").rows() if each.name == "run-4")
+    with log_writer(store / "run-4.rdbg-live"):
+        (found,) = collect_all(Store(store), [Decision(row, "")], lambda _: False)
+
+    assert found.why_not == "one of its processes is still being recorded"
+
+
+def test_a_recording_that_becomes_pinned_meanwhile_stays(store: Path) -> None:
+    rows = Catalog(Store(store), lambda _: "").rows()
+    found = list(collect_all(Store(store), [Decision(row, "") for row in rows[:2]], lambda row: row.name == "run-2"))
+
+    assert [(each.name, each.why_not) for each in found] == [("run-1", ""), ("run-2", "it has been pinned")]
+
+
+@pytest.mark.parametrize("content", ['{"run', '{"tags": 1}', "[]"])
+def test_tags_that_cannot_be_read_remove_nothing(store: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
+    main(["tag", "run-2", "pinned"])
+    (tags,) = (store / ".tags").glob("[0-9a-f]*")
+    tags.write_text(content)
+    assert main(["gc", "--recordings", "--keep", "pinned", "--keep", "last"]) == 1
+    assert "has tags that cannot be read: nothing is removed" in capsys.readouterr().err
+    assert len(names(store)) == 4
+
+
+def test_what_is_no_recording_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (store / "notes.rdbg").write_text("my notes")
+    (store / "mine.rdbg").mkdir()
+    (store / "mine.rdbg" / "log").write_text("mine")
+
+    assert collect(capsys, "--keep", "gigabytes 0")[0] == 0
+    assert (store / "notes.rdbg").read_text() == "my notes"
+    assert (store / "mine.rdbg" / "log").exists()
+
+
+def test_what_a_killed_collector_left_is_removed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_group_of(store, "run-5", 2).rename(store / ".removed-run-5.rdbgs-123")
+
+    assert collect(capsys, "--keep", "first", "--keep", "last")[0] == 0
+    assert not (store / ".removed-run-5.rdbgs-123").exists()
+
+
+def test_a_dry_run_writes_nothing(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPLAYDBG_STORE", str(store / "none"))
+    assert collect(capsys, "--keep", "last", "--dry-run")[0] == 0
+    assert not (store / "none").exists()
+
+
+def test_two_collectors_at_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with only_collector(Store(store)):
+        assert main(["gc", "--recordings", "--keep", "last"]) == 2
+    assert "Another `gc --recordings` is running" in capsys.readouterr().err
+    assert len(names(store)) == 4
+
+
+def test_a_project_cannot_say_what_is_removed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (store.parent / "pyproject.toml").write_text('[tool.replaydbg]\nkeep = ["days 0"]\n')
+
+    assert main(["gc", "--recordings"]) == 2
+    assert "sets 'keep'; only REPLAYDBG_KEEP or" in capsys.readouterr().err
+    assert len(names(store)) == 4
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--recordings",), ("--recordings", "--keep", "x"), ("--dry-run",), ("--recordings", "dir", "--keep", "last")],
+)
+def test_bad_words_get_one_sentence(store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    assert main(["gc", *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert len(names(store)) == 4

@@ -1,0 +1,153 @@
+"""Files in a store may have been put there by somebody else: no link is followed, nothing is waited for or believed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replaydbg.cli.main import main
+from replaydbg.store.catalog import DIRECTORY, FILE
+from replaydbg.store.own_files import OwnFiles
+from tests.harness.build import example
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with one recording, which has been listed and tagged."""
+    directory = tmp_path / "store"
+    directory.mkdir()
+    example().write(directory, "run-1")
+    monkeypatch.setenv("REPLAYDBG_STORE", str(directory))
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    assert main(["ls"]) == main(["tag", "run-1", "slow"]) == 0
+    return directory
+
+
+def linked(path: Path, target: Path) -> None:
+    path.unlink()
+    path.symlink_to(target)
+
+
+def test_a_link_in_the_place_of_the_catalog(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = tmp_path / "mine.sqlite"
+    with sqlite3.connect(mine) as database:
+        database.execute("CREATE TABLE recordings (a)")
+    database.close()
+    before = mine.read_bytes()
+    linked(store / DIRECTORY / FILE, mine)
+
+    capsys.readouterr()
+    assert main(["ls"]) == 0
+    assert capsys.readouterr().out.startswith("run-1")
+    assert mine.read_bytes() == before
+
+
+def test_a_journal_beside_the_catalog_is_not_used(store: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "thesis.txt"
+    victim.write_text("years of work")
+    name = str(victim).encode()
+    pages = (store / DIRECTORY / FILE).stat().st_size // 4096
+    numbers = [0, 0, pages, 512, 4096]
+    head = bytes.fromhex("d9d505f920a163d7") + b"".join(each.to_bytes(4, "big") for each in numbers)
+    tail = (0x40000000 // 4096 + 1).to_bytes(4, "big") + name + len(name).to_bytes(4, "big")
+    tail += (sum(name) & 0xFFFFFFFF).to_bytes(4, "big") + bytes.fromhex("d9d505f920a163d7")
+    (store / DIRECTORY / f"{FILE}-journal").write_bytes(head.ljust(512, b"\0") + tail)
+
+    assert main(["ls", "--json"]) == 0
+    assert victim.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_link_in_the_place_of_tags(store: Path, tmp_path: Path, kind: str) -> None:
+    (tags,) = (store / ".tags").glob("[0-9a-f]*")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / tags.name).write_text("mine")
+    if kind == "file":
+        linked(tags, other / tags.name)
+    else:
+        (store / ".tags").rename(store / "tags")
+        (store / ".tags").symlink_to(other)
+
+    assert main(["tag", "run-1", "fast"]) != 0
+    assert main(["tag", "run-1", "--remove", "slow"]) != 0
+    assert [path.read_text() for path in other.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_not_waited_for(store: Path, make: Callable[[Path], None]) -> None:
+    for each in (next((store / ".tags").glob("[0-9a-f]*")), store / DIRECTORY / FILE):
+        each.unlink()
+        make(each)
+
+    assert main(["ls"]) == 0
+    assert main(["gc", "--recordings", "--keep", "pinned"]) == 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE recordings SET exception = NULL",
+        "UPDATE recordings SET path = -1",
+        "UPDATE recordings SET size = x'00'",
+        "UPDATE recordings SET line = char(27) || ']0;x'",
+        "UPDATE recordings SET name = x'ff'",
+        "CREATE TRIGGER t AFTER DELETE ON directory BEGIN UPDATE recordings SET line = 'x'; END",
+        "CREATE VIEW v AS SELECT 1",
+        "DROP TABLE directory",
+        "PRAGMA user_version = 7",
+    ],
+)
+@pytest.mark.parametrize("words", [["ls"], ["ls", "--json"], ["ls", "--exception", "X"]])
+def test_a_changed_catalog_is_made_anew(
+    store: Path, capsys: pytest.CaptureFixture[str], statement: str, words: list[str]
+) -> None:
+    main(["tag", "run-1", "--remove", "slow"])
+    capsys.readouterr()
+    assert main(words) == 0
+    expected = capsys.readouterr()
+    with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
+        database.execute(statement)
+    database.close()
+
+    assert main(words) == 0
+    assert capsys.readouterr() == expected
+
+
+def test_a_name_that_is_no_unicode(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example().write(store, "odd").rename(os.fsdecode(os.fsencode(store) + b"/\xff.rdbg"))
+
+    for words in (["ls"], ["ls", "--json"], ["ls"], ["gc", "--recordings", "--keep", "last", "--dry-run"]):
+        capsys.readouterr()
+        assert main(words) == 0
+        assert "\\udcff" in capsys.readouterr().out
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = OwnFiles(tmp_path / "own")
+    assert files.read("a", 100) is None and files.names() == []
+    files.write("a", b"one")
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="full"):
+            files.write("a", b"two")
+    assert files.read("a", 3) == b"one"
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["a"]
+    with pytest.raises(OSError, match="too long"):
+        files.read("a", 2)
+
+
+def test_a_lock_is_waited_for_and_given_up(tmp_path: Path) -> None:
+    files = OwnFiles(tmp_path / "own")
+    with files.locked("lock") as first, files.locked("lock", seconds=0.05) as second:
+        assert (first, second) == (True, False)
+    with files.locked("lock") as third:
+        assert third
