@@ -23,8 +23,9 @@ from setuptools.errors import CompileError, SetupError
 NATIVE = Path("replaydbg") / "native"
 GRAPH = NATIVE / "graph"
 DIGEST = NATIVE / "digest"
+WORDS = NATIVE / "words"
 JOIN = NATIVE / "join"
-APART = (GRAPH, DIGEST, JOIN)
+APART = (GRAPH, DIGEST, WORDS, JOIN)
 """Extensions of their own."""
 START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 
@@ -144,6 +145,11 @@ setup(
             sources=[path.as_posix() for path in sorted(DIGEST.glob("*.c"))],
             # -D_DEFAULT_SOURCE: endian.h is not part of C11.
             extra_compile_args=["-O2", "-std=c11", "-D_DEFAULT_SOURCE", "-fvisibility=hidden", *WARNINGS],
+        ),
+        Extension(
+            "replaydbg.native._words",
+            sources=[path.as_posix() for path in sorted(WORDS.glob("*.c"))],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
         ),
         # No module: a library that is loaded into programs, see native/join/join.c.
         Extension(

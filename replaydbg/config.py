@@ -49,6 +49,12 @@ class Settings(NamedTuple):
     children: str
     """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
+    secrets: str
+    """What becomes of secrets in recordings: `mask`, they are encrypted; or `keep`, they are stored as they are."""
+    secret_names: tuple[str, ...]
+    """Shell patterns of further environment variables whose values are secrets."""
+    recipients: tuple[str, ...]
+    """Public keys of age of others who can see the secrets of this user's recordings."""
     keep: tuple[str, ...]
     """The rules by which `gc --recordings` keeps recordings, in order; empty: it removes none."""
 
@@ -139,8 +145,8 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
                 table = _parse(path, data).get("tool", {})
                 values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
                 # This file belongs to a project, which may be somebody else's: no setting of it names a program that is
-                # executed, or decides what is removed.
-                for name in {"python", "keep"}.intersection(values):
+                # executed, decides what is removed, or who sees secrets.
+                for name in _OWN.intersection(values):
                     raise UsageError(
                         f"{path} sets {name!r}; only {_variable(name)} or {user_config_file()} may set it."
                     )
@@ -323,7 +329,7 @@ def _words(value: Any) -> tuple[str, ...]:
     """Return the items of a list in a file, or of a variable written as `pinned, days 30`."""
     items = [each.strip() for each in value.split(",") if each.strip()] if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(each, str) and each for each in items):
-        raise TypeError("it must be a list of rules, such as pinned, days 30")
+        raise TypeError("it must be a list of words, in a variable with commas between them")
     return tuple(items)
 
 
@@ -352,6 +358,16 @@ CHILDREN = ("python", "fork", "none")
 """Which child processes `record` can record."""
 
 
+_OWN = frozenset({"python", "keep", "secrets", "recipients"})
+"""Settings that no project has for its users."""
+
+
+def _secrets(value: Any) -> str:
+    if value not in ("mask", "keep"):
+        raise ValueError("it is either mask or keep")
+    return str(value)
+
+
 def _children(value: Any) -> str:
     if value not in CHILDREN:
         raise ValueError("it is python, fork or none")
@@ -359,6 +375,9 @@ def _children(value: Any) -> str:
 
 
 _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
+    "secrets": "mask",
+    "secret_names": (),
+    "recipients": (),
     "keep": (),
     "max_size": 0,
     "quiet": False,
@@ -377,6 +396,9 @@ _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
     "keys": {},
 }
 _READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[str, str]]] = {
+    "secrets": _secrets,
+    "secret_names": _words,
+    "recipients": _words,
     "keep": _words,
     "chaos": _seed,
     "on_deadlock": _on_deadlock,

@@ -9,6 +9,7 @@ ReplaydbgError
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             a part of the recording that is needed is damaged
+|-- SecretsMasked       a replay needs secrets for which there is no key
 |-- WrongPython         the recording needs another Python for its replay
 |-- CannotStart         a recording has interpreter options that `record` never writes
 |-- UnsupportedPython   the native core does not support this interpreter
@@ -197,6 +198,21 @@ class BlocksMissing(ReplaydbgError):
         super().__init__(
             f"{path!r} shares blocks with other recordings, but their directory {directory!r} is not beside it: copy "
             "that directory too, or use `replaydbg pack` where both exist to make one file."
+        )
+
+
+class SecretsMasked(ReplaydbgError):
+    """A replay needs secrets of the recording, for which this user has no key."""
+
+    slug = "secrets-masked"
+    fields = ("path", "recipients")
+
+    def __init__(self, path: str, recipients: tuple[str, ...]) -> None:
+        self.path = path
+        self.recipients = recipients
+        super().__init__(
+            f"{path!r} cannot be replayed: secrets in its environment or code are masked, and you have no key for "
+            f"them. They are encrypted for {' and '.join(recipients) or 'nobody'}."
         )
 
 

@@ -93,6 +93,7 @@ COMMANDS = {
     "gc": Command(
         "recordings", "delete shared blocks that no recording uses; with --recordings, recordings that no rule keeps"
     ),
+    "key": Command("machine", "print your public key, by which others can encrypt recordings for you"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
 }

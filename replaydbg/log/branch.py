@@ -20,6 +20,7 @@ from replaydbg.log.files import BRANCH, PIECE, DataFile
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_branch
 from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.log.sealed.sections import InPlace, SealedFile, Sections
+from replaydbg.secrets.patches import Patches
 
 MOST_DEEP = 64
 """Maximum number of ancestors that are read: the recorder makes at most 50."""
@@ -126,6 +127,19 @@ class BranchSections:
         """How many bytes of each section its parent wrote before."""
         return self._before
 
+    @property
+    def masked(self) -> None:
+        """Nothing: secrets are masked when a recording is sealed."""
+
+    @property
+    def secrets(self) -> Patches:
+        """Nothing."""
+        return {}
+
+    @property
+    def hidden(self) -> None:
+        """Nothing: secrets are masked when a recording is sealed."""
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
         found = list(self._own.names())
@@ -212,6 +226,10 @@ class BranchSections:
         name = str(header.get("name", "")).rpartition("/")[0]
         more = {"name": f"{name}/{self._process}", "process": self._process, "branch": self._branch._asdict()}
         return json.dumps({**header, **more}).encode()
+
+    def stored_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the same: there are no masks."""
+        return self.pieces(name)
 
     def in_place(self, name: str) -> InPlace | None:
         """Return None: what a process wrote is not in one file with its parent's."""

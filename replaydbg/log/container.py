@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,17 +18,29 @@ from replaydbg.log.files import BRANCH, PIECE, DataFile
 from replaydbg.log.sealed.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.sealed.origin import LONG, MARK, OriginMarker, own_key
 from replaydbg.log.sealed.shared import compressor, expand
+from replaydbg.secrets.patches import MASKED, SECRETS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
     from replaydbg.log.sealed.group_blocks import Common, CommonPart
+    from replaydbg.secrets.patches import Masking
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
 """Content beyond this size is stored uncompressed: compressing it would delay the program's exit by a second and
 more.
 """
+
+
+class Hiding(NamedTuple):
+    """Which secrets are masked in a recording, and who can see them."""
+
+    masks: Masking
+    recipients: tuple[str, ...]
+    """Public keys of age."""
+    mask_snapshot: Callable[[bytes], bytes] | None = None
+    """Masks a raw snapshot for good; None: there are none."""
 
 
 class Beginning(NamedTuple):
@@ -43,13 +55,20 @@ class Writer:
     """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
 
     def __init__(
-        self, file: BinaryIO, beginning: Beginning | None = None, *, key: bytes | None = None, size: int = 0
+        self,
+        file: BinaryIO,
+        beginning: Beginning | None = None,
+        *,
+        key: bytes | None = None,
+        size: int = 0,
+        hiding: Hiding | None = None,
     ) -> None:
         """`beginning`: sections that are written already; `key` marks the file as its user's own, None for no mark.
 
-        `size`: about how many bytes will be added, uncompressed.
+        `size`: about how many bytes will be added, uncompressed. `hiding`: which secrets are masked in them.
         """
         self._file = file
+        self._hiding = hiding
         self._marker = OriginMarker(key, is_long=size >= LONG) if key is not None else None
         if key is not None and beginning is not None and beginning.marker is not None:
             self._marker = beginning.marker.copy()
@@ -73,7 +92,7 @@ class Writer:
         """
         raw_offset = total = 0
         compress = compress or self._compress
-        for raw in pieces:
+        for raw in self._hiding.masks.pieces(name, pieces) if self._hiding is not None else pieces:
             shared = common.entries(raw_offset, raw) if common is not None else None
             if shared is not None and raw_offset + len(raw) <= allowance(total + shared.size):
                 self._block(name, raw_offset, len(raw), shared.stored, SHARED)
@@ -126,6 +145,8 @@ class Writer:
 
         Without `syncs` it does not wait for the disk: if the machine stops at this moment, the file is lost.
         """
+        if self._hiding is not None and self._hiding.masks.patches:
+            self._write_secrets(self._hiding)
         index_offset = self._file.tell()
         self.section("index", split(json.dumps(self._index).encode()))
         if self._marker is not None:
@@ -138,6 +159,22 @@ class Writer:
         self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset, **kind))
         if syncs:
             self._sync()
+
+    def masked(self, name: str, data: bytes) -> bytes:
+        """Return a section with its secrets masked, which is added in parts afterwards."""
+        return data if self._hiding is None else b"".join(self._hiding.masks.pieces(name, [data]))
+
+    def is_masked(self, name: str) -> bool:
+        """Whether something has been masked in a section."""
+        return self._hiding is not None and name in self._hiding.masks.patches
+
+    def _write_secrets(self, hiding: Hiding) -> None:
+        # Imported here: most recordings have none.
+        from replaydbg.log.sealed.vault import masked_section, secrets_section
+
+        patches, self._hiding = hiding.masks.patches, None
+        self.section(MASKED, split(masked_section(patches, hiding.recipients)))
+        self.section(SECRETS, split(secrets_section(patches, hiding.recipients)), is_compressed=False)
 
     def _sync(self) -> None:
         self._file.flush()
@@ -161,14 +198,15 @@ def seal(
     *,
     compress_world: Callable[[bytes], bytes] | None = None,
     common: Common | None = None,
+    hiding: Hiding | None = None,
 ) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
     `sources` are sources that are not in the directory: name, length and compressed content. `end` becomes `end.json`;
     it is read after them, so that the iterable may add their names to it. `compress_world` compresses the blocks of the
     import world, None for the usual way. With `common`, what other recordings of the group have, too, is stored beside
-    them. If anything fails the directory stays unchanged, and still opens. Raises Corrupt if the directory has no
-    header, OSError if the target cannot be written.
+    them. With `hiding`, secrets are masked, except in `sources`. If anything fails the directory stays unchanged, and
+    still opens. Raises Corrupt if the directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
@@ -178,13 +216,23 @@ def seal(
     try:
         with open(partial, "xb", opener=_private) as file:
             size = sum(_end(live / name, is_log=name != "content") for name in ("world", "log", "content"))
-            _write(Writer(file, key=own_key(), size=size), live, end, sources, compress_world, common)
+            writer = Writer(file, key=own_key(), size=size, hiding=hiding)
+            _write(writer, live, end, sources, compress_world, common)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
     _sync_directory(target.parent)
     remove_live(live)
+
+
+def live_pieces(live: Path, name: str) -> Iterator[bytes]:
+    """Yield the pieces of a section of a live directory, without what the parent of a forked child wrote before."""
+    path = live / ("header.json" if name == "header" else name)
+    end = _end(path, is_log=name in ("world", "log"))
+    if end:
+        with DataFile(path, follow=False) as file:
+            yield from file.pieces(end)
 
 
 def _end(path: Path, *, is_log: bool) -> int:
@@ -218,11 +266,12 @@ def _write(
         _copy_logs(writer, live, compress_world, common)
     _copy_transfers(writer, live)
     for name, length, packed in sources:
-        if common is None or not common.has_stored(name, length, packed):
+        # A masked source has not the hash by which a shared one is named.
+        if common is None or writer.is_masked(f"source/{name}") or not common.has_stored(name, length, packed):
             writer.packed(f"source/{name}", length, packed)
-    for name in _names_in(live / "source"):
+    for name in names_in(live / "source"):
         _copy(writer, live, f"source/{name}", f"source/{name}")
-    for name in _names_in(live / "heap"):
+    for name in names_in(live / "heap"):
         if name[0] in "0123456789":
             _copy(writer, live, f"heap/{name}", f"heap/{name}", compress_up_to=0)
     _json(writer, "end", json.dumps(end).encode(), common, ("packages", "sources"))
@@ -233,14 +282,19 @@ def _write(
 
 def _json(writer: Writer, name: str, data: bytes, common: Common | None, keys: Iterable[str]) -> None:
     """Write a section of JSON; other recordings of the group have the same values of `keys`."""
-    stored = common.json(data, keys) if common is not None else None
+    if common is None:
+        writer.section(name, split(data))
+        return
+    data = writer.masked(name, data)
+    stored = common.json(data, keys)
     if stored is None:
         writer.section(name, split(data))
     else:
         writer.shared(name, [(len(data), stored)])
 
 
-def _names_in(directory: Path) -> list[str]:
+def names_in(directory: Path) -> list[str]:
+    """Return the names of the files in a directory of a live directory, sorted; none if it does not exist."""
     try:
         return sorted(os.listdir(directory))  # noqa: PTH208 - most recordings have no such directory
     except FileNotFoundError:

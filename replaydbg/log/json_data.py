@@ -87,6 +87,14 @@ class ContinuedData(TypedDict):
     """CPU time of the process by then."""
 
 
+class SecretsData(TypedDict):
+    """What becomes of secrets."""
+
+    kept: bool
+    names: list[str]
+    recipients: list[str]
+
+
 class HeaderData(TypedDict):
     """Facts that are known when a recorded program starts: `header.json`."""
 
@@ -100,6 +108,7 @@ class HeaderData(TypedDict):
     orig_argv: list[str]
     cwd: str
     commit: NotRequired[str]
+    secrets: NotRequired[SecretsData]
     path0: str | None
     env: dict[str, str]
     hash_seed: int

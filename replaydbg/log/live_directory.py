@@ -18,6 +18,7 @@ from replaydbg.log.entries.logfile import (
 )
 from replaydbg.log.files import DataFile
 from replaydbg.log.sealed.sections import InPlace
+from replaydbg.secrets.patches import Patches
 
 _LIVE_FILES = {name: name for name in ("world", "log", "content", "transfers")}
 _LIVE_FILES |= {"header": "header.json", "end": "end.json"}
@@ -98,6 +99,19 @@ class LiveDirectory:
                 self._ends["transfers"] = end
                 self._heads["transfers"] = head[:16] + end.to_bytes(8, "little") + head[24:]
 
+    @property
+    def masked(self) -> None:
+        """Nothing: secrets are masked when a recording is sealed."""
+
+    @property
+    def secrets(self) -> Patches:
+        """Nothing."""
+        return {}
+
+    @property
+    def hidden(self) -> None:
+        """Nothing: secrets are masked when a recording is sealed."""
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
         found = [name for name, file in self._files.items() if file.size]
@@ -145,6 +159,10 @@ class LiveDirectory:
             for piece in file.pieces(self._ends.get(name, file.size), start):
                 yield head + piece[len(head) :]
                 head = b""
+
+    def stored_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the same: there are no masks."""
+        return self.pieces(name)
 
     def in_place(self, name: str) -> InPlace | None:
         """Return nothing: the files of a live directory may be written to."""

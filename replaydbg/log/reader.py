@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.errors import Corrupt, NewerFormat
+from replaydbg.errors import Corrupt, NewerFormat, SecretsMasked
 from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.run_facts import End, Header
 from replaydbg.events.values import ContentRef
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TypeVar
 
     from replaydbg.log.entries.selected_events import PassedEvents
+    from replaydbg.secrets.patches import Patches
 
     _Stream = TypeVar("_Stream", bound=LogStream)
 
@@ -55,13 +56,13 @@ class Recording:
     Damaged or missing data does not raise: reading ends there, and `problems` describes it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, with_secrets: bool = True) -> None:
         """Open the recording at `path`; see `open_recording`."""
         self.path = path
         """The sealed file or live directory."""
         self.is_live = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where it may not look
         """Whether it is a live directory."""
-        self._sections: Sections = open_live(path) if self.is_live else SealedFile(path)
+        self._sections: Sections = open_live(path) if self.is_live else SealedFile(path, with_secrets=with_secrets)
         try:
             self.header: Header = self._read_header()
             self.end: End | None = self._read_end()
@@ -94,6 +95,29 @@ class Recording:
         return tuple(sentence for sentence, is_damage in self._sections.problems.items() if is_damage)
 
     @property
+    def masked(self) -> dict[str, int]:
+        """How many places of each section are masked; empty: it has no secrets, or is live."""
+        masked = self._sections.masked
+        return {name: len(places) for name, places in masked.places.items()} if masked is not None else {}
+
+    @property
+    def secrets(self) -> Patches:
+        """What is masked in it, as far as this user has a key for it."""
+        return self._sections.secrets
+
+    @property
+    def recipients(self) -> tuple[str, ...]:
+        """The public keys for which its secrets are encrypted."""
+        masked = self._sections.masked
+        return masked.recipients if masked is not None else ()
+
+    @property
+    def masked_for(self) -> tuple[str, ...]:
+        """The public keys for which its secrets are encrypted, if this user has none of them; empty: none is hidden."""
+        hidden = self._sections.hidden
+        return hidden.recipients if hidden is not None else ()
+
+    @property
     def sections(self) -> tuple[str, ...]:
         """The names of the existing sections."""
         return self._sections.names()
@@ -123,6 +147,10 @@ class Recording:
     def pieces(self, name: str) -> Iterator[bytes]:
         """Yield a section's bytes a piece at a time, up to the first damage, which becomes a problem."""
         return self._sections.pieces(name)
+
+    def stored_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a section's bytes as they are in the recording, with the masks."""
+        return self._sections.stored_pieces(name)
 
     def section(self, name: str, *, limit: int = MEMORY_LIMIT) -> bytes:
         """Return a section as a whole. Raises Corrupt if it is missing, damaged or longer than `limit`."""
@@ -229,7 +257,10 @@ class Recording:
         if self.log_header is None:
             raise Corrupt(str(self.path), "it has no event log")
         headers = {"log": self.log_header, "world": self._world_header}
-        return unpack(self._sections, headers, self.header.gates, target)
+        try:
+            return unpack(self._sections, headers, self.header.gates, target)
+        except SecretsMasked as error:
+            raise SecretsMasked(str(self.path), error.recipients) from None
 
     def content_in_place(self) -> InPlace | None:
         """Return where the content is in the recording; None if it has to be unpacked before it can be used."""
@@ -316,9 +347,10 @@ class Recording:
             self._problem(f"Its {what} {stream.problem}; {rest}.")
 
 
-def open_recording(path: Path | str) -> Recording:
+def open_recording(path: Path | str, *, with_secrets: bool = True) -> Recording:
     """Open a recording: a sealed file, or a live directory.
 
+    Without `with_secrets` its secrets stay masked, even if this user has the key: for what is written to other files.
     Raises NoSuchRecording, NotARecording, NewerFormat, or Corrupt if not even the header can be read.
     """
-    return Recording(Path(path))
+    return Recording(Path(path), with_secrets=with_secrets)

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from replaydbg.classes import dataclass
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, SecretsMasked
 from replaydbg.events.run_facts import GateRow
 from replaydbg.events.stops import StopReason
 from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
@@ -69,12 +69,30 @@ def unpack(
         pieces = sections.pieces("content")
         size = _copy(pieces, files["content"]) if "content" in files else sum(map(len, pieces))
         content = None if size == sections.size("content") and sections.is_whole("content") else size
+        hidden = _first_masks(sections)
+        if "content" in hidden:
+            content = min(hidden["content"], size)
         world, is_world_cut = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
         assert world.committed >= LOG_HEADER, world
-        log, is_cut = _write_log(sections, "log", headers["log"] or _EMPTY, gates, files["log"], content)
+        log, is_cut = _write_log(
+            sections, "log", headers["log"] or _EMPTY, gates, files["log"], content, hidden.get("log")
+        )
         for file in files.values():
             file.flush()
         return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"), size)
+
+
+def _first_masks(sections: Sections) -> dict[str, int]:
+    """Return of each section the offset of the first secret that this user cannot see.
+
+    Raises SecretsMasked if one is needed before the first event.
+    """
+    masked = sections.hidden
+    if masked is None:
+        return {}
+    if any(name in ("header", "world") and each for name, each in masked.places.items()):
+        raise SecretsMasked("the recording", masked.recipients)
+    return {name: each[0][0] for name, each in masked.places.items() if each}
 
 
 def _check_claim(sections: Sections, name: str, floor: int) -> None:
@@ -104,12 +122,13 @@ def _write_log(
     gates: Sequence[GateRow],
     out: BinaryIO,
     content: int | None,
+    until: int | None = None,
 ) -> tuple[LogHeader, bool]:
     """Write one log and return its header and whether it was truncated;
 
-    `content` is the available size of the content, None for all.
+    `content` is the available size of the content, None for all; the log is used up to the offset `until`.
     """
-    size = _copy(sections.pieces(name), out, header.committed)
+    size = _copy(sections.pieces(name), out, header.committed if until is None else min(until, header.committed))
     if size == header.committed and content is None:
         # The program may still run: its log has grown since the header was read.
         out.seek(0)

@@ -45,7 +45,7 @@ from replaydbg.record.place import (
     removed_unless_begun,
     sync_path,
 )
-from replaydbg.record.sealer_process import SealerProcess
+from replaydbg.record.sealer.sealer_process import SealerProcess
 from replaydbg.store.directory import (
     LIVE,
     SEALED,
@@ -56,7 +56,6 @@ from replaydbg.store.directory import (
     live_path,
     sealed_path,
 )
-from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -264,6 +263,9 @@ class RecordedGroup:
     def _remove(self) -> None:
         # What cannot be removed hides nothing: it is no group.
         with suppress(OSError):
+            # Imported here: a group is seldom removed, and each recording would wait for it.
+            from replaydbg.store.removing import remove_group
+
             remove_group(self.live.parent)
 
     def _named(self, output: Path) -> Path:

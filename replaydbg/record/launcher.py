@@ -125,6 +125,9 @@ def _wishes(settings: Settings) -> Wishes:
         settings.durable,
         settings.checkpoint_events,
         settings.checkpoint_size,
+        settings.secrets == "keep",
+        settings.secret_names,
+        settings.recipients,
     )
 
 

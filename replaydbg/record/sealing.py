@@ -15,6 +15,7 @@ from replaydbg.log.sealed.origin import own_key
 from replaydbg.record.caches.block_cache import BlockCache
 from replaydbg.record.caches.sources import keep_beside, packed_sources
 from replaydbg.record.end_facts import describe_end, log_was_made
+from replaydbg.record.hiding import hidden_sources, hiding_of
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
@@ -85,11 +86,14 @@ def seal_recording(
     end = describe_end(live, ended, seconds)
     end["reason"] = end["reason"] or unknown
     try:
-        end["snapshots"] = finish_snapshots(live)
+        hiding = hiding_of(live)
+        end["snapshots"] = finish_snapshots(live, hiding)
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
         sources = packed_sources(live, end["sources"])
-        seal(live, target, end, sources, compress_world=_world_compressor(), common=common)
+        if hiding is not None:
+            sources = hidden_sources(sources, hiding)
+        seal(live, target, end, sources, compress_world=_world_compressor(), common=common, hiding=hiding)
     except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
         why = error.reason if isinstance(error, Corrupt) else error.strerror
         problem = f"it could not be sealed ({why}) and stays a directory"

@@ -6,6 +6,8 @@ import os
 import select
 import struct
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
     from replaydbg.heap.snapshot import Snapshot
     from replaydbg.heap.storage.snapshot_series import SnapshotPacker
+    from replaydbg.log.container import Hiding
+    from replaydbg.log.edit.growing_secrets import GrowingSecrets
     from replaydbg.log.json_data import InvariantData, SnapshotData, SnapshotsData
 
 _STATE = struct.Struct("<7Q")
@@ -41,8 +45,11 @@ def await_snapshots(live: Path) -> bool:
     return True
 
 
-def finish_snapshots(live: Path) -> SnapshotsData | None:
-    """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None."""
+def finish_snapshots(live: Path, hiding: Hiding | None = None) -> SnapshotsData | None:
+    """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None.
+
+    With `hiding` they lose their secrets for good: a replay has them again.
+    """
     if not await_snapshots(live):
         return None
     folder = live / "heap"
@@ -53,9 +60,10 @@ def finish_snapshots(live: Path) -> SnapshotsData | None:
     listed = []
     series = SnapshotPacker()
     run = f"{live.name} {time.time_ns()}"
+    mask = hiding.mask_snapshot if hiding is not None else None
     for path in sorted(folder.iterdir()):
         if path.name.isdigit():
-            listed.append(_compress(path, run, series))
+            listed.append(_compress(path, run, series, mask))
         elif not path.name.endswith(".checks"):
             path.unlink()
     for path in folder.glob("*.checks"):
@@ -79,12 +87,14 @@ def snapshots_taken(live: Path) -> int:
         return 0
 
 
-def read_snapshots(live: Path, numbers: Sequence[int], run: str) -> Iterator[tuple[SnapshotData, Snapshot]]:
+def read_snapshots(
+    live: Path, numbers: Sequence[int], run: str, secrets: GrowingSecrets | None = None
+) -> Iterator[tuple[SnapshotData, Snapshot]]:
     """Yield snapshots while the program goes on, with their entries for `end.json`; without failed ones.
 
-    `run` names the run in them. Raises OSError.
+    `run` names the run in them; `secrets` are masked for good. Raises OSError.
     """
-    from replaydbg.heap.storage.raw_snapshot import read_raw
+    from replaydbg.heap.storage.raw_snapshot import masked_raw, read_raw
 
     if not (live / "heap" / "state").is_file():
         return
@@ -92,7 +102,10 @@ def read_snapshots(live: Path, numbers: Sequence[int], run: str) -> Iterator[tup
     for number in numbers:
         path = live / "heap" / f"{number:06}"
         try:
-            snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
+            data = path.read_bytes()
+            if secrets is not None:
+                data = masked_raw(data, partial(secrets.masked, has_beginnings=True))
+            snapshot = read_raw(data, str(path), run=run, is_trusted=True)
         except (FileNotFoundError, Corrupt):
             continue
         yield _facts(snapshot, path), snapshot
@@ -136,18 +149,21 @@ def _has_not_ended(pid: int) -> bool:
         os.close(process)
 
 
-def _compress(path: Path, run: str, series: SnapshotPacker) -> SnapshotData | None:
+def _compress(
+    path: Path, run: str, series: SnapshotPacker, mask: Callable[[bytes], bytes] | None
+) -> SnapshotData | None:
     from replaydbg.heap.storage.raw_snapshot import read_raw
 
+    data = path.read_bytes()
     try:
-        snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
+        snapshot = read_raw(mask(data) if mask is not None else data, str(path), run=run, is_trusted=True)
     except Corrupt:
         # Files of a copy that was killed in the middle: it counts as failed.
         path.unlink()
         return None
-    partial = path.with_suffix(".packed")
-    partial.write_bytes(series.pack(snapshot))
-    partial.replace(path)
+    packed = path.with_suffix(".packed")
+    packed.write_bytes(series.pack(snapshot))
+    packed.replace(path)
     return _facts(snapshot, path)
 
 

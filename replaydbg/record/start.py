@@ -50,6 +50,11 @@ class Wishes(NamedTuple):
     durable: bool
     checkpoint_events: int = 0
     checkpoint_size: int = 0
+    keeps_secrets: bool = False
+    secret_names: tuple[str, ...] = ()
+    """Shell patterns of further environment variables with secrets."""
+    recipients: tuple[str, ...] = ()
+    """Public keys of others who can see the secrets."""
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
@@ -119,6 +124,12 @@ def make_header(
         "collector": list(first_counts(wishes.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
+    if wishes.keeps_secrets or wishes.secret_names or wishes.recipients:
+        header["secrets"] = {
+            "kept": wishes.keeps_secrets,
+            "names": list(wishes.secret_names),
+            "recipients": list(wishes.recipients),
+        }
     if sys.version_info < (3, 12):
         header["ticks"] = CHECKS
     return header

@@ -15,9 +15,9 @@ from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.log.transfers import SECTION
 from replaydbg.record.group import RecordedGroup, can_name_library
-from replaydbg.record.group_sealer import UNKNOWN
 from replaydbg.record.place import reason_of, write_start
 from replaydbg.record.result import RecordResult
+from replaydbg.record.sealer.group_sealer import UNKNOWN
 from replaydbg.record.sealing import seal_recording
 from replaydbg.record.start import Wishes
 from replaydbg.recovery.recovery_line import KNOWN_AS, LineMember, RecoveryLine

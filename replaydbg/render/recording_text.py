@@ -50,6 +50,8 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
             lines.append(("stopped", log.stopped.sentence))
     sizes = (f"{name} {show_size(recording.size(name))}" for name in recording.sections if "/" not in name)
     lines.append(("sections", ", ".join(sizes)))
+    if recording.masked:
+        lines.append(("secrets", _secrets(recording)))
     if end is not None:
         if end.reason:
             lines.append(("reason", end.reason))
@@ -60,6 +62,14 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
             lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))
             lines.extend(("", line) for line in more)
     return lines
+
+
+def _secrets(recording: Recording) -> str:
+    """Return how many secrets are masked, where, and whether this user can see them."""
+    where = ", ".join(f"{count:,} in {name}" for name, count in recording.masked.items())
+    if not recording.masked_for:
+        return f"masked ({where}); you have a key for them"
+    return f"masked ({where}), encrypted for {' '.join(recording.masked_for)}; you have no key for them"
 
 
 def _checkpoint(continued: object) -> str:

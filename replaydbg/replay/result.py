@@ -253,6 +253,8 @@ def ended_by_itself(recording: Recording) -> bool:
 
 def why_it_ends(recording: Recording, is_cut: bool) -> str:
     """Return a text that explains why a recording ends before the program's own end."""
+    if is_cut and recording.masked_for and not recording.damage:
+        return f"a secret follows, which is encrypted for {' and '.join(recording.masked_for)}: you have no key for it"
     if is_cut:
         return "a part of it is damaged or missing" if recording.damage else "its recorder ended before it was complete"
     end = recording.end

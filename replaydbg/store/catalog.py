@@ -344,7 +344,8 @@ def _stamp(ending: str, entry: os.DirEntry[str]) -> str:
 
 def _read(stored: StoredRecording) -> CatalogRow:
     try:
-        with open_recording(stored.path) as recording:
+        # The catalog has no secrets of command lines: nothing in it is encrypted.
+        with open_recording(stored.path, with_secrets=False) as recording:
             return _row(stored, recording)
     except ReplaydbgError as error:
         kind = NEWER if isinstance(error, NewerFormat) else FOREIGN if isinstance(error, NotARecording) else BROKEN

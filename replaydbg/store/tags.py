@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from collections.abc import Callable
-from hashlib import blake2b
 
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.allowance import load_json

@@ -14,6 +14,7 @@ from replaydbg.log.edit.group_pack import add_file, pack_group, packed_files, un
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import Group, GroupProcess, write_group
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
+from replaydbg.record.hiding import hiding_of
 from tests.fuzz import chunks, documents
 from tests.fuzz.canary import looking_away
 from tests.fuzz.space import scratch, scratch_file
@@ -37,7 +38,7 @@ def seed() -> bytes:
             live = made.write_live(directory, str(number))
             seal(live, directory / f"{number}.rdbg", made.end, common=Common(GroupBlocks(directory), False))
         write_group(directory, Group("ab", rows, 0, True))
-        pack_group(directory, Path(place) / "one.tar")
+        pack_group(directory, Path(place) / "one.tar", hiding_of)
         return (Path(place) / "one.tar").read_bytes()
 
 

@@ -20,6 +20,7 @@ from replaydbg.log.group import Group, GroupProcess, read_group, write_group
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.record.hiding import hiding_of
 from tests.harness.build import example, header_json
 
 _GATES = [{"name": f"gate.number_{number}", "shape": 0, "kind": "regular"} for number in range(400)]
@@ -58,7 +59,7 @@ def _example(number: int, group: str = "ab") -> Any:
 
 @pytest.fixture
 def packed(group: Path, tmp_path: Path) -> Path:
-    pack_group(group, tmp_path / "one.tar")
+    pack_group(group, tmp_path / "one.tar", hiding_of)
     return tmp_path / "one.tar"
 
 
@@ -92,8 +93,8 @@ def test_the_same_group_gives_the_same_bytes(group: Path, packed: Path, tmp_path
     for each in group.rglob("*"):
         os.utime(each, (0, 0))
     unpack_group(packed, tmp_path / "other.rdbgs")
-    pack_group(tmp_path / "other.rdbgs", tmp_path / "two.tar")
-    pack_group(tmp_path / "other.rdbgs", tmp_path / "three.tar")
+    pack_group(tmp_path / "other.rdbgs", tmp_path / "two.tar", hiding_of)
+    pack_group(tmp_path / "other.rdbgs", tmp_path / "three.tar", hiding_of)
 
     assert (tmp_path / "two.tar").read_bytes() == (tmp_path / "three.tar").read_bytes()
     assert packed.stat().st_mode & 0o077 == 0
@@ -156,7 +157,7 @@ def test_what_is_damaged_is_not_packed(group: Path, tmp_path: Path, what: str) -
             each.write_bytes(b"something")
 
     with pytest.raises(ReplaydbgError):
-        pack_group(group, tmp_path / "bad.tar")
+        pack_group(group, tmp_path / "bad.tar", hiding_of)
 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["store"]
 

@@ -53,7 +53,7 @@ def assert_equal_heaps(recording: Path) -> None:
 def _asked(recording: Path) -> str:
     """The heaps as lines of text, from a process of its own: nothing that the first replay left behind is used."""
     command = [sys.executable, "-m", "tests.harness.heap_digests", str(recording)]
-    env = {**os.environ, "PYTHONHASHSEED": "random"}
+    env = {**os.environ, "PYTHONHASHSEED": "random", "XDG_DATA_HOME": str(recording.parent / "data")}
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -6,13 +6,17 @@ A group of processes becomes one file as a whole; `replaydbg unpack` makes a gro
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
-from replaydbg.errors import UsageError
+from replaydbg.errors import NotBuilt, UsageError
+from replaydbg.log.container import Hiding
 from replaydbg.log.edit.group_pack import pack_group
 from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.reader import open_recording
+from replaydbg.secrets.age_keys import encrypt_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recording", help="a path, a name such as run-12 (a group: all of it), run-12/3 (one process), or latest"
     )
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write")
+    parser.add_argument(
+        "--to",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="encrypt the file with age, for whoever has this key (age1...); repeatable",
+    )
     add_json(parser)
 
 
@@ -31,13 +42,42 @@ def run(args: argparse.Namespace) -> int:
     path = group or store.resolve(args.recording)
     if args.output.exists():
         raise UsageError(f"{str(args.output)!r} exists already.")
-    if group is not None:
-        size = pack_group(group, args.output)
+    if args.to:
+        size = _encrypted(path, args.output, args.to, is_group=group is not None)
     else:
-        with open_recording(path) as recording:
-            size = write_standalone(recording, args.output)
+        size = _packed(path, args.output, is_group=group is not None)
     if args.json:
         print_json({"path": str(args.output), "size": size, "is_group": group is not None})
     else:
         print(args.output)
     return 0
+
+
+def _packed(path: Path, output: Path, *, is_group: bool) -> int:
+    """Write the file; return its size."""
+    if is_group:
+        return pack_group(path, output, _secrets_of)
+    with open_recording(path) as recording:
+        return write_standalone(recording, output, _secrets_of(path) if recording.is_live else None)
+
+
+def _secrets_of(live: Path) -> Hiding | None:
+    try:
+        # Imported here: it is compiled code, which a machine that only reads does not have.
+        from replaydbg.record.hiding import hiding_of
+    except ImportError as error:
+        raise NotBuilt(str(error)) from error
+    return hiding_of(live)
+
+
+def _encrypted(path: Path, output: Path, recipients: list[str], *, is_group: bool) -> int:
+    """Write the encrypted file; return its size. What is encrypted is on the disk meanwhile, for its owner alone."""
+    with TemporaryDirectory(prefix=".replaydbg-", dir=output.parent) as folder:
+        plain, encrypted = Path(folder) / output.name, Path(folder) / f"{output.name}.age"
+        _packed(path, plain, is_group=is_group)
+        try:
+            encrypt_file(plain, encrypted, recipients)
+        except ValueError as error:
+            raise UsageError(f"--to needs a public key of age, such as age1... ({error}).") from error
+        os.link(encrypted, output)  # unlike a rename it replaces nothing
+    return output.stat().st_size

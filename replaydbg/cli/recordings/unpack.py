@@ -6,34 +6,73 @@ import argparse
 import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import unpack_group
 from replaydbg.log.group import GROUP, process_facts
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.blocks import MAGIC
+from replaydbg.secrets.age_keys import decrypt_file, is_encrypted, own_identity, recipient_of
 from replaydbg.store.directory import SEALED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", type=Path, help="a file that `replaydbg pack` made from a group of processes")
+    parser.add_argument("file", type=Path, help="a file that `pack` made of a group of processes, or encrypted")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="NAME", help="the group to make, NAME.rdbgs (default: one in the store)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="NAME",
+        help="the group to make, NAME.rdbgs (default: one in the store); of an encrypted recording its file",
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the group, and print its name."""
+    """Make the group, and print its name; of an encrypted file first what it has in it."""
+    if not is_encrypted(args.file):
+        return _unpack(args, args.file)
+    identity = own_identity()
+    with TemporaryDirectory(prefix=".replaydbg-", dir=args.file.parent) as folder:
+        plain = Path(folder) / args.file.name.removesuffix(".age")
+        if identity is None or not decrypt_file(args.file, plain, identity):
+            yours = f"yours is {recipient_of(identity)}" if identity is not None else "you have none"
+            raise UsageError(f"{str(args.file)!r} is encrypted for other keys, or damaged ({yours}).")
+        with plain.open("rb") as file:
+            is_recording = file.read(len(MAGIC)) == MAGIC
+        return _restore(args, plain) if is_recording else _unpack(args, plain)
+
+
+def _restore(args: argparse.Namespace, plain: Path) -> int:
+    """Keep the recording of one process that was encrypted."""
+    name = args.output or args.file.with_name(plain.name)
+    target = name.with_name(name.name.removesuffix(SEALED) + SEALED)
+    with open_recording(plain):
+        pass  # it is one
+    try:
+        os.link(plain, target)
+    except FileExistsError as error:
+        raise UsageError(f"{str(target)!r} exists already.") from error
+    if args.json:
+        print_json({"path": str(target)})
+    else:
+        print(target)
+    return 0
+
+
+def _unpack(args: argparse.Namespace, file: Path) -> int:
     if args.output is not None:
         target = args.output.with_name(args.output.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP)
         if os.path.lexists(target):
             raise UsageError(f"{str(target)!r} exists already.")
-        group, name = unpack_group(args.file, target), str(target)
+        group, name = unpack_group(file, target), str(target)
     else:
         target = the_store().create_group()
         try:
-            group, name = unpack_group(args.file, target), target.name.removesuffix(GROUP)
+            group, name = unpack_group(file, target), target.name.removesuffix(GROUP)
         except BaseException:
             with suppress(OSError):
                 target.rmdir()

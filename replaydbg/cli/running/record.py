@@ -35,6 +35,7 @@ _GROUPS_OWN = (
     "chaos_runs",
     "on_deadlock",
     "durable",
+    "secrets",
     "keep_checkpoints",
     "snapshot_every",
     "snapshot_at_exceptions",
@@ -71,6 +72,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="survive power loss: hold back output until the recording up to it is on disk",
+    )
+    parser.add_argument(
+        "--secrets",
+        choices=("mask", "keep"),
+        help="mask passwords, tokens and keys in the recording, and encrypt them for you; or keep them as they are "
+        "(default: mask)",
     )
     _add_thread_arguments(parser)
     parser.add_argument(
@@ -149,7 +156,7 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
-    names = ("quiet", "max_size", "real_ids", "chaos", "on_deadlock", "durable", "children")
+    names = ("quiet", "max_size", "real_ids", "chaos", "on_deadlock", "durable", "children", "secrets")
     settings = load_settings({name: getattr(args, name) for name in names})
     is_of_one = args.chaos_runs is not None or args.keep_checkpoints
     if is_of_one and args.children not in (None, "none"):

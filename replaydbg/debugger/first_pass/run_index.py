@@ -30,6 +30,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.coding.decode import Cursor, Malformed, Short
 from replaydbg.log.coding.encode import encode_value
 from replaydbg.log.coding.shapes import COUNT, one_of
+from replaydbg.log.hidden import masked_like
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.directory import index_path
 from replaydbg.store.private import private
@@ -306,7 +307,8 @@ def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: byt
     """
     data = [engine.read(name) for name in _PARTS]
     ended = (ending.text, ending.status, ending.is_script, ending.is_bounded, standing)
-    packed = zstandard.compress(encode_value([_key(recording), *ended, *data]))
+    # Texts of exceptions and output: the index is beside the recording, and nothing in it is encrypted.
+    packed = zstandard.compress(masked_like(recording, encode_value([_key(recording), *ended, *data])))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
         with open(temporary, "wb", opener=private) as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Callable
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
@@ -14,6 +15,25 @@ _HEAD = struct.Struct("<8s12Q")
 _COLUMNS = "QQIIIIIIdIBIBIIBBB"
 """The type of each part, `B` for text: see heap_write.c."""
 _LENGTHS = struct.Struct(f"<{len(_COLUMNS)}Q")
+
+
+_TEXTS = (10, 12, 15, 16, 17)
+"""Which parts are texts."""
+
+
+def masked_raw(data: bytes, mask: Callable[[bytes], bytes]) -> bytes:
+    """Return a raw snapshot with its texts masked by `mask`, which keeps lengths; anything else unchanged.
+
+    Its numbers can look like texts in UTF-32.
+    """
+    if len(data) < _HEAD.size + _LENGTHS.size or not data.startswith(MAGIC):
+        return data
+    masked, at = bytearray(data), _HEAD.size + _LENGTHS.size
+    for number, length in enumerate(_LENGTHS.unpack_from(data, _HEAD.size)):
+        if number in _TEXTS:
+            masked[at : at + length] = mask(data[at : at + length])
+        at += length + (-length % 8)
+    return bytes(masked)
 
 
 def _parts(data: memoryview, path: str) -> list[memoryview]:

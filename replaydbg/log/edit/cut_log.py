@@ -18,6 +18,14 @@ from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.files import PIECE
 from replaydbg.log.sealed.origin import own_key
 from replaydbg.log.sealed.shared import STEP, BlockStore
+from replaydbg.secrets.secret_rules import WIDEST
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.edit.growing_secrets import GrowingSecrets
+
+MARGIN = WIDEST
+"""Bytes before and behind a part that are needed to find the secrets in it."""
 
 HeapSections = Mapping[int, bytes | tuple[int, bytes]]
 """Snapshots by number: the file of each, or its length and the name that a BlockStore returned for it."""
@@ -29,6 +37,9 @@ class EndFields(Protocol):
     def update(self, end: int) -> None:
         """Add what the import world has up to byte `end`. Raises OSError."""
 
+    def hidden_sources(self) -> Mapping[str, bytes]:
+        """Return the sources that have secrets, by name: they are in each recording, where they are masked."""
+
     def end_fields(self) -> tuple[int, bytes]:
         """Return the length of the fields as JSON, and the names that a BlockStore returned for them.
 
@@ -39,12 +50,23 @@ class EndFields(Protocol):
 class GrowingFile:
     """A file that grows at its end: its content is packed once, however many recordings are cut out of it."""
 
-    def __init__(self, path: Path, store: BlockStore, *, apart: int = 0, is_steady: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        store: BlockStore,
+        *,
+        apart: int = 0,
+        is_steady: bool = False,
+        secrets: GrowingSecrets | None = None,
+    ) -> None:
         """`apart`: number of bytes at its beginning that differ in each recording.
 
-        `is_steady`: it seldom grows from one recording to the next, so that they share its very end, too.
+        `is_steady`: it seldom grows from one recording to the next, so that they share its very end, too. `secrets` are
+        masked.
         """
         self._path = str(path)
+        self._name = path.name
+        self._secrets = secrets
         self._store = store
         self._apart = apart
         self._pack_end = store.entry if is_steady else store.inline
@@ -60,8 +82,7 @@ class GrowingFile:
         with open(self._path, "rb") as file:  # noqa: PTH123
             while (len(self._full) + 1) * PIECE <= length:
                 start = self._start()
-                file.seek(start)
-                self._full.append(self._store.entry(file.read((len(self._full) + 1) * PIECE - start)))
+                self._full.append(self._store.entry(self._read(file, start, (len(self._full) + 1) * PIECE)))
                 self._steps.clear()
             first = self._store.inline(head) if head else b""
             for stored in self._full:
@@ -84,25 +105,37 @@ class GrowingFile:
 
     def _last(self, file: BinaryIO, length: int) -> bytes:
         at = self._start() + len(self._steps) * STEP
-        file.seek(at)
         while at + STEP <= length:
-            self._steps.append(self._store.entry(file.read(STEP)))
+            self._steps.append(self._store.entry(self._read(file, at, at + STEP)))
             at += STEP
-        return b"".join(self._steps) + (self._pack_end(file.read(length - at)) if at < length else b"")
+        return b"".join(self._steps) + (self._pack_end(self._read(file, at, length)) if at < length else b"")
+
+    def _read(self, file: BinaryIO, start: int, end: int) -> bytes:
+        if self._secrets is None:
+            file.seek(start)
+            return file.read(end - start)
+        at = max(start - MARGIN, 0)
+        file.seek(at)
+        return self._secrets.hide(self._name, file.read(end + MARGIN - at), at, start, end)
 
 
 class LiveRecording:
     """A recording that is still being written."""
 
-    def __init__(self, directory: Path, store: BlockStore, sources: EndFields) -> None:
+    def __init__(
+        self, directory: Path, store: BlockStore, sources: EndFields, secrets: GrowingSecrets | None = None
+    ) -> None:
+        """`secrets` are masked; None: none are."""
         self._store = store
         self._directory = directory
         self.sources = sources
-        self._world = GrowingFile(directory / "world", store, apart=LOG_HEADER, is_steady=True)
-        self._log = GrowingFile(directory / "log", store, apart=LOG_HEADER)
-        self._content = GrowingFile(directory / "content", store)
+        self._secrets = secrets
+        self._world = GrowingFile(directory / "world", store, apart=LOG_HEADER, is_steady=True, secrets=secrets)
+        self._log = GrowingFile(directory / "log", store, apart=LOG_HEADER, secrets=secrets)
+        self._content = GrowingFile(directory / "content", store, secrets=secrets)
         self._beginning: tuple[int, Beginning] | None = None
         """The length of the import world, and the sections written for it."""
+        self._header_size = 0
         self._start_ns: dict[str, int] = {}
         self._key = own_key()
 
@@ -142,18 +175,27 @@ class LiveRecording:
     def _sealed(self, place: LogPosition, end: Mapping[str, object], heap: HeapSections, transfers: bytes) -> bytes:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
-        writer = Writer(file, self._begun(place), key=self._key)
-        writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
-        if self._content.is_there():
-            writer.shared("content", self._content.blocks(self._content.size()))
+        log = list(self._log.blocks(place.log, self._head("log", place.log, place.events)))
+        size = self._content.size() if self._content.is_there() else 0
+        content = list(self._content.blocks(size)) if size else []
+        length, steady = self.sources.end_fields()
+        begun = self._begun(place)
+        hiding = None
+        if self._secrets is not None:
+            lengths = {"log": place.log, "content": size, "world": place.world, "header": self._header_size}
+            hiding = self._secrets.hiding(lengths)
+        writer = Writer(file, begun, key=self._key, hiding=hiding)
+        writer.shared("log", log)
+        writer.shared("content", content)
         writer.section("transfers", split(transfers))
+        for name, source in self.sources.hidden_sources().items():
+            writer.section(f"source/{name}", split(source))
         for number, data in heap.items():
             if isinstance(data, bytes):
                 writer.section(f"heap/{number:06}", split(data), is_compressed=False)
             else:
                 writer.shared(f"heap/{number:06}", [data])
-        own = json.dumps(end).encode()[:-1] + b","
-        length, steady = self.sources.end_fields()
+        own = writer.masked("end", json.dumps(end).encode()[:-1] + b",")
         writer.shared("end", [(len(own) + length, self._store.inline(own) + steady)])
         writer.finish(syncs=False)
         return file.getvalue()
@@ -164,6 +206,9 @@ class LiveRecording:
             file = io.BytesIO()
             writer = Writer(file, key=self._key)
             header = (self._directory / "header.json").read_bytes()
+            self._header_size = len(header)
+            if self._secrets is not None:
+                header = self._secrets.hide("header", header, 0, 0, len(header))
             writer.shared("header", [(len(header), self._store.entry(header))])
             writer.shared("world", self._world.blocks(place.world, self._head("world", place.world, 0)))
             self._beginning = (place.world, writer.beginning(file.getvalue()))

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NotARecording
+from replaydbg.log.container import Hiding
 from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.group import FACTS, LIMIT, Group, GroupProcess, group_json, parse_group, read_group
@@ -45,11 +46,11 @@ class PackedFile(NamedTuple):
         return self.offset + self.size + -self.size % _BLOCK
 
 
-def pack_group(directory: Path, target: Path) -> int:
+def pack_group(directory: Path, target: Path, find_secrets: Callable[[Path], Hiding | None]) -> int:
     """Write the group in `directory` into the file `target`; return its size.
 
-    Recordings that were never sealed are sealed in the copy. Raises Corrupt, and writes nothing then, if one is
-    missing or damaged; OSError.
+    Recordings that were never sealed are sealed in the copy; `find_secrets` finds what is masked in them. Raises
+    Corrupt, and writes nothing then, if one is missing or damaged; OSError.
     """
     group = read_group(directory)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -61,7 +62,7 @@ def pack_group(directory: Path, target: Path) -> int:
             blocks: dict[str, Path] = {}
             for process in group.processes:
                 if process.recording is not None:
-                    blocks |= _add_recording(out, directory, group, process, partial)
+                    blocks |= _add_recording(out, directory, group, process, partial, find_secrets)
             for name, folder in sorted(blocks.items()):
                 with DataFile(folder / name, follow=False) as file:
                     add_file(out, f"{DIRECTORY}/{name}", file.size, file.pieces(file.size))
@@ -74,7 +75,12 @@ def pack_group(directory: Path, target: Path) -> int:
 
 
 def _add_recording(
-    out: BinaryIO, directory: Path, group: Group, process: GroupProcess, partial: Path
+    out: BinaryIO,
+    directory: Path,
+    group: Group,
+    process: GroupProcess,
+    partial: Path,
+    find_secrets: Callable[[Path], Hiding | None],
 ) -> dict[str, Path]:
     """Add the recording of a process; return the blocks that it needs, each with the directory that it is in."""
     name = f"{process.number}.rdbg"
@@ -86,7 +92,7 @@ def _add_recording(
         if recording.is_live:
             sealed = partial.with_name(f"{partial.name}.{name}")
             try:
-                write_standalone(recording, sealed)
+                write_standalone(recording, sealed, find_secrets(path))
                 with DataFile(sealed, follow=False) as file:
                     add_file(out, name, file.size, file.pieces(file.size))
             finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.events.values import Value
 from replaydbg.log.coding.encode import encode_value
-from replaydbg.log.container import Writer, split
+from replaydbg.log.container import Hiding, Writer, split
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
 from replaydbg.log.reader import Recording
@@ -53,12 +53,15 @@ def write_with_log(recording: Recording, target: Path, log: bytes, end: Mapping[
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
+            hiding = _hiding(recording)
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None, hiding=hiding)
             for name in recording.sections:
                 if name in ("header", "world", "content"):
                     writer.shared(name, recording.shared_blocks(name))
                 elif name == "log":
-                    writer.shared(name, _log_blocks(store, log))
+                    writer.shared(name, _log_blocks(store, writer.masked(name, log)))
+                elif name.startswith("source/"):  # a shared one is no section
+                    writer.section(name, recording.pieces(name))
                 elif name.startswith("heap/") and recording.is_shared(name):
                     writer.shared(name, recording.shared_blocks(name))
                 elif name.startswith("heap/"):
@@ -71,6 +74,20 @@ def write_with_log(recording: Recording, target: Path, log: bytes, end: Mapping[
     finally:
         with suppress(OSError):
             partial.unlink()
+
+
+def _hiding(recording: Recording) -> Hiding | None:
+    """Return the masks for another log of a recording, for the same people; None: it has none, or there is no key."""
+    secrets = recording.secrets
+    if not secrets:
+        return None
+    # Imported here: it is compiled code, which a machine that only reads does not have.
+    from replaydbg.log.edit.growing_secrets import CutMasks
+    from replaydbg.secrets.forms import forms_of
+
+    words = {form for each in secrets.values() for _, data in each for form in forms_of(data)}
+    unchanged = {name: each for name, each in secrets.items() if name in ("header", "world", "content")}
+    return Hiding(CutMasks(tuple(words), unchanged), recording.recipients)
 
 
 def _log_blocks(store: BlockStore, log: bytes) -> Iterator[tuple[int, bytes]]:

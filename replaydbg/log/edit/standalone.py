@@ -7,23 +7,32 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
-from replaydbg.log.container import Writer
+from replaydbg.log.container import Hiding, Writer, split
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
 
 _FIRST = ("header", "world", "log", "content")
 
 
-def write_standalone(recording: Recording, target: Path) -> int:
-    """Write all sections of `recording` into `target`; return its size. Raises Corrupt, and writes nothing then."""
+def write_standalone(recording: Recording, target: Path, hiding: Hiding | None = None) -> int:
+    """Write all sections of `recording` into `target`; return its size. Raises Corrupt, and writes nothing then.
+
+    `hiding`: the secrets of a recording that was never sealed.
+    """
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            writer = Writer(file, key=own_key() if is_own(recording.path) else None, size=_size(recording))
+            writer = Writer(
+                file, key=own_key() if is_own(recording.path) else None, size=_size(recording), hiding=hiding
+            )
             for name in _ordered(recording):
+                pieces = recording.stored_pieces(name)
+                is_snapshot = name.startswith("heap/")
+                if is_snapshot and hiding is not None and hiding.mask_snapshot is not None:
+                    pieces = iter(split(hiding.mask_snapshot(b"".join(pieces))))
                 # Snapshots are compressed already.
-                writer.section(name, recording.pieces(name), is_compressed=not name.startswith("heap/"))
+                writer.section(name, pieces, is_compressed=not is_snapshot)
             if recording.damage:
                 raise Corrupt(str(recording.path), recording.damage[0].rstrip("."))
             writer.finish()

@@ -27,10 +27,13 @@ from replaydbg.log.sealed.blocks import (
 )
 from replaydbg.log.sealed.origin import MARK, MARK_SIZE
 from replaydbg.log.sealed.shared import DIRECTORY, find_directory, load_source, names_in, size_of_files
+from replaydbg.secrets.patches import MASKED, SECRETS, Patches, patched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from replaydbg.log.sealed.vault import Masked
 else:
     Protocol = object
 
@@ -58,6 +61,21 @@ class Sections(Protocol):
     ok: bool
     """Whether it is marked as written to its end."""
 
+    @property
+    def masked(self) -> Masked | None:
+        """Where secrets are masked; None: nowhere."""
+        ...
+
+    @property
+    def hidden(self) -> Masked | None:
+        """The same for a user who has no key for them; None: nowhere, or this one has."""
+        ...
+
+    @property
+    def secrets(self) -> Patches:
+        """What was masked, for whoever has the key: for others, as if nothing was."""
+        ...
+
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
         ...
@@ -76,6 +94,10 @@ class Sections(Protocol):
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; at damage, add a problem and stop."""
+        ...
+
+    def stored_pieces(self, name: str) -> Iterator[bytes]:
+        """Yield the same as it is in the file, with masks in the place of secrets."""
         ...
 
     def in_place(self, name: str) -> InPlace | None:
@@ -102,7 +124,8 @@ class Sections(Protocol):
 class SealedFile:
     """The sections of a sealed recording, or of its remains."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, with_secrets: bool = True) -> None:
+        """Open it; without `with_secrets` what is masked stays so, even if this user has the key."""
         self.problems: dict[str, bool] = {}
         self.ok = False
         self._file = DataFile(path)
@@ -110,6 +133,8 @@ class SealedFile:
         self._blocks: dict[str, list[StoredBlock]] = {}
         self._gaps: set[str] = set()
         self._stored_sizes: dict[str, int] = {}
+        self._patches: Patches | None = None if with_secrets else {}
+        """What was masked, when it is needed first."""
         try:
             self._open()
         except BaseException:
@@ -247,8 +272,52 @@ class SealedFile:
         """Whether nothing is known to be missing at the section's end."""
         return name not in self._gaps
 
+    @property
+    def hidden(self) -> Masked | None:
+        """Where secrets are masked for this user, who has no key for them; None: nowhere."""
+        masked = self.masked
+        return None if masked is None or self.secrets else masked
+
+    @property
+    def masked(self) -> Masked | None:
+        """Where secrets were masked; None: nowhere."""
+        if MASKED not in self._blocks:
+            return None
+        # Imported here: most recordings have none.
+        from replaydbg.log.sealed.vault import MOST, read_masked
+
+        data = b"".join(self.stored_pieces(MASKED)) if self.size(MASKED) <= MOST else b""
+        found = read_masked(data)
+        if found is None:
+            self._lost(MASKED, self._blocks[MASKED][0].offset)
+        return found
+
+    @property
+    def secrets(self) -> Patches:
+        """What was masked, for whoever has the key: for others, as if nothing was."""
+        if self._patches is None:
+            self._patches = self._read_secrets()
+        return self._patches
+
+    def _read_secrets(self) -> Patches:
+        masked = self.masked
+        if masked is None:
+            return {}
+        from replaydbg.log.sealed.vault import MOST, read_secrets
+
+        data = b"".join(self.stored_pieces(SECRETS)) if self.size(SECRETS) <= MOST else b""
+        return read_secrets(data, masked) or {}
+
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; at damage, add a problem and stop."""
+        patches = self.secrets.get(name) if MASKED in self._blocks and name not in (MASKED, SECRETS) else None
+        if patches is None:
+            yield from self.stored_pieces(name, start)
+        else:
+            yield from patched(self.stored_pieces(name, start), patches, start)
+
+    def stored_pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield the same as it is in the file, with the masks."""
         if name not in self._blocks and (source := self._shared_source(name)[start:]):
             yield source
         for block in self._blocks.get(name, ()):
@@ -267,7 +336,7 @@ class SealedFile:
     def in_place(self, name: str) -> InPlace | None:
         """Return where a section's bytes are in the file; None if they have to be unpacked."""
         blocks = self._blocks.get(name)
-        if not blocks:
+        if not blocks or self.secrets.get(name):
             return None
         first, stride = blocks[0].stored_offset, BLOCK_HEADER + len(name) + PIECE
         for number, block in enumerate(blocks):

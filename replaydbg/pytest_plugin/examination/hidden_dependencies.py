@@ -11,7 +11,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
@@ -23,7 +25,8 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.comparison.diff_results import Change
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.retention.holding import Holding
-from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.snapshot import Snapshot, Strings
+from replaydbg.log.hidden import masked_like
 
 _MOST = 3
 """Maximum number of values that are named."""
@@ -42,15 +45,16 @@ _PLAIN = ("builtins.", "collections.")
 _NOT_THROUGH = ("builtins.module", "builtins.frame", "builtins.traceback")
 
 
-def other_values(session: Session, before: Snapshot, event: int) -> list[str]:
+def other_values(session: Session, before: Snapshot, event: int, recording: Path) -> list[str]:
     """Return descriptions of values that differ from the test's failure; `session` has a replay without other tests.
 
     `before` is the snapshot that was taken when the test failed; in the replay `event` events precede it. Raises
-    ReplaydbgError if this cannot be determined.
+    ReplaydbgError if this cannot be determined. The secrets of `recording`, which has `before`, count as equal: there
+    they are masked.
     """
     count = _where_taken(session, event)
     golden = Holding(before)
-    after = holdings(session, [count])[0]
+    after = _masked(holdings(session, [count])[0], recording)
     own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
     reached = _Reach(before, own).walk(
         [*_own_frames(before, session.ask.stack()), *_modules(before, _used(session, own))]
@@ -58,6 +62,13 @@ def other_values(session: Session, before: Snapshot, event: int) -> list[str]:
     changes = drift(golden, after, most=None, scope="all").changed.items
     mine = (each for each in changes if before.find(each.owner[0]) in reached)
     return _texts(each for each in mine if not any(name in each.path for name in _NOT_OURS))
+
+
+def _masked(holding: Holding, recording: Path) -> Holding:
+    """Return a heap of a replay as it would be stored in a recording."""
+    strings = holding.snapshot.strings
+    masked = masked_like(recording, strings.data, has_beginnings=True)
+    return Holding(replace(holding.snapshot, strings=Strings(masked, strings.ends)))
 
 
 def _where_taken(session: Session, event: int) -> int:

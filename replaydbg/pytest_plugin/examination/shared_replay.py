@@ -183,7 +183,7 @@ def _other_values(session: Session, kept: KeptFailure, part: SmallerPart) -> str
             if not found:
                 return ""  # for instance a failure without an exception: then leave nothing out, and report nothing
             picture = load_stored(recording, found[-1].number)
-        return "; ".join(other_values(session, picture, part.failed)) or None
+        return "; ".join(other_values(session, picture, part.failed, kept.path)) or None
     except ReplaydbgError:
         return ""
 

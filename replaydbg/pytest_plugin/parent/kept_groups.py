@@ -137,6 +137,7 @@ def _write_so_far(live: Path, target: Path) -> None:
     # Imported here: few tests leave processes behind.
     from replaydbg.log.edit.standalone import write_standalone
     from replaydbg.log.reader import open_recording
+    from replaydbg.record.hiding import hiding_of
 
     with open_recording(live) as recording:
-        write_standalone(recording, target)
+        write_standalone(recording, target, hiding_of(live))

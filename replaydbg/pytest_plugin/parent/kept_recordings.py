@@ -17,6 +17,7 @@ from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, TestEntry, failure_entry, snapshots_entry
 from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
+from replaydbg.record.hiding import growing_secrets
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
 
@@ -66,7 +67,9 @@ class Keeper:
         self._work = work
         self._store = BlockStore(directory)
         sources.store = self._store
-        self._cutter = LiveRecording(live, self._store, sources)
+        self._secrets = growing_secrets(live)
+        sources.mask(self._secrets)
+        self._cutter = LiveRecording(live, self._store, sources, self._secrets)
         self._heap: SessionSnapshots | None = None
         """Made for the first snapshot."""
         self._bisects = bisects
@@ -173,7 +176,7 @@ class Keeper:
             # Imported here: tests that pass have none.
             from replaydbg.pytest_plugin.parent.session_snapshots import SessionSnapshots
 
-            self._heap = SessionSnapshots(self._live, self._store)
+            self._heap = SessionSnapshots(self._live, self._store, self._secrets)
         return self._heap.of_test(sorted(wanted))
 
     def _end(self, result: Result, status: int, marks: list[MomentEntry], snapshots: KeptSnapshots | None) -> TestEnd:

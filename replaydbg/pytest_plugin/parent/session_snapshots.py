@@ -17,6 +17,7 @@ from replaydbg.record.snapshots import read_snapshots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replaydbg.log.edit.growing_secrets import GrowingSecrets
     from replaydbg.log.json_data import SnapshotData
     from replaydbg.log.sealed.shared import BlockStore
 
@@ -49,7 +50,9 @@ class _First(NamedTuple):
 class SessionSnapshots:
     """Packs the snapshots of one test after the other."""
 
-    def __init__(self, live: Path, store: BlockStore) -> None:
+    def __init__(self, live: Path, store: BlockStore, secrets: GrowingSecrets | None = None) -> None:
+        """`secrets` are masked for good."""
+        self._secrets = secrets
         self._live = live
         self._store = store
         self._run = f"{live.name} {time.time_ns()}"
@@ -60,7 +63,7 @@ class SessionSnapshots:
         found = KeptSnapshots([], [], {})
         with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
             series: SnapshotPacker | None = None
-            for facts, snapshot in read_snapshots(self._live, numbers, self._run):
+            for facts, snapshot in read_snapshots(self._live, numbers, self._run, self._secrets):
                 is_small = memory_of(snapshot) <= _LARGEST
                 first = self._first
                 if series is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple, replace
+from replaydbg.log.hidden import masked_like
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Result, Written, Wrong, write_result
 from replaydbg.store.private import open_private
@@ -24,8 +26,10 @@ def write_about(folder: Path, result: Result) -> bool:
     On a full disk the files written before stay.
     """
     try:
-        write_result(folder, result)
-        write(folder / shared_names.SUMMARY, summary(result, str(folder)))
+        hide = partial(masked_like, folder / shared_names.RECORDING)
+        write_result(folder, result, hide)
+        text = summary(result, str(folder)).encode("utf-8", "backslashreplace")
+        write(folder / shared_names.SUMMARY, hide(text).decode())
     except OSError:
         return False
     return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -191,12 +192,12 @@ class Result:
         return replace(self, **examination.known())
 
 
-def write_result(directory: Path, result: Result) -> None:
-    """Write `meta.json` atomically. Raises OSError."""
+def write_result(directory: Path, result: Result, hide: Callable[[bytes], bytes] = bytes) -> None:
+    """Write `meta.json` atomically; `hide` masks secrets in it. Raises OSError."""
     path = directory / shared_names.META
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open_private(partial) as file:
-        file.write(json.dumps(asdict(result), indent=1) + "\n")
+        file.write(hide((json.dumps(asdict(result), indent=1) + "\n").encode()).decode())
     partial.replace(path)
 
 

@@ -48,6 +48,14 @@ def packed_sources(live: Path, names: dict[str, str]) -> Iterator[PackedSource]:
         cache.save()
 
 
+def own_sources(live: Path) -> Iterator[bytes]:
+    """Yield the sources that the importer read, without those of installed packages and the standard library."""
+    for path in _imported_by(live):
+        content = source_of(path) if "/site-packages/" not in path else None
+        if content is not None:
+            yield content
+
+
 def keep_beside(live: Path) -> dict[str, str]:
     """Copy the sources into `source/`, for a live directory that cannot be sealed; return their names by path.
 

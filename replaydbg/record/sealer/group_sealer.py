@@ -35,9 +35,9 @@ from replaydbg.log.group import (
 from replaydbg.log.live_cuts import CUTS, read_live_cuts
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
+from replaydbg.record.hiding import masked_words
 from replaydbg.record.sealing import seal_recording
 from replaydbg.store.directory import is_group
-from replaydbg.store.removing import remove_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,11 +93,12 @@ def _argv(row: GroupProcess, live: Path, known: dict[int, list[str]]) -> list[st
     if row.how == "fork":
         return known.get(row.parent, [])
     try:
-        header = load_json((live / "header.json").read_bytes())
+        data = (live / "header.json").read_bytes()
+        header = load_json(data)
     except (OSError, ValueError):
         return []
     words = header.get("orig_argv") if isinstance(header, dict) else None
-    return [str(word) for word in words] if isinstance(words, list) else []
+    return masked_words(data, [str(word) for word in words]) if isinstance(words, list) else []
 
 
 def _replacements(rows: list[GroupProcess]) -> list[int]:
@@ -247,6 +248,9 @@ class GroupSealer:
             (self._directory / HIDDEN_PAGE).rename(self._directory / PAGE)
         if not is_group(self._directory):  # it had just done so
             with suppress(OSError):
+                # Imported here: a group is seldom removed, and each recording would wait for it.
+                from replaydbg.store.removing import remove_group
+
                 remove_group(self._directory)
 
     def first_ends(self, status: int | None) -> None:

@@ -85,7 +85,7 @@ def _be_the_sealer(control: int, answer: int, directory: Path, blocks: Path | No
         # For writing, too: so it has no end when the last writer is gone.
         wake = os.open(directory / WAKE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         select.select([wake, _CONTROL], [], [])  # most programs start no other
-        from replaydbg.record.group_sealer import seal_group
+        from replaydbg.record.sealer.group_sealer import seal_group
 
         seal_group(directory, (_CONTROL, _ANSWER), wake, blocks)
     finally:

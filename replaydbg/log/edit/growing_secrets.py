@@ -1,0 +1,102 @@
+"""Mask the secrets of a recording that is still being written, out of which others are cut.
+
+A part of it is packed once, for all recordings that are cut out later: so it is masked when it is packed, by what is
+known of its secrets then. They are found where their telling name or form is, which is before they are used.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from replaydbg.log.container import Hiding
+from replaydbg.native._words import find
+from replaydbg.secrets.masks import MASK, Masks
+from replaydbg.secrets.patches import Patches
+from replaydbg.secrets.secret_rules import secrets_in
+
+
+class GrowingSecrets:
+    """The secrets that have been found so far, and what was masked."""
+
+    def __init__(self, secrets: Iterable[bytes], recipients: Iterable[str]) -> None:
+        """`secrets` are those in the environment, `recipients` the public keys for which they are encrypted."""
+        self._secrets: set[bytes] = set()
+        self._words: tuple[bytes, ...] = ()
+        self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
+        self._recipients = tuple(recipients)
+        self.learn(secrets)
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """All forms of all secrets."""
+        return self._words
+
+    def learn(self, secrets: Iterable[bytes]) -> None:
+        """Add secrets."""
+        new = set(secrets) - self._secrets
+        if new:
+            # Imported here: most runs have no secrets.
+            from replaydbg.secrets.forms import forms_of
+
+            self._secrets |= new
+            self._words = tuple(sorted({*self._words, *(form for each in new for form in forms_of(each))}))
+
+    def has_any(self, data: bytes) -> bool:
+        """Whether a secret is in data."""
+        return bool(self._words) and bool(find(self._words, data))
+
+    def masked(self, data: bytes, *, has_beginnings: bool = False) -> bytes:
+        """Return data with the secrets masked for good; `has_beginnings`: texts in it may be cut off."""
+        if not self._words:
+            return data
+        masks = Masks(self._words)
+        return (masks.with_beginnings() if has_beginnings else masks).masked(data)
+
+    def hide(self, section: str, data: bytes, at: int, start: int, end: int) -> bytes:
+        """Return the bytes from `start` to `end` of a section masked.
+
+        `data`, which begins at `at`, has them and what is before and behind them.
+        """
+        self.learn(secrets_in(data))
+        hidden = bytearray(data[start - at : end - at])
+        for offset, word in find(self._words, data) if self._words else ():
+            low, high = max(at + offset, start), min(at + offset + len(self._words[word]), end)
+            if low < high:
+                self._patches[section][low] = max(
+                    self._patches[section].get(low, b""), data[low - at : high - at], key=len
+                )
+                hidden[low - start : high - start] = MASK * (high - low)
+        return bytes(hidden)
+
+    def hiding(self, lengths: Mapping[str, int]) -> Hiding:
+        """Return what is masked in a recording that has so many bytes of each section."""
+        return Hiding(CutMasks(self._words, self._before(lengths)), self._recipients)
+
+    def _before(self, lengths: Mapping[str, int]) -> Patches:
+        found: Patches = {}
+        for name, length in lengths.items():
+            last = 0
+            for at, data in sorted(self._patches[name].items()):
+                part = data[max(last - at, 0) : max(length - at, 0)]  # what other forms of it have covered is there
+                if part:
+                    start = max(at, last)
+                    found.setdefault(name, []).append((start, part))
+                    last = start + len(part)
+        return found
+
+
+class CutMasks:
+    """Masks for one recording: what is packed already, and what only it has."""
+
+    def __init__(self, words: tuple[bytes, ...], packed: Patches) -> None:
+        self._own, self._packed = Masks(words), packed
+
+    @property
+    def patches(self) -> Patches:
+        """What has been overwritten."""
+        return self._packed | self._own.patches
+
+    def pieces(self, section: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of a section masked."""
+        return self._own.pieces(section, pieces)

@@ -1,0 +1,3 @@
+from _typeshed import ReadableBuffer
+
+def find(words: tuple[bytes, ...], data: ReadableBuffer, /) -> list[tuple[int, int]]: ...

@@ -1,0 +1,164 @@
+"""Find the secrets of a recording when it is sealed: in its environment, in what was read, in its own sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from replaydbg.log.allowance import load_json
+from replaydbg.log.container import Hiding, live_pieces, names_in, split
+from replaydbg.log.files import BRANCH
+from replaydbg.log.sealed.shared import compressor, expand
+from replaydbg.record.caches.source_cache import PackedSource
+from replaydbg.record.caches.sources import own_sources
+from replaydbg.secrets.secret_rules import WIDEST, is_secret_name, is_secret_value, secrets_in
+
+_READ = ("header", "log", "content")
+"""Sections that are searched for secrets: what came from outside. The others have them from there."""
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.edit.growing_secrets import GrowingSecrets
+    from replaydbg.secrets.masks import Masks
+
+
+def hiding_of(live: Path) -> Hiding | None:
+    """Return what is to be masked in the recording of a live directory; None: it has no secrets, or keeps them.
+
+    Raises OSError if a key cannot be stored, and what `open_live` raises.
+    """
+    if (live / BRANCH).exists():
+        # Imported here: only children of recorded programs need it.
+        from replaydbg.log.branch import open_live
+
+        sections = open_live(live)
+        try:
+            header, found = _found(sections.pieces)
+        finally:
+            sections.close()
+    else:
+        header, found = _found(lambda name: live_pieces(live, name))
+    if header.keeps_secrets:
+        return None
+    for name in names_in(live / "source"):
+        found |= _in_pieces(live_pieces(live, f"source/{name}"))
+    for content in own_sources(live):
+        found |= secrets_in(content)
+    if not found:
+        return None
+    # Imported here: most recordings have no secrets, and all wait for the sealing.
+    from replaydbg.secrets.age_keys import own_identity, recipient_of
+
+    identity = own_identity(make=True)
+    if identity is None:
+        return None
+    masks = _masks(found)
+    recipients = tuple(dict.fromkeys((recipient_of(identity), *header.recipients)))
+    return Hiding(masks, recipients, partial(_masked_snapshot, masks))
+
+
+def _masked_snapshot(masks: Masks, data: bytes) -> bytes:
+    # Imported here: most recorded programs have no snapshots.
+    from replaydbg.heap.storage.raw_snapshot import masked_raw
+
+    return masked_raw(data, masks.with_beginnings().masked)
+
+
+def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[_Header, set[bytes]]:
+    """Return the header and the secrets of a recording, of which `pieces` returns the sections."""
+    header = _Header(b"".join(pieces("header")))
+    found: set[bytes] = set()
+    if not header.keeps_secrets:
+        found.update(header.secrets())
+        for name in _READ:
+            found |= _in_pieces(pieces(name))
+    return header, found
+
+
+def growing_secrets(live: Path) -> GrowingSecrets | None:
+    """Return the secrets of a recording out of which others are cut; None: they are kept, or there can be no key."""
+    from replaydbg.log.edit.growing_secrets import GrowingSecrets
+    from replaydbg.secrets.age_keys import own_identity, recipient_of
+
+    header = _Header((live / "header.json").read_bytes())
+    try:
+        identity = None if header.keeps_secrets else own_identity(make=True)
+    except OSError:
+        return None
+    if identity is None:
+        return None
+    return GrowingSecrets(header.secrets(), dict.fromkeys((recipient_of(identity), *header.recipients)))
+
+
+def _masks(found: set[bytes]) -> Masks:
+    from replaydbg.secrets.forms import forms_of
+    from replaydbg.secrets.masks import Masks
+
+    return Masks(form for each in found for form in forms_of(each))
+
+
+def masked_words(header: bytes, words: list[str]) -> list[str]:
+    """Return a command line with its secrets masked, for good; `header` is that of its process."""
+    facts = _Header(header)
+    if facts.keeps_secrets:
+        return words
+    data = [each.encode("utf-8", "surrogateescape") for each in words]
+    found = {*facts.secrets(), *secrets_in(b"\0".join(data))}
+    if not found:
+        return words
+    masks = _masks(found)
+    return [masks.masked(each).decode("utf-8", "surrogateescape") for each in data]
+
+
+class _Header:
+    """What the header says about secrets."""
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            header = load_json(data)
+            self._env: dict[str, str] = header["env"]
+            wishes = header.get("secrets", {"kept": False, "names": [], "recipients": []})
+            self.keeps_secrets: bool = wishes["kept"]
+            self._names: list[str] = wishes["names"]
+            self.recipients: list[str] = wishes["recipients"]
+        except (ValueError, TypeError, KeyError, AttributeError):  # the program has changed it
+            self._env, self.keeps_secrets, self._names, self.recipients = {}, False, [], []
+
+    def secrets(self) -> Iterator[bytes]:
+        """Yield the values of variables with telling names."""
+        for name, value in self._env.items():
+            data = value.encode("utf-8", "surrogateescape")
+            if (is_secret_name(name) or _is_listed(name, self._names)) and is_secret_value(data):
+                yield data
+
+
+def _is_listed(name: str, patterns: list[str]) -> bool:
+    if not patterns:
+        return False
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, each) for each in patterns)
+
+
+def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:
+    """Return the secrets in a section, also those that go on in the next piece."""
+    found: set[bytes] = set()
+    before = b""
+    for piece in pieces:
+        data = before + piece
+        found |= secrets_in(data, end=len(data) - WIDEST)
+        before = data[-WIDEST:] if len(data) > WIDEST else data
+    return found | secrets_in(before)
+
+
+def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[PackedSource]:
+    """Yield sources with their secrets masked."""
+    for each in sources:
+        name, content = f"source/{each.name}", expand(each.packed, each.length)
+        if content is None:
+            yield each
+            continue
+        masked = b"".join(hiding.masks.pieces(name, split(content)))
+        yield each if masked == content else PackedSource(each.name, each.length, compressor().compress(masked))

@@ -1,0 +1,1 @@
+"""The sealer: the process that seals what the processes of a group have recorded."""

@@ -1,0 +1,1 @@
+"""Find secrets in what is recorded, and keep them out of recordings."""

@@ -1,0 +1,75 @@
+"""The forms in which a secret may be written: as text in several encodings, escaped, in base64 or in hexadecimal."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import quote, quote_plus
+
+from replaydbg.secrets.secret_rules import SHORTEST
+
+
+def forms_of(secret: bytes) -> set[bytes]:
+    """Return the forms in which a secret may be written elsewhere, each of at least SHORTEST bytes."""
+    return {each for each in _forms(secret) if len(each) >= SHORTEST}
+
+
+def _forms(secret: bytes) -> Iterator[bytes]:
+    for plain in _plain(secret):
+        yield plain
+        yield from _encoded(plain)
+        text = plain.decode("utf-8", "surrogateescape")
+        for escaped in _escaped(text):
+            yield escaped.encode("utf-8", "surrogateescape")
+        for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1"):
+            try:
+                yield text.encode(encoding, "surrogatepass" if "utf" in encoding else "strict")
+            except UnicodeEncodeError:
+                continue
+
+
+def _plain(secret: bytes) -> Iterator[bytes]:
+    """Yield the secret itself, and what it stands for if it is base64 (of a user and a password) or escaped."""
+    yield secret
+    text = secret.decode("utf-8", "surrogateescape")
+    if "%" in text:
+        from urllib.parse import unquote_to_bytes
+
+        yield unquote_to_bytes(text)
+    if "\\" in text:
+        with suppress(ValueError):
+            yield str(json.loads(f'"{text}"')).encode("utf-8", "surrogatepass")
+    if len(secret) % 4 == 0:
+        try:
+            decoded = base64.b64decode(secret, validate=True)
+        except ValueError:
+            return
+        _, colon, password = decoded.partition(b":")
+        if colon and decoded.isascii() and len(password) >= SHORTEST:
+            yield password
+
+
+def _escaped(text: str) -> Iterator[str]:
+    yield json.dumps(text)[1:-1]
+    yield json.dumps(text, ensure_ascii=False)[1:-1]
+    yield repr(text)[1:-1]
+    raw = text.encode("utf-8", "surrogateescape")
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield quote(raw, safe="").lower()
+    yield html.escape(text)
+
+
+def _encoded(plain: bytes) -> Iterator[bytes]:
+    yield plain.hex().encode()
+    yield plain.hex().upper().encode()
+    yield repr(plain)[2:-1].encode()
+    for shift in range(3):
+        # What comes before and after shares characters with the secret's ends: only those in between are certain.
+        for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
+            text = encode(bytes(shift) + plain)
+            yield text[(8 * shift + 5) // 6 : (8 * (shift + len(plain))) // 6]

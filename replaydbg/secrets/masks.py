@@ -1,0 +1,80 @@
+"""Overwrite secrets in sections with asterisks, and keep what was there, so that it can be put back."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+
+from replaydbg.native._words import find
+from replaydbg.secrets.patches import Patches
+
+MASK = b"*"
+
+
+class Masks:
+    """Masks words in sections that pass through it."""
+
+    def __init__(self, words: Iterable[bytes]) -> None:
+        """`words`: what is a secret wherever it is, each of at least four bytes."""
+        self._words = tuple(sorted(set(words)))
+        self._longest = max(map(len, self._words), default=0)
+        self._patches: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
+
+    @property
+    def patches(self) -> Patches:
+        """What has been overwritten so far."""
+        return {name: patches for name, patches in self._patches.items() if patches}
+
+    def masked(self, data: bytes) -> bytes:
+        """Return data with the words masked, for good: nothing is kept of them."""
+        return b"".join(Masks(self._words).pieces("", [data]))
+
+    def with_beginnings(self) -> Masks:
+        """Return masks for data in which texts are cut off: of a word the first 8 bytes or more count as well."""
+        return Masks(each[:length] for each in self._words for length in range(min(8, len(each)), len(each) + 1))
+
+    def pieces(self, section: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of a section with the words masked; each has its length."""
+        if not self._words:
+            yield from pieces
+            return
+        offset, until = 0, 0
+        held: deque[bytes] = deque()
+        ahead = 0
+        for piece in pieces:
+            held.append(piece)
+            ahead += len(piece)
+            # A piece is held until enough of what follows is known to find each word that begins in it.
+            while ahead - len(held[0]) >= self._longest - 1:
+                masked, until = self._masked(section, offset, held, until)
+                yield masked
+                offset += len(masked)
+                ahead -= len(masked)
+        while held:
+            masked, until = self._masked(section, offset, held, until)
+            yield masked
+            offset += len(masked)
+
+    def _masked(self, section: str, offset: int, held: deque[bytes], until: int) -> tuple[bytes, int]:
+        """Take the first piece, which is at `offset`; return it masked, and up to where a word goes on behind it.
+
+        `until`: up to where a word of the piece before goes on.
+        """
+        piece = held.popleft()
+        following = b"".join(held)[: self._longest - 1]
+        spans = [(offset, until)] if until > offset else []
+        for at, word in find(self._words, piece + following):
+            if at < len(piece):
+                start, end = offset + at, offset + at + len(self._words[word])
+                if spans and start <= spans[-1][1]:
+                    spans[-1] = spans[-1][0], max(end, spans[-1][1])
+                else:
+                    spans.append((start, end))
+        if not spans:
+            return piece, until
+        masked, last = bytearray(piece), offset + len(piece)
+        for start, end in spans:
+            inside = slice(start - offset, min(end, last) - offset)
+            self._patches[section].append((start, piece[inside]))
+            masked[inside] = MASK * (inside.stop - inside.start)
+        return bytes(masked), spans[-1][1]

@@ -1,0 +1,239 @@
+"""Which texts are secrets: the values of variables with telling names, and what has the form of a token.
+
+The forms are those that issuers of tokens document; `tests/secrets` compares them with the rules of detect-secrets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from replaydbg.classes import NamedTuple
+from replaydbg.native._words import find
+
+SHORTEST = 6
+"""Bytes of a secret. What is shorter would be found everywhere."""
+WIDEST = 1 << 13
+"""Bytes from a hint on in which a secret is looked for."""
+
+# Not regular expressions: every recording looks at its variables, and compiling one takes a millisecond.
+_LAST = frozenset(
+    (
+        "PASS",
+        "PASSWD",
+        "PASSWORD",
+        "PASSPHRASE",
+        "PWD",
+        "SECRET",
+        "SECRETS",
+        "TOKEN",
+        "TOKENS",
+        "APIKEY",
+        "CREDENTIAL",
+        "CREDENTIALS",
+        "AUTH",
+        "COOKIE",
+        "COOKIES",
+        "DSN",
+    )
+)
+_KEYS = frozenset(("API", "ACCESS", "PRIVATE", "SECRET", "SIGNING", "ENCRYPTION", "MASTER", "ACCOUNT", "AUTH"))
+"""Words before `KEY`."""
+_ANYWHERE = frozenset(("SECRET", "PASSWORD", "TOKEN"))
+_PLACES = frozenset({"PWD", "OLDPWD"})
+"""Variables with such a name that have paths."""
+# fmt: off
+_PLAIN = frozenset((
+    "true", "false", "none", "null", "yes", "no", "enabled", "disabled", "required", "optional", "default",
+    "string", "header", "cookie", "bearer", "failed", "before", "after", "masked", "options", "backup",
+    "backward", "forward", "secret", "hidden", "unknown", "invalid", "missing", "expired", "access", "refresh",
+    "authorization",
+))
+# fmt: on
+"""Values that are no secrets, whatever their names are: small numbers, words of settings and code, paths."""
+_BLANK = frozenset(b" *x.-_#")
+"""Bytes of which no secret is made: something else has hidden it already."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what a variable or field of this name has is a secret."""
+    upper = name.upper()
+    if upper in _PLACES:
+        return False
+    words = upper.replace("-", "_").replace(".", "_").rstrip("0123456789").rstrip("_").split("_")
+    is_key = words[-1] == "KEY" and len(words) > 1 and words[-2] in _KEYS
+    return is_key or words[-1] in _LAST or not _ANYWHERE.isdisjoint(words[:-1])
+
+
+def is_secret_value(value: bytes) -> bool:
+    """Whether a value under such a name is a secret, and not a setting."""
+    text = value.decode("utf-8", "surrogateescape")
+    if len(value) < SHORTEST or is_secret_name(text):
+        return False
+    is_plain = text.lower() in _PLAIN or (text.isdecimal() and len(text) < 9) or (text[0] == "/" and not _is_odd(text))
+    return not is_plain and not _BLANK.issuperset(value.lower())
+
+
+def _is_odd(path: str) -> bool:
+    return any(each in path for each in " :@")
+
+
+class SecretRule(NamedTuple):
+    """A form that secrets have."""
+
+    name: str
+    hints: tuple[bytes, ...]
+    """Words of at least four bytes; one of them is in whatever the pattern matches."""
+    before: int
+    """How many bytes before the hint the pattern begins."""
+    text: bytes
+    """The pattern: its groups are the secrets; all of it if it has none."""
+    behind: bytes = b""
+    """The pattern of what is right before it, at most `_MOST_BEHIND` bytes; empty: anything."""
+
+    @property
+    def pattern(self) -> re.Pattern[bytes]:
+        """The pattern, compiled: most recordings need none."""
+        return _compiled(self.text)
+
+
+@cache
+def _compiled(text: bytes) -> re.Pattern[bytes]:
+    return re.compile(text, re.DOTALL)
+
+
+_MOST_BEHIND = 40
+_DIGITS = "0123456789"
+_CLASSES = {
+    "?": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-" + _DIGITS,
+    "#": _DIGITS,
+    "%": _DIGITS + "abcdef",
+}
+"""Characters of hints that stand for others."""
+
+
+def _rule(name: str, hints: str, pattern: str, *, before: int = 0, behind: str = "") -> SecretRule:
+    words = [expanded for each in hints.split() for expanded in _expanded(each.replace("~", " "))]
+    ending = f"(?:{behind})\\Z".encode() if behind else b""
+    return SecretRule(name, tuple(each.encode() for each in words), before, pattern.encode(), ending)
+
+
+def _expanded(hint: str) -> Iterator[str]:
+    if hint.startswith("="):  # in lower case, upper case and as a title
+        yield from dict.fromkeys((hint[1:], hint[1:].upper(), hint[1:].title()))
+        return
+    special = next((each for each in hint if each in _CLASSES), None)
+    if special is None:
+        yield hint
+        return
+    for each in _CLASSES[special]:
+        yield from _expanded(hint.replace(special, each, 1))
+
+
+_GAP = r"[\s\"'\\:=,\x00-\x1f\x7f-\xff]"
+"""What may be between a name and its value: in text, and in records, where each has its length before it."""
+_FIELD = r"(?i:pass(?:word|wd|phrase)?|secrets?|token|credentials?|(?:secret|private|access|api|account|auth)[_-]?key)"
+"""A name, or how it ends: `accessToken` by its last word."""
+_STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
+_UNQUOTED = rf"([^{_STOPS}]{{6,500}})"
+_FIELD_HINTS = " ".join(
+    (
+        '=password =passwd =passphrase =pass= =pass: =pass\' =pass" =pass\\" =pass] =pass~ =secret =token =credential',
+        *(
+            f"={each}_k ={each}-k ={each}k {each}K {each.title()}K"
+            for each in ("private", "access", "api", "account", "auth")
+        ),
+    )
+)
+"""A `~` stands for a blank."""
+RULES: Sequence[SecretRule] = (
+    _rule(
+        "authorization",
+        "=authorization",
+        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
+    ),
+    _rule("cookie", "=cookie", rf"(?i:cookie){_GAP}{{1,16}}([^\r\n\"'\\\x00-\x08\x0b-\x1f]{{6,4096}})"),
+    _rule("password in a URL", "?://", r".://[^\s/?#:@\"'<>\\]{0,200}:([^\s/?#@\"'<>\\]{6,500})@"),
+    _rule(
+        "quoted",
+        _FIELD_HINTS,
+        rf"{_FIELD}\\*[\"']?\]?\s{{0,8}}[:=]>?\s{{0,8}}[bfru]{{0,2}}\\*[\"']((?:[^\"'\\\r\n]|\\[^\"'\r\n]){{6,200}}?)\\*[\"']",
+    ),
+    _rule("in a form", _FIELD_HINTS, rf"{_FIELD}={_UNQUOTED}", behind=r"[?&][\w.-]*"),
+    _rule("first in a form", _FIELD_HINTS, rf"{_FIELD}={_UNQUOTED}&"),
+    # Without quotes it may be the name of a variable: it has a digit or a special character.
+    _rule(
+        "in a setting",
+        _FIELD_HINTS,
+        rf"{_FIELD}(?:=|:[ ]?|[ ]=[ ])(?=[a-zA-Z_.]*[^a-zA-Z_.{_STOPS}]){_UNQUOTED}(?![\w(.\[])",
+    ),
+    _rule("option", _FIELD_HINTS, rf"{_FIELD}{_GAP}{{1,8}}([^\s\"'\\\x00-\x1f]{{6,500}})", behind=r"--[\w.-]*"),
+    _rule("AWS key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![A-Za-z0-9])"),
+    _rule("AWS secret key", "=aws_", r"(?i:aws)[^\r\n]{0,40}?[\"'=: ]([0-9a-zA-Z/+]{40})(?![0-9a-zA-Z/+=])"),
+    _rule("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9_]{36,255}"),
+    _rule("GitHub fine-grained token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,255}"),
+    _rule(
+        "GitLab token",
+        "glpat- gldt- glft- glsoat- glrt- glcbt- glimt- glptt- glagent- gloas-",
+        r"gl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas)-[A-Za-z0-9_-]{20,1024}",
+    ),
+    _rule(
+        "Slack token",
+        "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe. xapp-",
+        r"(?:xox[abeoprs]-|xoxe\.|xapp-)[A-Za-z0-9-]{10,250}",
+    ),
+    _rule("Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9+/_]{20,200})"),
+    _rule("Stripe key", "sk_live_ rk_live_ sk_test_ rk_test_", r"[sr]k_(?:live|test)_[0-9a-zA-Z]{10,250}"),
+    _rule("SendGrid key", "SG.?", r"SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{39,50}"),
+    _rule(
+        "OpenAI or Anthropic key",
+        "sk-?",
+        r"sk-(?:proj-|ant-|svcacct-|admin-)[A-Za-z0-9_-]{20,250}|sk-[A-Za-z0-9]{20,60}",
+    ),
+    _rule("Google key", "AIza", r"AIza[0-9A-Za-z_-]{35}"),
+    _rule("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    _rule("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,500}"),
+    _rule("JSON web token", "eyJ?", r"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{5,4000}\.[A-Za-z0-9_-]{0,2000}"),
+    _rule("private key", "PRIVATE", r"PRIVATE KEY(?: BLOCK)?-----(.{16,7000}?)-----END"),
+    _rule("Azure key", "AccountKey= SharedAccessKey=", r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{40,100})"),
+    _rule("Telegram token", "#:AA", r"[0-9]:(AA[0-9A-Za-z_-]{33})"),
+    _rule("Mailchimp key", "%-us", r"[0-9a-f]{32}-us[0-9]{1,2}", before=31),
+    _rule("Square token", "sq0csp- sq0atp-", r"sq0(?:csp|atp)-[0-9A-Za-z_-]{22,50}"),
+)
+_BY_HINT: dict[bytes, list[SecretRule]] = {}
+for _each in RULES:
+    for _hint in _each.hints:
+        _BY_HINT.setdefault(_hint, []).append(_each)
+_HINTS = tuple(_BY_HINT)
+_ATTRIBUTES = (b"expires=", b"max-age=", b"path=", b"domain=", b"samesite=", b"version=", b"priority=")
+
+
+def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[bytes]:
+    """Return the secrets in data whose hints are between two offsets, as they are written there."""
+    found: set[bytes] = set()
+    for offset, hint in find(_HINTS, data):
+        if start <= offset and (end is None or offset < end):
+            for rule in _BY_HINT[_HINTS[hint]]:
+                begin = max(offset - rule.before, 0)
+                if rule.behind and not _compiled(rule.behind).search(data[max(begin - _MOST_BEHIND, 0) : begin]):
+                    continue
+                if match := rule.pattern.match(data, begin, begin + WIDEST):
+                    found.update(_values(rule, match))
+    return {each for each in found if is_secret_value(each)}
+
+
+def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[bytes]:
+    text = next((each for each in match.groups() if each is not None), match[0])
+    if rule.name == "cookie":
+        for pair in text.split(b";"):
+            if not pair.strip().lower().startswith(_ATTRIBUTES):
+                yield from _compiled(rb"=\"?([^\s;,\"=]{6,4096})").findall(pair)
+        return
+    if rule.name == "private key":
+        yield from (line for line in re.split(rb"(?:\s|\\n|\\r)+", text) if len(line) >= 16)
+        return
+    yield text
+    before = match[0][: match[0].find(text)][-1:]
+    if before and not (before.isascii() and before >= b" "):
+        yield text[1:]  # the first byte may be the length of the value in a record

@@ -1,0 +1,194 @@
+"""Secrets are for those who have a key; others can open, list and verify, and learn whose key is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.sealed.sections import SealedFile
+from replaydbg.secrets.age_keys import decrypted, encrypted, own_identity, recipient_of
+from tests.harness import tool
+from tests.harness.replays import Outcome, passed_on, run
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "hunter2hunter2"
+
+
+class Person:
+    """A user with a key and settings of their own."""
+
+    def __init__(self, place: Path) -> None:
+        place.mkdir()
+        self.place = place
+        self.env = {
+            **passed_on(),
+            "PATH": os.environ["PATH"],
+            "XDG_DATA_HOME": str(place / "data"),
+            "REPLAYDBG_STORE": str(place / "store"),
+        }
+
+    def do(self, *words: str | Path, **env: str) -> Outcome:
+        command = [sys.executable, "-m", "replaydbg", *map(str, words)]
+        return run(command, cwd=self.place, env=self.env | env)
+
+    def record(self, source: str, *options: str, **env: str) -> Path:
+        (self.place / "prog.py").write_text(source)
+        made = self.place / "r.rdbg"
+        done = run(tool.record(sys.executable, made, ["prog.py"], options=options), cwd=self.place, env=self.env | env)
+        assert done.status == 0, done
+        return made
+
+    def key(self) -> str:
+        return self.do("key").stdout.strip()
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> tuple[Person, Person]:
+    return Person(tmp_path / "one"), Person(tmp_path / "two")
+
+
+READS = "import os, sys\nprint(len(sys.argv), flush=True)\nprint(open('conf').read())\nprint('end')\n"
+
+
+def test_a_replay_ends_before_the_first_secret_of_somebody_else(people: tuple[Person, Person]) -> None:
+    one, two = people
+    (one.place / "conf").write_text(f'password = "{TOKEN}"\n')
+    made = one.record(READS)
+
+    assert one.do("replay", "-q", made).stdout == f'1\npassword = "{TOKEN}"\n\nend\n'
+    replayed = two.do("replay", made)
+    assert (replayed.status, replayed.stdout) == (6, "1\n")
+    assert f"a secret follows, which is encrypted for {one.key()}: you have no key for it" in replayed.stderr
+    assert two.do("verify", made).status == 0
+    events = two.do("events", made).stdout
+    assert "*" * len(TOKEN) in events and TOKEN not in events
+    assert "you have no key" in two.do("info", made).stdout
+    assert "you have a key for them" in one.do("info", made).stdout
+
+
+def test_a_secret_in_the_environment_is_needed_at_once(people: tuple[Person, Person]) -> None:
+    one, two = people
+    made = one.record("import os\nprint(os.environ['MY_TOKEN'])\n", MY_TOKEN=TOKEN)
+
+    assert one.do("replay", "-q", made).stdout == f"{TOKEN}\n"
+    replayed = two.do("replay", "-q", made)
+    assert (replayed.status, replayed.stdout) == (1, "")
+    assert "secrets in its environment or code are masked" in replayed.stderr
+    assert one.key() in replayed.stderr
+
+
+def test_recipients_have_a_key(people: tuple[Person, Person]) -> None:
+    one, two = people
+    made = one.record("import os\nprint(os.environ['MY_TOKEN'])\n", MY_TOKEN=TOKEN, REPLAYDBG_RECIPIENTS=two.key())
+
+    for person in people:
+        assert person.do("replay", "-q", made).stdout == f"{TOKEN}\n"
+
+
+def test_secrets_are_kept_if_asked(people: tuple[Person, Person]) -> None:
+    one, two = people
+    made = one.record("import os\nprint(os.environ['MY_TOKEN'])\n", "--secrets=keep", MY_TOKEN=TOKEN)
+
+    assert SealedFile(made).masked is None
+    assert two.do("replay", "-q", made).stdout == f"{TOKEN}\n"
+
+
+def test_names_of_ones_own(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    made = one.record("print(1)\n", DOOR_CODE=TOKEN, REPLAYDBG_SECRET_NAMES="DOOR_*, OTHER")
+
+    masked = SealedFile(made).masked
+    assert masked is not None and list(masked.places) == ["header"]
+
+
+def test_a_project_cannot_turn_it_off(people: tuple[Person, Person]) -> None:
+    one, two = people
+    for setting in ('secrets = "keep"', f'recipients = ["{two.key()}"]'):
+        (one.place / "pyproject.toml").write_text(f"[tool.replaydbg]\n{setting}\n")
+        assert f"sets {setting.split()[0]!r}; only" in one.do("ls").stderr
+
+
+@pytest.mark.parametrize("is_group", [False, True])
+def test_a_packed_recording_is_encrypted(people: tuple[Person, Person], is_group: bool) -> None:
+    one, two = people
+    source = "import os\nif not os.fork(): os._exit(0)\nos.wait()\nprint(1)\n" if is_group else "print(1)\n"
+    (one.place / "prog.py").write_text(source)
+    assert one.do("record", "-q", "--children=fork", "prog.py").status == 0
+    packed, own = one.place / "packed.age", one.key()
+
+    assert one.do("pack", "latest", "-o", packed, "--to", two.key()).stdout == f"{packed}\n"
+    assert [path.name for path in one.place.glob(".replaydbg-*")] == []
+    assert b"prog.py" not in packed.read_bytes()
+    refused = one.do("unpack", packed)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert f"is encrypted for other keys, or damaged (yours is {own})" in refused.stderr
+    unpacked = two.do("unpack", packed, "-o", "mine")
+    assert unpacked.status == 0, unpacked
+    assert two.do("replay", "-q", unpacked.stdout.strip()).stdout == "1\n"
+    assert two.do("unpack", packed, "-o", "mine").status == 2
+
+
+@pytest.mark.parametrize("key", ["age1", "me", ""])
+def test_what_is_no_key(people: tuple[Person, Person], key: str) -> None:
+    one, _ = people
+    one.record("print(1)\n")
+    refused = one.do("pack", "r", "-o", "packed", "--to", key)
+
+    assert refused.status == 2 and "--to needs a public key of age" in refused.stderr
+    assert not (one.place / "packed").exists()
+
+
+def test_a_key_that_others_may_read_is_none(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    one.key()
+    (file,) = (one.place / "data").rglob("identity.age")
+    file.chmod(0o644)
+
+    assert "others may read it" in one.do("key").stderr
+
+
+def test_damage_is_not_a_key_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    identity = own_identity(make=True)
+    assert identity is not None
+    data = encrypted(b"data", [recipient_of(identity)])
+
+    assert decrypted(data, identity) == b"data"
+    assert decrypted(data[:-1] + bytes([data[-1] ^ 1]), identity) is None
+    assert decrypted(b"", identity) is None
+
+
+WAITS = """import os, signal, sys
+import replaydbg
+token = os.environ["MY_TOKEN"]
+print(open("conf").read(), flush=True)
+replaydbg.snapshot("here")
+open("ready", "w").close()
+os.kill(os.getppid(), signal.SIGKILL)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("children", ["none", "fork"])
+def test_what_was_never_sealed_is_masked_when_it_is_packed(people: tuple[Person, Person], children: str) -> None:
+    one, two = people
+    (one.place / "conf").write_text(f'password = "{TOKEN}1"\n')
+    (one.place / "prog.py").write_text(WAITS)
+    one.do("record", "-q", f"--children={children}", "prog.py", MY_TOKEN=TOKEN)
+    live = next((one.place / "store").rglob("*.rdbg-live"))
+    assert any(TOKEN.encode() in each.read_bytes() for each in live.rglob("*") if each.is_file())
+
+    sealed = one.place / "packed.rdbg"
+    assert one.do("pack", "latest", "-o", sealed).status == 0
+    if children != "none":
+        assert one.do("unpack", sealed, "-o", "mine").status == 0
+        (sealed,) = one.place.glob("mine*/1.rdbg")
+    data = SealedFile(sealed)
+    for name in data.names():
+        assert TOKEN.encode() not in b"".join(data.stored_pieces(name)), name
+    assert one.do("replay", "-q", sealed).stdout == f'password = "{TOKEN}1"\n\n'
+    assert TOKEN not in two.do("replay", "-q", sealed).stdout

@@ -1,0 +1,85 @@
+"""Recordings of failing tests have no secrets in the clear either, though they share blocks, and have one run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.sections import SealedFile
+from tests.harness.plugin_runs import WAIT
+from tests.harness.replays import passed_on, run
+
+pytestmark = pytest.mark.slow
+
+SECRETS = {"environment": "hunter2hunter2", "file": "Pa55wordPa55word", "source": "sk_live_0123456789abcdefghij"}
+TESTS = """\
+import os, pathlib
+import keys
+def test_one():
+    assert os.environ["APP_TOKEN"] == pathlib.Path("conf").read_text(), keys.KEY[:3]
+def test_two():
+    data = pathlib.Path("conf").read_text() + keys.KEY
+    assert data == os.environ["APP_TOKEN"], data
+"""
+
+
+OTHERS = """\
+import os, pathlib
+import keys
+def test_other():
+    assert pathlib.Path("conf").read_text()
+def test_another():
+    assert os.environ["APP_TOKEN"]
+def test_bad():
+    assert os.environ["APP_TOKEN"] == pathlib.Path("conf").read_text(), keys.KEY[:3]
+"""
+
+
+@pytest.mark.parametrize(("source", "left_out"), [(TESTS, [0, 0]), (OTHERS, [2])])
+def test_no_secret_is_in_what_is_kept(
+    source: str, left_out: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    (tmp_path / "test_it.py").write_text(source)
+    (tmp_path / "keys.py").write_text(f"KEY = {SECRETS['source']!r}\n" + "# " + "x" * 3000 + "\n")
+    (tmp_path / "conf").write_text(f"password = '{SECRETS['file']}'\n")
+    env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data")}
+    env |= {"APP_TOKEN": SECRETS["environment"], "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--replaydbg=retain-on-failure",
+        f"--replaydbg-wait={WAIT}",
+    ]
+    done = run(command, cwd=tmp_path, env=env)
+
+    assert done.status == 1, done
+    results = tmp_path / "test-results"
+    recordings = sorted(results.rglob("*.rdbg"))
+    assert len(recordings) == len(left_out), sorted(results.rglob("*.rdbg"))
+    metas = [json.loads(path.read_bytes()) for path in results.rglob("meta.json")]
+    assert sorted(each["left_out"] for each in metas) == left_out
+    for path in (path for path in results.rglob("*") if path.is_file()):
+        assert not [each for each in SECRETS.values() if each.encode() in path.read_bytes()], path
+    for path in recordings:
+        sealed = SealedFile(path)
+        for name in sealed.names():
+            stored = b"".join(sealed.stored_pieces(name))
+            assert not [each for each in SECRETS.values() if each.encode() in stored], (path, name)
+        with open_recording(path) as recording:
+            recording.check()
+            assert recording.damage == ()
+            assert SECRETS["environment"] in recording.header.env.values()
+        replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", str(path)], cwd=tmp_path, env=env)
+        assert replayed.status in (1, 6), replayed  # it ends after the test
+        verified = run([sys.executable, "-m", "replaydbg", "verify", str(path)], cwd=tmp_path, env=env)
+        assert verified.status == 0, verified
