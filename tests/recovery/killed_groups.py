@@ -30,14 +30,14 @@ def record_killed(folder: Path, text: str, *words: str) -> Path:
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
     wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)
-    wait_until(lambda: all(_waits(each.pid) for each in page_rows(folder / "one.rdbgs")[0]))
+    wait_until(lambda: all(waits(each.pid) for each in page_rows(folder / "one.rdbgs")[0]))
     kill_group(folder / "one.rdbgs")
     process.communicate(timeout=_TIMEOUT)
     wait_until(lambda: read_group(folder / "one.rdbgs").is_complete)
     return folder / "one.rdbgs"
 
 
-def _waits(pid: int) -> bool:
+def waits(pid: int) -> bool:
     """Whether a process waits, or has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in (b"S", b"Z")

@@ -15,6 +15,7 @@ from replaydbg.resume.reopening.kept_addresses import is_left_over
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
+from tests.recovery.killed_groups import rows_of, waits
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +124,8 @@ def test_a_standby_waits(tmp_path: Path) -> None:
 def test_a_group_waits(tmp_path: Path) -> None:
     begins = "child = subprocess.Popen([sys.executable, '-c', 'input()'], stdin=subprocess.PIPE)"
     with recorded(tmp_path, begins=begins, options=()) as (pid, port):
+        # Before that the line is before the child's start, and what is printed after it is printed again.
+        wait_until(lambda: [waits(each.pid) for each in rows_of(tmp_path / "one.rdbgs")] == [True, True], _TIMEOUT)
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not any((tmp_path / "one.rdbgs").glob("*-live")), _TIMEOUT)
         with resuming(tmp_path, "one.rdbgs") as resumed:
