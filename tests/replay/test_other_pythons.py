@@ -17,10 +17,10 @@ _READING = "Reading it (info, events, verify) works with any supported Python."
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A directory with a recording of Python 3.12.1."""
+    """A directory with a recording of Python 3.12.99."""
     python = {
-        "version": "3.12.1",
-        "hexversion": 0x030C01F0,
+        "version": "3.12.99",
+        "hexversion": 0x030C63F0,
         "executable": "/nowhere/python3.12",
         "prefix": "/nowhere",
         "cache_tag": "cpython-312",
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
 def test_one_for_which_there_is_no_core(command: list[str], folder: Path) -> None:
     python = folder / "python3.12"
-    python.write_text(f'#!/bin/sh\necho "{0x030C01F0} .{_SOABI}.so"\n')
+    python.write_text(f'#!/bin/sh\necho "{0x030C63F0} .{_SOABI}.so"\n')
     python.chmod(0o755)
 
     refused = _run(folder, [f"REPLAYDBG_PYTHON={python}"], command)
@@ -45,7 +45,7 @@ def test_one_for_which_there_is_no_core(command: list[str], folder: Path) -> Non
 
 @pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
 def test_one_that_is_not_installed(command: list[str], folder: Path) -> None:
-    how = "install replaydbg in a Python 3.12.1, and run that one's `python -m replaydbg`"
+    how = "install replaydbg in a Python 3.12.99, and run that one's `python -m replaydbg`"
     _assert_refused(_run(folder, [], command), how)
 
 
@@ -55,6 +55,6 @@ def _run(folder: Path, variables: list[str], command: list[str]) -> Finished:
 
 def _assert_refused(refused: Finished, how: str) -> None:
     own = sys.version.split()[0]
-    sentence = f"'one.rdbg' was recorded with Python 3.12.1 and cannot be replayed with {own}: {how}. {_READING}\n"
+    sentence = f"'one.rdbg' was recorded with Python 3.12.99 and cannot be replayed with {own}: {how}. {_READING}\n"
     assert (refused.status, refused.stdout) == (2, b"")
     assert refused.stderr.decode() == f"replaydbg: {sentence}"
