@@ -72,7 +72,13 @@ def is_secret_value(value: bytes) -> bool:
     if len(value) < SHORTEST or is_secret_name(text):
         return False
     is_plain = text.lower() in _PLAIN or (text.isdecimal() and len(text) < 9) or (text[0] == "/" and not _is_odd(text))
-    return not is_plain and not _BLANK.issuperset(value.lower())
+    return not is_plain and not _is_code(text) and not _BLANK.issuperset(value.lower())
+
+
+def _is_code(text: str) -> bool:
+    """Whether it is a name in a program with the brackets behind it."""
+    name = text.rstrip(")]},;:")
+    return name != text and name.replace("_", "").replace(".", "").isalpha()
 
 
 def _is_odd(path: str) -> bool:

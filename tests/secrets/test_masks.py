@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.native._words import find
+from replaydbg.secrets.forms import forms_of
 from replaydbg.secrets.masks import Masks
 from replaydbg.secrets.patches import patched
+from replaydbg.secrets.secret_rules import is_secret_value
 
 
 def masked(words: list[bytes], pieces: list[bytes]) -> tuple[bytes, Masks, list[bytes]]:
@@ -74,3 +76,13 @@ def test_words_are_found_as_by_a_slow_search(seed: int) -> None:
 def test_words_that_are_none(words: tuple[bytes, ...]) -> None:
     with pytest.raises(ValueError, match="a word is bytes, at least 4 of them"):
         find(words, b"data")
+
+
+@pytest.mark.parametrize("value", [b"line])", b"self.name,", b"options)", b"token_of);"])
+def test_code_is_no_secret(value: bytes) -> None:
+    assert not is_secret_value(value)
+    assert is_secret_value(b"9" + value)
+
+
+def test_a_secret_that_is_not_valid_text_has_forms() -> None:
+    assert b"%\x80abcdef" in forms_of(b"%\x80abcdef")
