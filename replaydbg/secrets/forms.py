@@ -38,7 +38,7 @@ def _plain(secret: bytes) -> Iterator[bytes]:
     if "%" in text:
         from urllib.parse import unquote_to_bytes
 
-        yield unquote_to_bytes(text)
+        yield unquote_to_bytes(secret)
     if "\\" in text:
         with suppress(ValueError):
             yield str(json.loads(f'"{text}"')).encode("utf-8", "surrogatepass")
