@@ -4,6 +4,7 @@ ReplaydbgError
 |-- UsageError          the command line or a setting is invalid
 |-- CannotRecord        a recording cannot be created at the given place
 |-- CannotJoin          a group of processes is not being recorded any more
+|-- CannotRedact        a recording cannot be copied without its secrets
 |-- CannotResume        a recorded program cannot go live, or not without --force
 |-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
@@ -131,6 +132,22 @@ class CannotResume(ReplaydbgError):
         """Sentences without a full stop, each about a file or another resource."""
         lines = [f"Cannot resume {recording!r}: {clause(reason)}.", *(f"  {each}" for each in details)]
         super().__init__("\n".join(lines))
+
+
+class CannotRedact(ReplaydbgError):
+    """A recording cannot be copied without its secrets; there is no copy."""
+
+    slug = "cannot-redact"
+    exit_code = 2
+    fields = ("recording", "reason", "where")
+
+    def __init__(self, recording: str, reason: str, where: str = "") -> None:
+        self.recording = recording
+        self.reason = reason
+        self.where = where
+        """The line of the program at which its run depends on a secret; empty if it is another reason."""
+        at = f" ({where})" if where else ""
+        super().__init__(f"Cannot redact {recording!r}: {clause(reason)}{at}.")
 
 
 class NoSuchRecording(ReplaydbgError):

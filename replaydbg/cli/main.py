@@ -87,6 +87,7 @@ COMMANDS = {
     "events": Command("recordings", "show the events of a recording"),
     "hits": Command("exploring", "count how often each line ran", replays=True),
     "verify": Command("recordings", "check a recording for damage, without running anything"),
+    "redact": Command("running", "copy a recording with pseudonyms in the place of its secrets", replays=True),
     "pack": Command("recordings", "copy a recording, or a group of processes, into one file that needs no other files"),
     "unpack": Command("recordings", "restore a group of processes from a file that pack wrote"),
     "rm": Command("recordings", "remove recordings from the store"),

@@ -77,6 +77,17 @@ def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[_Header, set[bytes
     return header, found
 
 
+def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes]) -> set[bytes]:
+    """Return the secrets of a recording, of which `pieces` returns the sections in the clear; also if it keeps them."""
+    header = _Header(b"".join(pieces("header")))
+    found = set(header.secrets())
+    for name in _READ:
+        found |= _in_pieces(pieces(name))
+    for content in sources:
+        found |= secrets_in(content)
+    return found
+
+
 def growing_secrets(live: Path) -> GrowingSecrets | None:
     """Return the secrets of a recording out of which others are cut; None: they are kept, or there can be no key."""
     from replaydbg.log.edit.growing_secrets import GrowingSecrets

@@ -17,6 +17,11 @@ def forms_of(secret: bytes) -> set[bytes]:
     return {each for each in _forms(secret) if len(each) >= SHORTEST}
 
 
+def form_list(secret: bytes) -> list[bytes]:
+    """Return all forms of a secret, in an order that is the same for its pseudonym."""
+    return list(_forms(secret))
+
+
 def _forms(secret: bytes) -> Iterator[bytes]:
     for plain in _plain(secret):
         yield plain

@@ -173,7 +173,19 @@ KINDS: dict[str, tuple[Callable[[random.Random], str], Callable[[list[str]], Pla
 }
 
 
-def _encodings(secret: str) -> Iterator[bytes]:
+def plant(kind: str, place: Path) -> tuple[list[str], Planted]:
+    """Write a program with secrets of a kind into a directory; return these and what it needs besides."""
+    make, planted_with = KINDS[kind]
+    draw = random.Random(kind)
+    secrets = [make(draw) for _ in range(EACH)]
+    planted = planted_with(secrets)
+    (place / "prog.py").write_text(planted.source)
+    for name, content in planted.files.items():
+        (place / name).write_text(content)
+    return secrets, planted
+
+
+def encodings(secret: str) -> Iterator[bytes]:
     data = secret.encode()
     yield from (data, data.hex().encode(), data.hex().upper().encode(), quote(secret, safe="").encode())
     yield from (json.dumps(secret)[1:-1].encode(), secret.encode("utf-16-le"), secret.encode("utf-16-be"))
@@ -203,16 +215,10 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_secret_is_in_any_file(kind: str, tmp_path: Path) -> None:
-    make, plant = KINDS[kind]
-    draw = random.Random(kind)
-    secrets = [make(draw) for _ in range(EACH)]
-    planted = plant(secrets)
     place, made = tmp_path / "place", tmp_path / "made"
     place.mkdir()
     made.mkdir()
-    (place / "prog.py").write_text(planted.source)
-    for name, content in planted.files.items():
-        (place / name).write_text(content)
+    secrets, planted = plant(kind, place)
     env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data"), **planted.env}
 
     command = tool.record(sys.executable, made / "r", ["prog.py", *planted.words], options=["--children=python"])
@@ -223,7 +229,7 @@ def test_no_secret_is_in_any_file(kind: str, tmp_path: Path) -> None:
 
     for where, found in _contents(made):
         least = 8 if "snapshot" in where else None  # of texts in them only the beginning is stored
-        assert [form for secret in secrets for form in _encodings(secret) if form[:least] in found] == [], where
+        assert [form for secret in secrets for form in encodings(secret) if form[:least] in found] == [], where
     for _ in range(3):
         replayed: Outcome = run(
             [sys.executable, "-m", "replaydbg", "replay", "-q", str(made / "r")], cwd=place, env=env

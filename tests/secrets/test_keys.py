@@ -31,9 +31,9 @@ class Person:
             "REPLAYDBG_STORE": str(place / "store"),
         }
 
-    def do(self, *words: str | Path, **env: str) -> Outcome:
+    def do(self, *words: str | Path, stdin: str = "", **env: str) -> Outcome:
         command = [sys.executable, "-m", "replaydbg", *map(str, words)]
-        return run(command, cwd=self.place, env=self.env | env)
+        return run(command, cwd=self.place, env=self.env | env, stdin=stdin.encode())
 
     def record(self, source: str, *options: str, **env: str) -> Path:
         (self.place / "prog.py").write_text(source)

@@ -41,6 +41,7 @@ typedef struct {
     int lanes_made;
     bool interrupted;    /* KeyboardInterrupt ended the program */
     bool terminal_input; /* stdin and stdout were terminals at start */
+    bool redigests;      /* replay: digests of what leaves the program are written into the log, not compared */
     bool current_source; /* replay: sites need not agree, the importer sees the real files */
     uint64_t crossings;  /* events so far */
     uint64_t stop_at;    /* replay: stand still before this event; 0: run to the end */

@@ -138,6 +138,7 @@ open_for_replay(PyObject *boot)
         core.socket_fd = fd_keep(pair[0]);
     }
     streams_hold(PyLong_Check(item(boot, "fork_event")) ? PyLong_AsUnsignedLongLong(item(boot, "fork_event")) : 0);
+    core.redigests = item(boot, "redigests") == Py_True;
     core.follows = core.followed = item(boot, "follows") == Py_True;
     log_follow_program(number(boot, "program_fd", -1));
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||

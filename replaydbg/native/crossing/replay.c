@@ -522,9 +522,11 @@ check_event(Crossing *c, uint64_t head)
         if (event_log.rend - event_log.rp < 4)
             diverge("corrupt", c->gate, c, "a digest cannot be read");
         memcpy(&digest, event_log.rp, 4);
-        event_log.rp += 4;
-        if (digest != c->digest)
+        if (core.redigests) /* the log is a copy that is mapped for writing */
+            memcpy((uint8_t *)event_log.rp, &c->digest, 4);
+        else if (digest != c->digest)
             diverge("bytes", c->gate, c, "");
+        event_log.rp += 4;
     }
 }
 

@@ -404,7 +404,9 @@ log_open(Log *log, int fd)
     if (fstat(fd, &st) < 0 || st.st_size < HEADER_SIZE)
         return -1;
     size_t size = core.follows ? MOST_FOLLOWED : (size_t)st.st_size;
-    void *base = mmap(NULL, size, PROT_READ, (core.follows ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
+    int protection = core.redigests ? PROT_READ | PROT_WRITE : PROT_READ;
+    int kind = core.follows || core.redigests ? MAP_SHARED : MAP_PRIVATE;
+    void *base = mmap(NULL, size, protection, kind | MAP_NORESERVE, fd, 0);
     if (core.follows && log == &event_log)
         followed_fd = fd_keep(fd);
     else

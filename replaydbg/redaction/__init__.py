@@ -1,0 +1,1 @@
+"""Copies of recordings that have pseudonyms in the place of their secrets."""
