@@ -263,9 +263,12 @@ def _done(act: Callable[[sqlite3.Connection], Result], data: bytes | None) -> tu
             _check(connection)
         else:
             _make(connection)
+        connection.execute("PRAGMA secure_delete = ON")
         before = connection.total_changes
         connection.execute("BEGIN")
         result = act(connection)
+        # Of one that is being recorded: its secrets are not masked yet, and it is read again each time.
+        connection.execute("UPDATE recordings SET command = '' WHERE stamp = '' AND command != ''")
         connection.execute("COMMIT")
         return result, connection.serialize() if not data or connection.total_changes > before else None
 
@@ -389,7 +392,7 @@ def _row(stored: StoredRecording, recording: Recording) -> CatalogRow:
         processes=_processes(stored),
         parent=header.parent,
         cwd=header.cwd,
-        run=key_of(header.raw.get("run"), header.created),
+        run=key_of(header),
         live=_live(stored),
         problem="",
         validity=CUT if end is None else UNCHECKED,

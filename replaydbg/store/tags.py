@@ -13,6 +13,7 @@ from _blake2 import blake2b  # hashlib would import OpenSSL before every recorde
 from collections.abc import Callable
 
 from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.run_facts import Header
 from replaydbg.log.allowance import load_json
 from replaydbg.store.directory import Store
 from replaydbg.store.own_files import OwnFiles
@@ -75,11 +76,15 @@ class Tags:
         return self._by_run.get(run, ()) if run else self._by_name.get(name, ())
 
 
-def key_of(run: object, created: str) -> str:
-    """Return what identifies a run: its id, or for recordings of earlier versions the time at which it began."""
-    if isinstance(run, str) and re.fullmatch(r"[0-9a-f]{32}", run):
+def key_of(header: Header) -> str:
+    """Return what identifies a recording: the id of its run.
+
+    Of one that continues another, which has the same id, and of those of earlier versions, when it began is in it, too.
+    """
+    run, resumed = header.raw.get("run"), header.raw.get("resumed")
+    if isinstance(run, str) and re.fullmatch(r"[0-9a-f]{32}", run) and not resumed:
         return run
-    return blake2b(created.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2b(json.dumps([run, header.created, resumed]).encode(), digest_size=16).hexdigest()
 
 
 def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], set[str]]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -
     if not rules:
         raise UsageError("There are no rules, so nothing is removed: give --keep RULE, or set `keep` in your settings.")
     store = the_store()
-    if is_dry:
+    if is_dry or not store.directory.is_dir():
         decisions, collected = _decisions(store, rules), []
     else:
         with only_collector(store):

@@ -46,7 +46,7 @@ def _run_of(path: Path) -> str:
     try:
         with open_recording(member_path(path, 1) if path.name.endswith(GROUP) else path) as recording:
             header = recording.header
-            return key_of(header.raw.get("run"), header.created) if recording.header.process <= 1 else ""
+            return key_of(header) if recording.header.process <= 1 else ""
     except ReplaydbgError:
         return ""
 

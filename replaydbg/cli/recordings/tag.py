@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if stored is None:
         raise UsageError(f"{args.recording!r} is not a recording of the store in {store.directory}.")
     with open_recording(stored.path) as recording:
-        run_id = key_of(recording.header.raw.get("run"), recording.header.created)
+        run_id = key_of(recording.header)
     removed, added = (set(map(check_tag, each)) for each in (args.remove, args.tags))
     tags = change_tags(store, stored.name, run_id, lambda before: before - removed | added)
     if args.json:
