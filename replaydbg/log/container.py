@@ -174,6 +174,8 @@ class Writer:
 
         patches, self._hiding = hiding.masks.patches, None
         self.section(MASKED, split(masked_section(patches, hiding.recipients)))
+        if not hiding.recipients:
+            return  # no key can be used: masked for good
         self.section(SECRETS, split(secrets_section(patches, hiding.recipients)), is_compressed=False)
 
     def _sync(self) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def hiding_of(live: Path) -> Hiding | None:
     """Return what is to be masked in the recording of a live directory; None: it has no secrets, or keeps them.
 
-    Raises OSError if a key cannot be stored, and what `open_live` raises.
+    Raises what `open_live` raises.
     """
     if (live / BRANCH).exists():
         # Imported here: only children of recorded programs need it.
@@ -48,15 +48,21 @@ def hiding_of(live: Path) -> Hiding | None:
         found |= secrets_in(content)
     if not found:
         return None
+    masks = _masks(found)
+    return Hiding(masks, _recipients(header), partial(_masked_snapshot, masks))
+
+
+def _recipients(header: _Header) -> tuple[str, ...]:
+    """Return the public keys for which secrets are encrypted; none if no key can be used: they are masked for good."""
     # Imported here: most recordings have no secrets, and all wait for the sealing.
     from replaydbg.secrets.age_keys import own_identity, recipient_of
 
-    identity = own_identity(make=True)
-    if identity is None:
-        return None
-    masks = _masks(found)
-    recipients = tuple(dict.fromkeys((recipient_of(identity), *header.recipients)))
-    return Hiding(masks, recipients, partial(_masked_snapshot, masks))
+    try:
+        identity = own_identity(make=True)
+    except OSError:
+        identity = None
+    own = () if identity is None else (recipient_of(identity),)
+    return tuple(dict.fromkeys((*own, *header.recipients)))
 
 
 def _masked_snapshot(masks: Masks, data: bytes) -> bytes:
@@ -89,18 +95,14 @@ def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes
 
 
 def growing_secrets(live: Path) -> GrowingSecrets | None:
-    """Return the secrets of a recording out of which others are cut; None: they are kept, or there can be no key."""
+    """Return the secrets of a recording out of which others are cut; None: they are kept."""
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
-    from replaydbg.secrets.age_keys import own_identity, recipient_of
 
-    header = _Header((live / "header.json").read_bytes())
-    try:
-        identity = None if header.keeps_secrets else own_identity(make=True)
-    except OSError:
+    data = (live / "header.json").read_bytes()
+    header = _Header(data)
+    if header.keeps_secrets:
         return None
-    if identity is None:
-        return None
-    return GrowingSecrets(header.secrets(), dict.fromkeys((recipient_of(identity), *header.recipients)))
+    return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
 
 
 def _masks(found: set[bytes]) -> Masks:

@@ -87,6 +87,9 @@ def seal_recording(
     end["reason"] = end["reason"] or unknown
     try:
         hiding = hiding_of(live)
+        if hiding is not None and not hiding.recipients:
+            text = "no key can be used (see `replaydbg key`), so its secrets are masked for good"
+            end["notes"].append({"kind": "secrets", "text": text, "count": 1})
         end["snapshots"] = finish_snapshots(live, hiding)
         # Should this process be killed while it seals, the directory has what is known already.
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
@@ -94,8 +97,8 @@ def seal_recording(
         if hiding is not None:
             sources = hidden_sources(sources, hiding)
         seal(live, target, end, sources, compress_world=_world_compressor(), common=common, hiding=hiding)
-    except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
-        why = error.reason if isinstance(error, Corrupt) else error.strerror
+    except (OSError, Corrupt, ValueError) as error:  # of a forked child, its parent's recording may be damaged
+        why = error.reason if isinstance(error, Corrupt) else getattr(error, "strerror", None) or str(error)
         problem = f"it could not be sealed ({why}) and stays a directory"
         target = live
         with suppress(OSError, ReplaydbgError):  # the disk may be full

@@ -133,12 +133,12 @@ def _make(path: Path) -> None:
 
     identity = pyrage.x25519.Identity.generate()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        os.write(fd, f"# public key: {identity.to_public()}\n{identity}\n".encode())
-        os.fsync(fd)  # without it, what is encrypted is lost
-        os.close(fd)
+        with os.fdopen(fd, "wb", buffering=0) as file:
+            file.write(f"# public key: {identity.to_public()}\n{identity}\n".encode())
+            os.fsync(fd)  # without it, what is encrypted is lost
         with suppress(FileExistsError):  # another recorder was quicker: its key is used
             os.link(partial, path)
     finally:

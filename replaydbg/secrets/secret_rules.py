@@ -157,8 +157,10 @@ RULES: Sequence[SecretRule] = (
     _rule(
         "authorization",
         "=authorization",
-        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
+        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?(?!(?i:digest|aws4-hmac-sha256)\s)([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
     ),
+    _rule("digest", "response=", r"response=\\?\"([0-9a-fA-F]{32,128})"),
+    _rule("AWS signature", "Signature=", r"Signature=([0-9a-f]{64})"),
     _rule("cookie", "=cookie", rf"(?i:cookie){_GAP}{{1,16}}([^\r\n\"'\\\x00-\x08\x0b-\x1f]{{6,4096}})"),
     _rule("password in a URL", "?://", r".://[^\s/?#:@\"'<>\\]{0,200}:([^\s/?#@\"'<>\\]{6,500})@"),
     _rule(

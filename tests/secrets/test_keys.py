@@ -192,3 +192,37 @@ def test_what_was_never_sealed_is_masked_when_it_is_packed(people: tuple[Person,
         assert TOKEN.encode() not in b"".join(data.stored_pieces(name)), name
     assert one.do("replay", "-q", sealed).stdout == f'password = "{TOKEN}1"\n\n'
     assert TOKEN not in two.do("replay", "-q", sealed).stdout
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o000])
+def test_without_a_usable_key_secrets_are_masked_for_good(mode: int, people: tuple[Person, Person]) -> None:
+    one, _ = people
+    one.key()
+    (file,) = (one.place / "data").rglob("identity.age")
+    file.write_text("no key") if mode == 0 else file.chmod(mode)
+
+    made = one.record("import os\nprint(len(os.environ['MY_TOKEN']))\n", MY_TOKEN=TOKEN)
+
+    sealed = SealedFile(made)
+    assert TOKEN.encode() not in b"".join(b"".join(sealed.stored_pieces(name)) for name in sealed.names())
+    assert "so its secrets are masked for good" in one.do("info", made).stdout
+    assert one.do("verify", made).status == 0
+    refused = one.do("replay", "-q", made)
+    assert refused.status == 1 and "encrypted for nobody" in refused.stderr
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_leave_secrets(people: tuple[Person, Person]) -> None:
+    one, two = people
+    nowhere = "/proc/none"
+
+    made = one.record("print(1)\n", MY_TOKEN=TOKEN, XDG_DATA_HOME=nowhere, REPLAYDBG_RECIPIENTS=two.key())
+
+    assert two.do("replay", "-q", made).stdout == "1\n"
+
+
+def test_what_is_no_recipient(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    (one.place / "prog.py").write_text("print(1)\n")
+    refused = one.do("record", "prog.py", MY_TOKEN=TOKEN, REPLAYDBG_RECIPIENTS="foo")
+
+    assert "must be a list of public keys of age" in refused.stderr

@@ -79,5 +79,6 @@ def _encrypted(path: Path, output: Path, recipients: list[str], *, is_group: boo
             encrypt_file(plain, encrypted, recipients)
         except ValueError as error:
             raise UsageError(f"--to needs a public key of age, such as age1... ({error}).") from error
+        encrypted.chmod(0o600)
         os.link(encrypted, output)  # unlike a rename it replaces nothing
     return output.stat().st_size

@@ -52,6 +52,7 @@ def _restore(args: argparse.Namespace, plain: Path) -> int:
     target = name.with_name(name.name.removesuffix(SEALED) + SEALED)
     with open_recording(plain):
         pass  # it is one
+    plain.chmod(0o600)
     try:
         os.link(plain, target)
     except FileExistsError as error:

@@ -308,7 +308,10 @@ def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: byt
     data = [engine.read(name) for name in _PARTS]
     ended = (ending.text, ending.status, ending.is_script, ending.is_bounded, standing)
     # Texts of exceptions and output: the index is beside the recording, and nothing in it is encrypted.
-    packed = zstandard.compress(masked_like(recording, encode_value([_key(recording), *ended, *data])))
+    encoded = encode_value([_key(recording), *ended, *data])
+    if masked_like(recording, encoded) != encoded:
+        return  # a mask can be anywhere in it, in the name of a file, too
+    packed = zstandard.compress(encoded)
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
         with open(temporary, "wb", opener=private) as file:

@@ -139,6 +139,14 @@ class LiveRecording:
         self._start_ns: dict[str, int] = {}
         self._key = own_key()
 
+    def learn(self, place: LogPosition) -> None:
+        """Find the secrets of the run up to a position, before anything of it is packed. Raises OSError."""
+        if self._secrets is not None:
+            self.sources.update(place.world)
+            self._secrets.learn_from(self._directory / "log", place.log)
+            if self._content.is_there():
+                self._secrets.learn_from(self._directory / "content")
+
     def cut(
         self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections, *, transfers: bool = False
     ) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from replaydbg.log.container import Hiding
 from replaydbg.native._words import find
 from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
-from replaydbg.secrets.secret_rules import secrets_in
+from replaydbg.secrets.secret_rules import WIDEST, secrets_in
 
 
 class GrowingSecrets:
@@ -22,6 +23,8 @@ class GrowingSecrets:
     def __init__(self, secrets: Iterable[bytes], recipients: Iterable[str]) -> None:
         """`secrets` are those in the environment, `recipients` the public keys for which they are encrypted."""
         self._secrets: set[bytes] = set()
+        self._seen: dict[Path, int] = {}
+        """How much of each file is known."""
         self._words: tuple[bytes, ...] = ()
         self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
         self._recipients = tuple(recipients)
@@ -41,6 +44,15 @@ class GrowingSecrets:
 
             self._secrets |= new
             self._words = tuple(sorted({*self._words, *(form for each in new for form in forms_of(each))}))
+
+    def learn_from(self, path: Path, end: int | None = None) -> None:
+        """Add the secrets in a file that grows, up to byte `end`, or what it has. Raises OSError."""
+        seen = self._seen.get(path, 0)
+        with path.open("rb") as file:
+            file.seek(max(seen - WIDEST, 0))
+            data = file.read() if end is None else file.read(max(end - file.tell(), 0))
+        self.learn(secrets_in(data))
+        self._seen[path] = max(seen - WIDEST, 0) + len(data)
 
     def has_any(self, data: bytes) -> bool:
         """Whether a secret is in data."""

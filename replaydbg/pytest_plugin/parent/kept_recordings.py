@@ -87,6 +87,8 @@ class Keeper:
         begun, failures = attempt.begun, attempt.failures
         folder = os.path.join(self._directory, begun.slug)  # noqa: PTH118 - there may be thousands
         failed = failures[failure] if 0 <= failure < len(failures) else None
+        with suppress(OSError):  # what cannot be read cannot be kept either
+            self._cutter.learn(place)
         snapshots = self._snapshots(place, attempt.before.snapshots, failed[0].snapshots if failed is not None else 0)
         result = Result(
             nodeid=begun.node,
