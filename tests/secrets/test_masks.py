@@ -6,7 +6,7 @@ import re
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.native._words import find
@@ -37,6 +37,7 @@ def test_nothing_to_mask_keeps_the_pieces() -> None:
     assert all(a is b for a, b in zip(Masks([]).pieces("log", pieces), pieces, strict=True))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_the_inverse(seed: int) -> None:
     draw = Random(seed)
@@ -59,6 +60,7 @@ def test_the_inverse(seed: int) -> None:
     assert b"".join(patched([found[start:]], masks.patches.get("log", []), start)) == data[start:]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_words_are_found_as_by_a_slow_search(seed: int) -> None:
     draw = Random(seed)

@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.log.sealed.sections import SealedFile
@@ -119,6 +119,7 @@ _SECRETS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(_SECRETS, st.integers())
 def test_a_pseudonym_has_the_same_forms(secret: bytes, seed: int) -> None:
     made = pseudonym(secret, random.Random(seed))
@@ -128,6 +129,7 @@ def test_a_pseudonym_has_the_same_forms(secret: bytes, seed: int) -> None:
     assert [len(each) for each in forms] == [len(each) for each in others]
 
 
+@settings(deadline=None)
 @given(st.lists(_SECRETS, min_size=1, max_size=4, unique=True), st.binary(max_size=200), st.integers())
 def test_what_is_replaced_keeps_its_length(secrets: list[bytes], around: bytes, seed: int) -> None:
     replaces = Pseudonyms(pseudonyms_of(secrets, random.Random(seed)))
@@ -136,6 +138,7 @@ def test_what_is_replaced_keeps_its_length(secrets: list[bytes], around: bytes, 
     assert len(replaces.replaced(data)) == len(data)
 
 
+@settings(deadline=None)
 @given(st.from_regex(rb"[a-z]{4}[0-9]{2}", fullmatch=True), st.integers())
 def test_one_secret_in_another_has_the_same_pseudonym(secret: bytes, seed: int) -> None:
     made = pseudonyms_of([b"before-" + secret, secret], random.Random(seed))

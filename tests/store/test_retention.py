@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.errors import UsageError
@@ -124,6 +124,7 @@ def test_what_is_no_rule(text: str) -> None:
         parse_rule(text)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_the_laws(seed: int) -> None:
     draw = Random(seed)
