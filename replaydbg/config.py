@@ -50,7 +50,7 @@ class Settings(NamedTuple):
     """Which child processes are recorded, too: `python`, those that run Python; `fork`, those forked; or `none`."""
 
     secrets: str
-    """What becomes of secrets in recordings: `mask`, they are encrypted; or `keep`, they are stored as they are."""
+    """How secrets are recorded: `mask` encrypts them, `keep` stores them as they are."""
     secret_names: tuple[str, ...]
     """Shell patterns of further environment variables whose values are secrets."""
     recipients: tuple[str, ...]
@@ -333,13 +333,6 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(items)
 
 
-def _public_keys(value: Any) -> tuple[str, ...]:
-    keys = _words(value)
-    if not all(each.startswith("age1") and each.isalnum() and each.islower() and len(each) == 62 for each in keys):
-        raise TypeError("it must be a list of public keys of age (age1...)")
-    return keys
-
-
 def _interpreter(value: Any) -> str:
     if not isinstance(value, str) or (value and not value.startswith("/")) or "\0" in value:
         raise TypeError("it must be the absolute path of an interpreter")
@@ -405,7 +398,7 @@ _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
 _READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[str, str]]] = {
     "secrets": _secrets,
     "secret_names": _words,
-    "recipients": _public_keys,
+    "recipients": _words,
     "keep": _words,
     "chaos": _seed,
     "on_deadlock": _on_deadlock,

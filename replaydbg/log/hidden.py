@@ -20,7 +20,7 @@ def masked_like(path: Path, data: bytes, *, has_beginnings: bool = False) -> byt
     from replaydbg.secrets.forms import forms_of
     from replaydbg.secrets.masks import Masks
 
-    masks = Masks(form for each in words for form in forms_of(each))
+    masks = Masks(forms_of(words))
     return (masks.with_beginnings() if has_beginnings else masks).masked(data)
 
 

@@ -88,7 +88,7 @@ class ContinuedData(TypedDict):
 
 
 class SecretsData(TypedDict):
-    """What becomes of secrets."""
+    """How secrets are recorded."""
 
     kept: bool
     names: list[str]

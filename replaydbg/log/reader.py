@@ -102,7 +102,7 @@ class Recording:
 
     @property
     def secrets(self) -> Patches:
-        """What is masked in it, as far as this user has a key for it."""
+        """The bytes that are masked in it, as far as this user has a key for them."""
         return self._sections.secrets
 
     @property

@@ -12,7 +12,7 @@ from replaydbg.log.files import BRANCH
 from replaydbg.log.sealed.shared import compressor, expand
 from replaydbg.record.caches.source_cache import PackedSource
 from replaydbg.record.caches.sources import own_sources
-from replaydbg.secrets.secret_rules import WIDEST, is_secret_name, is_secret_value, secrets_in
+from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, is_secret_name, is_secret_value, secrets_in
 
 _READ = ("header", "log", "content")
 """Sections that are searched for secrets: what came from outside. The others have them from there."""
@@ -109,7 +109,7 @@ def _masks(found: set[bytes]) -> Masks:
     from replaydbg.secrets.forms import forms_of
     from replaydbg.secrets.masks import Masks
 
-    return Masks(form for each in found for form in forms_of(each))
+    return Masks(forms_of(found))
 
 
 def masked_words(header: bytes, words: list[str]) -> list[str]:
@@ -126,7 +126,7 @@ def masked_words(header: bytes, words: list[str]) -> list[str]:
 
 
 class _Header:
-    """What the header says about secrets."""
+    """The part of a header that is about secrets."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -158,12 +158,14 @@ def _is_listed(name: str, patterns: list[str]) -> bool:
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:
     """Return the secrets in a section, also those that go on in the next piece."""
     found: set[bytes] = set()
-    before = b""
+    before, start = b"", 0
     for piece in pieces:
         data = before + piece
-        found |= secrets_in(data, end=len(data) - WIDEST)
-        before = data[-WIDEST:] if len(data) > WIDEST else data
-    return found | secrets_in(before)
+        end = max(len(data) - WIDEST, start)
+        found |= secrets_in(data, start=start, end=end)
+        first = max(end - MOST_BEFORE, 0)
+        before, start = data[first:], end - first
+    return found | secrets_in(before, start=start)
 
 
 def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[PackedSource]:

@@ -97,8 +97,8 @@ def seal_recording(
         if hiding is not None:
             sources = hidden_sources(sources, hiding)
         seal(live, target, end, sources, compress_world=_world_compressor(), common=common, hiding=hiding)
-    except (OSError, Corrupt, ValueError) as error:  # of a forked child, its parent's recording may be damaged
-        why = error.reason if isinstance(error, Corrupt) else getattr(error, "strerror", None) or str(error)
+    except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
+        why = error.reason if isinstance(error, Corrupt) else error.strerror
         problem = f"it could not be sealed ({why}) and stays a directory"
         target = live
         with suppress(OSError, ReplaydbgError):  # the disk may be full

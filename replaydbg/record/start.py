@@ -12,6 +12,7 @@ from pathlib import Path
 
 import replaydbg
 from replaydbg.classes import NamedTuple
+from replaydbg.errors import UsageError
 from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import table_digest
 from replaydbg.launch import interpreter
@@ -26,7 +27,7 @@ from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from replaydbg.log.json_data import GateData, HeaderData
 
@@ -124,6 +125,8 @@ def make_header(
         "collector": list(first_counts(wishes.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
+    if wishes.recipients:
+        _check_recipients(wishes.recipients)
     if wishes.keeps_secrets or wishes.secret_names or wishes.recipients:
         header["secrets"] = {
             "kept": wishes.keeps_secrets,
@@ -185,3 +188,14 @@ def write_files(
         kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
         passed = interpreter.passed_words(kept)
     return InterpreterStart(interpreter.command_line(name, passed, core, str(boot_file)), env)
+
+
+def _check_recipients(recipients: Sequence[str]) -> None:
+    """Raise UsageError if one is no public key: nothing could be encrypted when the program has ended."""
+    # Imported here: it is compiled code, which few recordings need before they end.
+    from replaydbg.secrets.age_keys import check_recipients
+
+    try:
+        check_recipients(recipients)
+    except ValueError as error:
+        raise UsageError(f"The setting 'recipients' has something else than public keys of age ({error}).") from error

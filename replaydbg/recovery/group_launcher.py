@@ -27,7 +27,6 @@ from replaydbg.record.result import RecordResult
 from replaydbg.recovery.continued_group import ContinuedGroup
 from replaydbg.recovery.family import Family, Relative
 from replaydbg.recovery.group_plan import GroupPlan, plan_group
-from replaydbg.recovery.later_appends import Truncation
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
@@ -40,6 +39,7 @@ from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan_rows import CannotReopen
 from replaydbg.resume.preparation import held
 from replaydbg.resume.reopening.patience import Waits
+from replaydbg.resume.reopening.truncation import Truncation
 from replaydbg.resume.replaying import core_orders, explain, prepare_live, reason_of_core
 from replaydbg.store.directory import member_path
 
@@ -312,6 +312,8 @@ class _Resumption:
                 self._explain(part)
         if self._listener.goes_live is not None:
             self._listener.goes_live(self.plan)
+        for part in self._parts.values():
+            part.run.make_ready()
         try:
             self._truncation.perform()
         except CannotReopen as error:

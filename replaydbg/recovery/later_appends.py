@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 
 from replaydbg.classes import NamedTuple
 from replaydbg.events.records import Event
@@ -21,13 +20,12 @@ from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Resources
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.digest import output_digest
-from replaydbg.resume.plan_rows import CannotReopen
 from replaydbg.resume.written import ends_with
 from replaydbg.store.directory import member_path
 
 
 class _Ends(NamedTuple):
-    """What the processes that go on know of the end of a file in the line."""
+    """The facts about the end of a file in the line that the processes which go on have."""
 
     sizes: list[int]
     """As far as they are recorded."""
@@ -51,32 +49,6 @@ def later_appends(line: RecoveryLine, resources: Mapping[int, Resources]) -> tup
     ends = _ends(resources)
     found = (_leftover(path, ends.get(path), own) for path, own in writes.items())
     return tuple(each for each in found if each is not None)
-
-
-class Truncation:
-    """The files with leftovers while a group is resumed."""
-
-    def __init__(self, leftovers: Iterable[Leftover], stack: ExitStack) -> None:
-        """Open them; `stack` closes them. Raises CannotReopen."""
-        self._opened: list[tuple[int, Leftover]] = []
-        for each in leftovers:
-            try:
-                fd = os.open(each.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
-            except OSError as error:
-                raise CannotReopen(f"{each.path} cannot be truncated: {error.strerror}") from error
-            stack.callback(os.close, fd)
-            self._opened.append((fd, each))
-
-    def perform(self) -> None:
-        """Truncate all, or none if anybody has written to one meanwhile. Raises CannotReopen."""
-        for fd, each in self._opened:
-            if (size := os.fstat(fd).st_size) != each.found:
-                raise CannotReopen(f"{each.path} has changed during the replay: {size:,} bytes, were {each.found:,}")
-        for fd, each in self._opened:
-            try:
-                os.ftruncate(fd, each.size)
-            except OSError as error:
-                raise CannotReopen(f"{each.path} cannot be truncated: {error.strerror}") from error
 
 
 def _written_after(line: RecoveryLine, process: int, position: int) -> dict[str, list[LastFileWrite]]:
@@ -147,6 +119,8 @@ def _end_in_line(fd: int, found: int, ends: _Ends | None, writes: Sequence[Seque
 
 def _are_all(fd: int, start: int, end: int, writes: Sequence[Sequence[LastFileWrite]]) -> bool:
     """Whether the bytes of a file from `start` to `end` are all writes, those of each process in their order."""
+    if sum(each.length for own in writes for each in own) != end - start:
+        return False
     waiting, seen = [(start, (0,) * len(writes))], set[tuple[int, ...]]()
     while waiting:
         position, counts = waiting.pop()

@@ -1,4 +1,4 @@
-"""What a process sent that has ended: only its replay has the bytes, and it never goes live."""
+"""Replay a process that has ended for the bytes that it sent; it never goes live."""
 
 from __future__ import annotations
 

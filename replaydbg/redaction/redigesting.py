@@ -7,11 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from replaydbg.errors import CannotRedact, Divergence
-from replaydbg.launch.process import run_replay
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.replay.launcher import UnpackedLogs, prepare, unpack_logs
-from replaydbg.replay.result import ReplayResult, strict_result, waiting_result
-from replaydbg.replay.time_limits import idle_limit
+from replaydbg.replay.launcher import UnpackedLogs, prepare, run_started, unpack_logs
+from replaydbg.replay.result import ReplayResult
 
 
 def redigested(path: Path, name: str) -> bytes:
@@ -41,15 +39,4 @@ def _replayed(recording: Recording, parts: UnpackedLogs, name: str, stack: ExitS
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     stack.callback(os.close, null)
     start = prepare(recording, stack, {"redigests": True}, stdout=null, stderr=null, parts=parts)
-    ended = run_replay(
-        start.command,
-        start.env,
-        fds=start.streams,
-        ignored=start.ignored,
-        outputs=[null, null],
-        idle=idle_limit(recording),
-    )
-    if ended.waited:
-        return waiting_result(recording, ended.waited, name, is_lenient=False)
-    start.report.seek(0)
-    return strict_result(recording, ended.status, start.report.read(), start.is_cut, name)
+    return run_started(recording, start, [null, null], name)

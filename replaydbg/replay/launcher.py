@@ -98,20 +98,27 @@ def replay(
             more["clock"] = counting.as_boot(stack)
         variables = _asking(lenient.asked) if lenient is not None and lenient.asked else {}
         start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
-        ended = run_replay(
-            start.command,
-            start.env,
-            fds=start.streams,
-            ignored=start.ignored,
-            outputs=[1 if stdout is None else stdout, 2 if stderr is None else stderr],
-            idle=idle_limit(recording),
-        )
-        if ended.waited:
-            result = waiting_result(recording, ended.waited, name or str(path), is_lenient=lenient is not None)
-        else:
-            read_result = strict_result if lenient is None else lenient_result
-            result = read_result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
+        outputs = [1 if stdout is None else stdout, 2 if stderr is None else stderr]
+        result = run_started(recording, start, outputs, name or str(path), is_lenient=lenient is not None)
         return _complete(result, recording, ending_file, counting)
+
+
+def run_started(
+    recording: Recording, start: ReplayStart, outputs: list[int], name: str, *, is_lenient: bool = False
+) -> ReplayResult:
+    """Run a replay that `prepare` has prepared to its end; `outputs` are descriptors for the program's output."""
+    ended = run_replay(
+        start.command,
+        start.env,
+        fds=start.streams,
+        ignored=start.ignored,
+        outputs=outputs,
+        idle=idle_limit(recording),
+    )
+    if ended.waited:
+        return waiting_result(recording, ended.waited, name, is_lenient=is_lenient)
+    read_result = lenient_result if is_lenient else strict_result
+    return read_result(recording, ended.status, _whole(start.report), start.is_cut, name)
 
 
 def _asking(question: str) -> dict[str, str]:

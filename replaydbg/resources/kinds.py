@@ -96,7 +96,7 @@ class LastFileRead:
     offset: int
     """Where it began, in bytes."""
     data: bytes | ContentRef
-    """What was read."""
+    """The bytes that were read."""
 
 
 @dataclass(frozen=True, slots=True)

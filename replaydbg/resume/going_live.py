@@ -158,6 +158,7 @@ class GoingLive:
                 return  # the core's report has the reason
             if self._listener.goes_live is not None:
                 self._listener.goes_live(self.plan)
+            self.make_ready()
             self.let_go(answer)
 
     def decide(self, due: Due) -> list[Settled]:
@@ -196,11 +197,16 @@ class GoingLive:
         for each in settled:
             answer.settle(each)
 
+    def make_ready(self) -> None:
+        """Do the last that can fail, when the core has carried out the answer. Raises CannotResume."""
+        try:
+            self._restorer.make_ready()
+        except CannotReopen as error:
+            raise CannotResume(self.plan.name, str(error)) from error
+
     def let_go(self, answer: CoreAnswer) -> None:
         """Let the program run."""
         try:
-            self._restorer.truncate()
-            self._name_memory()
             answer.go_live()
         finally:
             self._restorer.close()
@@ -216,12 +222,6 @@ class GoingLive:
         if self.is_dry and names and row.fate is not Fate.REOPENED:
             return replace(row, reason=f"{row.reason}, unless the hook {names} reopens it")
         return row
-
-    def _name_memory(self) -> None:
-        try:
-            self._restorer.name_memory()
-        except CannotReopen as error:
-            raise CannotResume(self.plan.name, str(error)) from error
 
     def _check_known(self, due: Due) -> None:
         """Raise CannotResume for descriptors of the program that no event has made: C code opened them."""

@@ -258,7 +258,7 @@ def _has_content(path: Path, found: os.stat_result) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FilesInFlight:
-    """What calls in flight may have done to files, each by its absolute path."""
+    """Possible effects of calls in flight on files, each by its absolute path."""
 
     written: frozenset[str]
     """Those that are written to. What was written is compared with the disk by the rules of these calls."""

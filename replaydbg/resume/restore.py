@@ -31,6 +31,7 @@ from replaydbg.resume.reopening.remade_memory import give_name
 from replaydbg.resume.reopening.reopen_others import set_pipe_mode
 from replaydbg.resume.reopening.reopen_sockets import set_mode
 from replaydbg.resume.reopening.rules import is_of_core, is_standard, mapped_number, standard_number
+from replaydbg.resume.reopening.truncation import Truncation
 
 Reopen = Callable[[OpenResource], "int | None"]
 """Returns a descriptor for a resource, or None to leave it to its rule."""
@@ -70,8 +71,7 @@ class Restorer:
         self._pairs: dict[int, tuple[int, ...]] = {}
         """Of a pipe or a pair of sockets, by the lowest number of its other end: what is made for that end."""
         self.placed: list[Placed] = []
-        self._leftovers: list[tuple[int, int]] = []
-        """Descriptors of files that are truncated, each with its recorded size."""
+        self._truncation = Truncation((), stack)
         self._directory: int | None = None
         self._umask: int | None = None
         self._mapped: list[tuple[int, int]] = []
@@ -143,20 +143,14 @@ class Restorer:
 
     def open_leftovers(self, leftovers: Iterable[Leftover]) -> None:
         """Open the files that are truncated when the program goes live. Raises CannotReopen."""
-        for each in leftovers:
-            try:
-                fd = os.open(each.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
-            except OSError as error:
-                raise CannotReopen(f"{each.path} cannot be truncated: {error.strerror}") from error
-            self._stack.callback(os.close, fd)
-            self._leftovers.append((fd, each.size))
+        self._truncation = Truncation(leftovers, self._stack)
 
-    def truncate(self) -> None:
-        """Truncate the files with leftovers to their recorded sizes."""
-        for fd, size in self._leftovers:
-            os.ftruncate(fd, size)
+    def make_ready(self) -> None:
+        """Do the last that can fail: truncate files, and name memory that was made again. Raises CannotReopen."""
+        self._name_memory()
+        self._truncation.perform()
 
-    def name_memory(self) -> None:
+    def _name_memory(self) -> None:
         """Give shared memory that was made again its name: until then nobody has seen it. Raises CannotReopen."""
         for each in self.placed:
             if isinstance(each.opened, OpenedMemory) and each.opened.is_shared_memory and not each.opened.is_unlinked:

@@ -53,6 +53,11 @@ def encrypted(data: bytes, recipients: Sequence[str]) -> bytes:
     return bytes(pyrage.encrypt(data, _recipients(recipients)))
 
 
+def check_recipients(recipients: Sequence[str]) -> None:
+    """Raise ValueError if one of them is no public key."""
+    _recipients(recipients)
+
+
 def _recipients(recipients: Sequence[str]) -> list[x25519.Recipient]:
     import pyrage
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
 from replaydbg.secrets.secret_rules import SHORTEST
 
 
-def forms_of(secret: bytes) -> set[bytes]:
-    """Return the forms in which a secret may be written elsewhere, each of at least SHORTEST bytes."""
-    return {each for each in _forms(secret) if len(each) >= SHORTEST}
+def forms_of(secrets: Iterable[bytes]) -> set[bytes]:
+    """Return the forms in which secrets may be written elsewhere, each of at least SHORTEST bytes."""
+    return {each for secret in secrets for each in _forms(secret) if len(each) >= SHORTEST}
 
 
 def form_list(secret: bytes) -> list[bytes]:

@@ -33,7 +33,7 @@ class Masks:
 
     @property
     def patches(self) -> Patches:
-        """What has been overwritten so far."""
+        """The bytes that were overwritten so far."""
         return {name: patches for name, patches in self._patches.items() if patches}
 
     def masked(self, data: bytes) -> bytes:

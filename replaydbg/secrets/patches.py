@@ -23,7 +23,7 @@ class Masking(Protocol):
 
     @property
     def patches(self) -> Patches:
-        """What has been overwritten so far."""
+        """The bytes that were overwritten so far."""
         ...
 
     def pieces(self, section: str, pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from replaydbg.secrets.secret_rules import SHORTEST
 
 _CLASSES = tuple(each.encode() for each in (string.ascii_lowercase, string.ascii_uppercase, string.digits))
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|[\x80-\xff]+", re.DOTALL)
-"""What stays as it is: it stands for one character, which has a length of its own in other forms."""
+"""Text that stays as it is: it stands for one character, which has a length of its own in other forms."""
 
 
 def pseudonym(secret: bytes, draw: random.Random) -> bytes:

@@ -6,7 +6,7 @@ The forms are those that issuers of tokens document; `tests/secrets` compares th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from replaydbg.classes import NamedTuple
@@ -96,7 +96,10 @@ class SecretRule(NamedTuple):
     text: bytes
     """The pattern: its groups are the secrets; all of it if it has none."""
     behind: bytes = b""
-    """The pattern of what is right before it, at most `_MOST_BEHIND` bytes; empty: anything."""
+    """The pattern of what is right before it, at most `MOST_BEFORE` bytes; empty: anything."""
+
+    parts: Callable[[bytes], Iterable[bytes]] | None = None
+    """Returns the secrets in what was found; None: it is one."""
 
     @property
     def pattern(self) -> re.Pattern[bytes]:
@@ -109,7 +112,8 @@ def _compiled(text: bytes) -> re.Pattern[bytes]:
     return re.compile(text, re.DOTALL)
 
 
-_MOST_BEHIND = 40
+MOST_BEFORE = 40
+"""Bytes before a hint that a rule may look at."""
 _DIGITS = "0123456789"
 _CLASSES = {
     "?": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-" + _DIGITS,
@@ -119,10 +123,18 @@ _CLASSES = {
 """Characters of hints that stand for others."""
 
 
-def _rule(name: str, hints: str, pattern: str, *, before: int = 0, behind: str = "") -> SecretRule:
+def _rule(
+    name: str,
+    hints: str,
+    pattern: str,
+    *,
+    before: int = 0,
+    behind: str = "",
+    parts: Callable[[bytes], Iterable[bytes]] | None = None,
+) -> SecretRule:
     words = [expanded for each in hints.split() for expanded in _expanded(each.replace("~", " "))]
     ending = f"(?:{behind})\\Z".encode() if behind else b""
-    return SecretRule(name, tuple(each.encode() for each in words), before, pattern.encode(), ending)
+    return SecretRule(name, tuple(each.encode() for each in words), before, pattern.encode(), ending, parts)
 
 
 def _expanded(hint: str) -> Iterator[str]:
@@ -138,9 +150,24 @@ def _expanded(hint: str) -> Iterator[str]:
 
 
 _GAP = r"[\s\"'\\:=,\x00-\x1f\x7f-\xff]"
-"""What may be between a name and its value: in text, and in records, where each has its length before it."""
+"""Bytes that may be between a name and its value: in text, and in records, where each has its length before it."""
 _FIELD = r"(?i:pass(?:word|wd|phrase)?|secrets?|token|credentials?|(?:secret|private|access|api|account|auth)[_-]?key)"
 """A name, or how it ends: `accessToken` by its last word."""
+_ATTRIBUTES = (b"expires=", b"max-age=", b"path=", b"domain=", b"samesite=", b"version=", b"priority=")
+
+
+def _cookies(text: bytes) -> Iterator[bytes]:
+    """Yield the values of cookies, without their attributes."""
+    for pair in text.split(b";"):
+        if not pair.strip().lower().startswith(_ATTRIBUTES):
+            yield from _compiled(rb"=\"?([^\s;,\"=]{6,4096})").findall(pair)
+
+
+def _lines(text: bytes) -> Iterator[bytes]:
+    """Yield the lines of a key, which may be escaped."""
+    return (line for line in re.split(rb"(?:\s|\\n|\\r)+", text) if len(line) >= 16)
+
+
 _STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
 _UNQUOTED = rf"([^{_STOPS}]{{6,500}})"
 _FIELD_HINTS = " ".join(
@@ -161,7 +188,7 @@ RULES: Sequence[SecretRule] = (
     ),
     _rule("digest", "response=", r"response=\\?\"([0-9a-fA-F]{32,128})"),
     _rule("AWS signature", "Signature=", r"Signature=([0-9a-f]{64})"),
-    _rule("cookie", "=cookie", rf"(?i:cookie){_GAP}{{1,16}}([^\r\n\"'\\\x00-\x08\x0b-\x1f]{{6,4096}})"),
+    _rule("cookie", "=cookie", rf"(?i:cookie){_GAP}{{1,16}}([^\r\n\"'\\\x00-\x08\x0b-\x1f]{{6,4096}})", parts=_cookies),
     _rule("password in a URL", "?://", r".://[^\s/?#:@\"'<>\\]{0,200}:([^\s/?#@\"'<>\\]{6,500})@"),
     _rule(
         "quoted",
@@ -203,7 +230,7 @@ RULES: Sequence[SecretRule] = (
     _rule("npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
     _rule("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,500}"),
     _rule("JSON web token", "eyJ?", r"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{5,4000}\.[A-Za-z0-9_-]{0,2000}"),
-    _rule("private key", "PRIVATE", r"PRIVATE KEY(?: BLOCK)?-----(.{16,7000}?)-----END"),
+    _rule("private key", "PRIVATE", r"PRIVATE KEY(?: BLOCK)?-----(.{16,7000}?)-----END", parts=_lines),
     _rule("Azure key", "AccountKey= SharedAccessKey=", r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{40,100})"),
     _rule("Telegram token", "#:AA", r"[0-9]:(AA[0-9A-Za-z_-]{33})"),
     _rule("Mailchimp key", "%-us", r"[0-9a-f]{32}-us[0-9]{1,2}", before=31),
@@ -214,7 +241,6 @@ for _each in RULES:
     for _hint in _each.hints:
         _BY_HINT.setdefault(_hint, []).append(_each)
 _HINTS = tuple(_BY_HINT)
-_ATTRIBUTES = (b"expires=", b"max-age=", b"path=", b"domain=", b"samesite=", b"version=", b"priority=")
 
 
 def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[bytes]:
@@ -224,7 +250,7 @@ def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[by
         if start <= offset and (end is None or offset < end):
             for rule in _BY_HINT[_HINTS[hint]]:
                 begin = max(offset - rule.before, 0)
-                if rule.behind and not _compiled(rule.behind).search(data[max(begin - _MOST_BEHIND, 0) : begin]):
+                if rule.behind and not _compiled(rule.behind).search(data[max(begin - MOST_BEFORE, 0) : begin]):
                     continue
                 if match := rule.pattern.match(data, begin, begin + WIDEST):
                     found.update(_values(rule, match))
@@ -233,13 +259,8 @@ def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[by
 
 def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[bytes]:
     text = next((each for each in match.groups() if each is not None), match[0])
-    if rule.name == "cookie":
-        for pair in text.split(b";"):
-            if not pair.strip().lower().startswith(_ATTRIBUTES):
-                yield from _compiled(rb"=\"?([^\s;,\"=]{6,4096})").findall(pair)
-        return
-    if rule.name == "private key":
-        yield from (line for line in re.split(rb"(?:\s|\\n|\\r)+", text) if len(line) >= 16)
+    if rule.parts is not None:
+        yield from rule.parts(text)
         return
     yield text
     before = match[0][: match[0].find(text)][-1:]

@@ -37,7 +37,7 @@ DIRECTORY, FILE = ".catalog", "recordings.sqlite"
 """Its place in the store."""
 
 UNCHECKED, SOUND, CUT, DAMAGED = VALIDITIES = ("unchecked", "sound", "cut", "damaged")
-"""What is known of a recording: nobody has read all of it; all of it is as it was written; it has no end, because its
+"""The validity of a recording: nobody has read all of it; all of it is as it was written; it has no end, because its
 program was killed with its recorder, or still runs; something in it is damaged or missing.
 """
 
@@ -88,7 +88,7 @@ class CatalogRow(NamedTuple):
     cwd: str
     """The directory in which the program was started."""
     run: str
-    """What identifies the run, see `tags.key_of`; empty: it cannot be read."""
+    """The key of its tags, see `tags.key_of`; empty: it cannot be read."""
     live: int
     """Number of recordings that are not sealed: of a group there can be several."""
     problem: str

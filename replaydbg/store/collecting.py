@@ -18,7 +18,7 @@ from replaydbg.store.retention import Decision
 
 
 class Collected(NamedTuple):
-    """What became of a recording that was to be removed."""
+    """The result for a recording that was to be removed."""
 
     name: str
     size: int
@@ -69,14 +69,19 @@ def _remove(store: Store, path: Path, row: CatalogRow) -> str:
 @contextmanager
 def _unused(path: Path) -> Iterator[bool]:
     """Whether nobody has a recording open: whoever reads one has a shared lock of each of its files."""
-    fds = []
+    fds: list[int] = []
     try:
-        for each in sorted(path.glob("*.rdbg")) if path.is_dir() else [path]:
-            fds.append(os.open(each, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
-            fcntl.flock(fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
+        yield all(_is_locked(each, fds) for each in (sorted(path.glob("*.rdbg")) if path.is_dir() else [path]))
     finally:
         for fd in fds:
             os.close(fd)
+
+
+def _is_locked(path: Path, fds: list[int]) -> bool:
+    """Lock a file, unless somebody else has; its descriptor is added to `fds`."""
+    fds.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
+    try:
+        fcntl.flock(fds[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -51,7 +51,7 @@ class KeepRule(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What becomes of a recording."""
+    """The decision about a recording."""
 
     row: CatalogRow
     rule: str

@@ -27,7 +27,7 @@ SORTED_BY: dict[str, Callable[[CatalogRow], object]] = {
 
 
 class Selection(NamedTuple):
-    """What a listed recording has to be; None and empty texts: anything."""
+    """The conditions for a listed recording; None and empty texts: any."""
 
     has_failed: bool | None = None
     """Whether the program ended with another status than 0."""

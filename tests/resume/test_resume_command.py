@@ -340,4 +340,4 @@ def test_one_of_several_processes_is_refused(tmp_path: Path) -> None:
 def test_nothing_is_lost_or_doubled(program: str, seed: int, tmp_path: Path) -> None:
     if reason := missing(program):
         pytest.skip(reason)
-    one_round(seed, program, tmp_path, kills=2)
+    assert one_round(seed, program, tmp_path, kills=2).events > 0

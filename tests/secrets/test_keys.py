@@ -225,4 +225,6 @@ def test_what_is_no_recipient(people: tuple[Person, Person]) -> None:
     (one.place / "prog.py").write_text("print(1)\n")
     refused = one.do("record", "prog.py", MY_TOKEN=TOKEN, REPLAYDBG_RECIPIENTS="foo")
 
-    assert "must be a list of public keys of age" in refused.stderr
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "The setting 'recipients' has something else than public keys of age" in refused.stderr
+    assert not list(one.place.rglob("*.rdbg*"))

@@ -87,4 +87,4 @@ def test_code_is_no_secret(value: bytes) -> None:
 
 
 def test_a_secret_that_is_not_valid_text_has_forms() -> None:
-    assert b"%\x80abcdef" in forms_of(b"%\x80abcdef")
+    assert b"%\x80abcdef" in forms_of([b"%\x80abcdef"])

@@ -43,7 +43,7 @@ class GrowingSecrets:
             from replaydbg.secrets.forms import forms_of
 
             self._secrets |= new
-            self._words = tuple(sorted({*self._words, *(form for each in new for form in forms_of(each))}))
+            self._words = tuple(sorted({*self._words, *forms_of(new)}))
 
     def learn_from(self, path: Path, end: int | None = None) -> None:
         """Add the secrets in a file that grows, up to byte `end`, or what it has. Raises OSError."""
@@ -106,7 +106,7 @@ class CutMasks:
 
     @property
     def patches(self) -> Patches:
-        """What has been overwritten."""
+        """The bytes that were overwritten."""
         return self._packed | self._own.patches
 
     def pieces(self, section: str, pieces: Iterable[bytes]) -> Iterator[bytes]:

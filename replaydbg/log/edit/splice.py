@@ -85,7 +85,7 @@ def _hiding(recording: Recording) -> Hiding | None:
     from replaydbg.log.edit.growing_secrets import CutMasks
     from replaydbg.secrets.forms import forms_of
 
-    words = {form for each in secrets.values() for _, data in each for form in forms_of(data)}
+    words = forms_of(data for each in secrets.values() for _, data in each)
     unchanged = {name: each for name, each in secrets.items() if name in ("header", "world", "content")}
     return Hiding(CutMasks(tuple(words), unchanged), recording.recipients)
 

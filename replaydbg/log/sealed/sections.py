@@ -73,7 +73,7 @@ class Sections(Protocol):
 
     @property
     def secrets(self) -> Patches:
-        """What was masked, for whoever has the key: for others, as if nothing was."""
+        """The masked bytes, if this user has the key; otherwise none."""
         ...
 
     def names(self) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ class SealedFile:
         self._gaps: set[str] = set()
         self._stored_sizes: dict[str, int] = {}
         self._patches: Patches | None = None if with_secrets else {}
-        """What was masked, when it is needed first."""
+        """The masked bytes, once they were needed."""
         try:
             self._open()
         except BaseException:
@@ -294,7 +294,7 @@ class SealedFile:
 
     @property
     def secrets(self) -> Patches:
-        """What was masked, for whoever has the key: for others, as if nothing was."""
+        """The masked bytes, if this user has the key; otherwise none."""
         if self._patches is None:
             self._patches = self._read_secrets()
         return self._patches

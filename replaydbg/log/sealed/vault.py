@@ -1,4 +1,4 @@
-"""What was masked in a sealed recording: where, for everybody; and what was there, for those who have a key.
+"""The masks of a sealed recording: their places, for everybody, and the bytes there, for those who have a key.
 
 Section `masked` is JSON: `recipients`, the public keys for which the secrets are encrypted, and `places`, of each
 section the offset and the length of each mask. Section `secrets` is encrypted by age to these recipients; inside it is
@@ -23,7 +23,7 @@ MOST = 1 << 26
 
 
 class Masked(NamedTuple):
-    """What everybody can know about the masks of a recording."""
+    """The places of the masks, and the public keys for their bytes: known to everybody."""
 
     recipients: tuple[str, ...]
     """The public keys for which the secrets are encrypted."""

@@ -87,9 +87,6 @@ class Keeper:
         begun, failures = attempt.begun, attempt.failures
         folder = os.path.join(self._directory, begun.slug)  # noqa: PTH118 - there may be thousands
         failed = failures[failure] if 0 <= failure < len(failures) else None
-        with suppress(OSError):  # what cannot be read cannot be kept either
-            self._cutter.learn(place)
-        snapshots = self._snapshots(place, attempt.before.snapshots, failed[0].snapshots if failed is not None else 0)
         result = Result(
             nodeid=begun.node,
             attempt=begun.attempt,
@@ -101,9 +98,13 @@ class Keeper:
             hash_seed=begun.seed,
             kept=time.time(),
         )
-        end = self._end(result, status, attempt.marks, snapshots)
         try:
             make_empty(folder)
+            self._cutter.learn(place)  # before anything is packed
+            snapshots = self._snapshots(
+                place, attempt.before.snapshots, failed[0].snapshots if failed is not None else 0
+            )
+            end = self._end(result, status, attempt.marks, snapshots)
             size, processes = self._cut(place, folder, end, snapshots, attempt.before.events)
         except OSError as error:
             self._report_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.record.caches.sources import imported, source_name, source_of
+from replaydbg.record.caches.sources import imported, is_installed, source_name, source_of
 from replaydbg.record.end_facts import packages
 from replaydbg.secrets.secret_rules import secrets_in
 
@@ -32,7 +32,7 @@ class RunSources:
         self._unstored: dict[str, bytes] = {}
         """Path to content: sources that no kept recording has needed so far."""
         self._secrets: GrowingSecrets | None = None
-        """What is masked in the recordings; None: nothing is."""
+        """The secrets that are masked in recordings; None: nothing is masked."""
         self._hidden: dict[str, bytes] = {}
         """Sources with secrets, by their names: they cannot be shared, since a masked one has another hash."""
         self._packages: dict[str, str] | None = None
@@ -45,7 +45,7 @@ class RunSources:
             self._learn(path, content)
 
     def _learn(self, path: str, content: bytes) -> None:
-        if self._secrets is not None and "/site-packages/" not in path:
+        if self._secrets is not None and not is_installed(path):
             self._secrets.learn(secrets_in(content))
 
     def update(self, end: int) -> None:

@@ -48,10 +48,15 @@ def packed_sources(live: Path, names: dict[str, str]) -> Iterator[PackedSource]:
         cache.save()
 
 
+def is_installed(path: str) -> bool:
+    """Whether a source is of an installed package: such packages have no secrets of the user."""
+    return "/site-packages/" in path
+
+
 def own_sources(live: Path) -> Iterator[bytes]:
     """Yield the sources that the importer read, without those of installed packages and the standard library."""
     for path in _imported_by(live):
-        content = source_of(path) if "/site-packages/" not in path else None
+        content = None if is_installed(path) else source_of(path)
         if content is not None:
             yield content
 
@@ -108,7 +113,7 @@ def _cache() -> SourceCache | None:
 
 def _packed(path: str, cache: SourceCache | None) -> PackedSource | None:
     """Return the present content of an imported file; None as for `source_of`."""
-    if cache is None or "/site-packages/" not in path:  # the user's own sources are few, and change often
+    if cache is None or not is_installed(path):  # the user's own sources are few, and change often
         content = source_of(path)
         return _compressed(content) if content is not None else None
     try:

@@ -60,7 +60,11 @@ def make_again(opened: OpenedMemory) -> int:
     """Make shared memory of the recorded size, without a name yet. Raises CannotReopen."""
     try:
         fd = os.open(_DIRECTORY, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, _MODE)
-        os.ftruncate(fd, opened.size if isinstance(opened.size, int) else 0)
+        try:
+            os.ftruncate(fd, opened.size if isinstance(opened.size, int) else 0)
+        except OSError:
+            os.close(fd)
+            raise
     except OSError as error:
         raise CannotReopen(f"{opened.name} cannot be made again: {error.strerror}") from error
     return fd
