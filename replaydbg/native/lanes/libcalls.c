@@ -116,9 +116,12 @@ await_child(pid_t pid, int options)
     if (pid > 0 && which == WEXITED) {
         int fd = (int)syscall(SYS_pidfd_open, pid, 0);
         if (fd >= 0) {
+            /* Other threads run meanwhile: what they open gets the numbers that it gets without us. */
+            fd = fd_keep(fd);
             int rc = await_ready(fd, POLLIN, "a child process");
             int error = errno;
-            our_close(fd);
+            hub_closed(fd);
+            fd_forget(fd);
             errno = error;
             return rc;
         }
