@@ -52,6 +52,8 @@ _RACY = 1_000_000_000
 """Nanoseconds. A directory that was changed so shortly before it was read may have changed again at the same time."""
 _FEW = 1_000
 """Up to so many recordings, each file is looked at; of more, a directory that has not changed is believed."""
+_LEAST = -(1 << 63)
+"""The smallest whole number of SQLite."""
 _PATIENCE = 1.0
 """Seconds to wait for another command that writes the catalog."""
 
@@ -287,7 +289,12 @@ def _check(connection: sqlite3.Connection) -> None:
 
 
 def _stored(value: object) -> object:
-    """Return a value as the database has it: a text that is no Unicode, such as a file's odd name, as bytes."""
+    """Return a value as the database has it: a text that is no Unicode, such as a file's odd name, as bytes.
+
+    A whole number that it has no room for, which only a damaged recording has, becomes the nearest one that it has.
+    """
+    if isinstance(value, int):
+        return min(max(value, _LEAST), -_LEAST - 1)
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from random import Random
 from typing import NamedTuple
 
+from replaydbg.store.catalog import FILE
 from tests.fuzz.canary import watching
 from tests.fuzz.limits import SECONDS, Hang, limited_memory, timed
 from tests.fuzz.space import scratch
 from tests.fuzz.targets import Target, Wrong
+
+_OWN_FILES = ("open ('lock', ", f"('.{FILE}-")
+"""How the files of the catalog are named where it writes them: relative to its directory."""
 
 
 class Bad(NamedTuple):
@@ -43,9 +47,9 @@ def attempt(name: str, target: Target, data: bytes, seed: str, *, seconds: float
             return Ran("", Bad(f"{name} {words}", str(error)))
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, other than its own errors, is a finding
             return Ran("", Bad(f"{name} {type(error).__name__} {_place(error)}", _text(error)))
-    # The commands that write do so where requested.
-    own = str(scratch(os.getpid()))
-    strange = [each for each in acts if own not in each]
+    # The commands that write do so where requested, and `ls` in the catalog of that store.
+    own = (str(scratch(os.getpid())), *_OWN_FILES)
+    strange = [each for each in acts if not any(name in each for name in own)]
     if strange:
         return Ran("", Bad(f"{name} {strange[0].split()[0]}", "\n".join(strange[:10])))
     return Ran(f"{name} {signature}", None)

@@ -17,7 +17,7 @@ from replaydbg.render.recording_text import listing_text
 from replaydbg.store import catalog as module
 from replaydbg.store.catalog import CUT, DAMAGED, DIRECTORY, FILE, SOUND, UNCHECKED, Catalog, CatalogRow
 from replaydbg.store.directory import Store
-from tests.harness.build import example, header_json, write_group_of
+from tests.harness.build import LogBuilder, example, header_json, write_group_of
 
 
 def write(store: Path, name: str, **header: object) -> Path:
@@ -91,6 +91,16 @@ def test_a_damaged_page_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / DIRECTORY / FILE).write_bytes(data[:12000] + data[12000:])
 
     assert catalog(tmp_path).rows() == fresh(tmp_path)
+
+
+def test_numbers_that_sqlite_has_no_room_for(tmp_path: Path) -> None:
+    made, log = example(), LogBuilder()
+    log.crossings = (1 << 64) - 1
+    made.log = log.to_bytes()
+    made.write_live(tmp_path)
+    for _ in range(2):
+        (row,) = catalog(tmp_path).rows()
+        assert (row.name, row.events) == ("run-1", (1 << 63) - 1)
 
 
 def test_a_store_that_cannot_be_written_is_listed(tmp_path: Path) -> None:
