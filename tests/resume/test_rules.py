@@ -4,6 +4,7 @@ import errno
 import os
 import select
 import socket
+import subprocess
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.resources.kinds import (
+    ChildProcess,
     Descriptor,
     Handle,
     LastFileWrite,
@@ -23,6 +25,7 @@ from replaydbg.resources.kinds import (
     OpenedSocket,
     OpenedTimerFd,
     OpenResource,
+    Resources,
     SocketState,
     TlsSession,
     Unknown,
@@ -31,7 +34,7 @@ from replaydbg.resume.digest import output_digest
 from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.reopen_sockets import reset_socket
-from replaydbg.resume.reopening.rules import RULES
+from replaydbg.resume.reopening.rules import RULES, plan_resources
 
 ORIGIN = MakingCall(5, 0, None)
 
@@ -164,3 +167,21 @@ def test_a_pidfd_reads_as_one_whose_process_ended() -> None:
         fd = RULES[OpenedPidFd].reopen(OpenedPidFd(handle(3), 99))
         stack.callback(os.close, fd)
         assert select.select([fd], [], [], 0)[0] == [fd]
+
+
+def test_what_became_of_a_child() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert _became_of(child.pid, "sleep", "60") == "still runs"
+        assert _became_of(child.pid, "cat") == "still runs, or another process has its number"
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert _became_of(child.pid, "sleep", "60") == "no longer exists"
+    assert _became_of(child.pid, "sleep", "60") == "no longer exists"
+
+
+def _became_of(pid: int, *command: str) -> str:
+    child = ChildProcess(pid, command, False, None, ORIGIN)
+    none = dict.fromkeys(("opened", "mappings", "databases", "locks", "threads", "timers", "signals"), ())
+    resources = Resources(5, "/", **none, wakeup=None, children=(child,), semaphores=(), tls=(), tls_loads=())
+    (row,) = (each for each in plan_resources(resources, frozenset()) if each.kind == "children")
+    return row.text.rpartition("which ")[2]

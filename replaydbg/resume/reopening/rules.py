@@ -235,11 +235,12 @@ def _plan_child(child: ChildProcess) -> PlanRow:
 
 
 def _command_of(pid: int) -> tuple[str, ...] | None:
-    """Return the command of a process; None: there is none with this number."""
+    """Return the command of a process; None: there is none with this number, or only what nobody has waited for."""
     try:
-        return tuple(map(os.fsdecode, Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]))
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
     except OSError:
         return None
+    return tuple(map(os.fsdecode, words)) or None
 
 
 def _plan_timer(timer: ProcessTimer) -> PlanRow:
