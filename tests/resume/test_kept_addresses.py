@@ -13,13 +13,16 @@ import pytest
 
 from replaydbg.resume.reopening.kept_addresses import is_left_over
 from tests.harness.process import run
+from tests.harness.sanitizer import SLOWER
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
 from tests.recovery.killed_groups import rows_of, waits
 
 pytestmark = pytest.mark.slow
 
-_TIMEOUT = 30.0
+_TIMEOUT = 30.0 * SLOWER
+_KEPT = 3 * SLOWER
+"""Seconds: longer than it takes to the program's last event."""
 # The kernel keeps a closed connection for {seconds} s while the other side is open, then for 60 s once that is closed.
 _PROGRAM = """import os, socket, subprocess, sys
 {begins}
@@ -43,7 +46,7 @@ def _env(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def recorded(
-    folder: Path, *, begins: str = "", seconds: int = 3, options: tuple[str, ...] = ("--children=none",)
+    folder: Path, *, begins: str = "", seconds: int = _KEPT, options: tuple[str, ...] = ("--children=none",)
 ) -> Iterator[tuple[int, int]]:
     """Record the program; yield its process id and its port while only a closed connection keeps that."""
     (folder / "program.py").write_text(_PROGRAM.format(begins=begins, seconds=seconds))

@@ -12,7 +12,7 @@ import zstandard
 
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.sections import SealedFile
-from tests.harness.plugin_runs import WAIT
+from tests.harness.plugin_runs import TIMEOUT, WAIT
 from tests.harness.replays import passed_on, run
 
 pytestmark = pytest.mark.slow
@@ -70,7 +70,7 @@ def test_no_secret_is_in_what_is_kept(
         "--replaydbg=retain-on-failure",
         f"--replaydbg-wait={WAIT}",
     ]
-    done = run(command, cwd=tmp_path, env=env)
+    done = run(command, cwd=tmp_path, env=env, timeout=TIMEOUT)
 
     assert done.status == 1, done
     results = tmp_path / "test-results"
