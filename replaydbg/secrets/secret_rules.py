@@ -1,6 +1,6 @@
 """Which texts are secrets: the values of variables with telling names, and what has the form of a token.
 
-The forms are those that issuers of tokens document; `tests/secrets` compares them with the rules of detect-secrets.
+The forms are those that issuers of tokens document, and those in which settings and protocols name a password.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 
 from replaydbg.classes import NamedTuple
 from replaydbg.native._words import find
@@ -25,6 +26,8 @@ _LAST = frozenset(
         "PASSWORD",
         "PASSPHRASE",
         "PWD",
+        "PW",
+        "PAT",
         "SECRET",
         "SECRETS",
         "TOKEN",
@@ -38,8 +41,23 @@ _LAST = frozenset(
         "DSN",
     )
 )
-_KEYS = frozenset(("API", "ACCESS", "PRIVATE", "SECRET", "SIGNING", "ENCRYPTION", "MASTER", "ACCOUNT", "AUTH"))
-"""Words before `KEY`."""
+_KEY_OF = (
+    "private",
+    "access",
+    "api",
+    "account",
+    "auth",
+    "secret",
+    "signing",
+    "encryption",
+    "master",
+    "fernet",
+    "session",
+)
+"""Words before `key`."""
+_KEYS = frozenset(each.upper() for each in _KEY_OF)
+_ENDINGS = ("PASSWORD", "PASSWD", "SSHPASS", "TOKEN", "SECRET", "APIKEY")
+"""Ends of words, such as PGPASSWORD."""
 _ANYWHERE = frozenset(("SECRET", "PASSWORD", "TOKEN"))
 _PLACES = frozenset({"PWD", "OLDPWD"})
 """Variables with such a name that have paths."""
@@ -52,24 +70,34 @@ _PLAIN = frozenset((
 ))
 # fmt: on
 """Values that are no secrets, whatever their names are: small numbers, words of settings and code, paths."""
+_BRACKETS = str.maketrans("", "", "()[]{},;:")
 _BLANK = frozenset(b" *x.-_#")
 """Bytes of which no secret is made: something else has hidden it already."""
 
 
 def is_secret_name(name: str) -> bool:
     """Whether what a variable or field of this name has is a secret."""
-    upper = name.upper()
-    if upper in _PLACES:
+    if name.upper() in _PLACES:
         return False
-    words = upper.replace("-", "_").replace(".", "_").rstrip("0123456789").rstrip("_").split("_")
+    if not (name.isupper() or name.islower()):  # dbPassword
+        name = name[:1] + "".join(f"_{b}" if a.islower() and b.isupper() else b for a, b in pairwise(name))
+    return _is_telling(words := _words_of(name)) or words[-1].endswith(_ENDINGS)
+
+
+def _is_telling(words: list[str]) -> bool:
     is_key = words[-1] == "KEY" and len(words) > 1 and words[-2] in _KEYS
     return is_key or words[-1] in _LAST or not _ANYWHERE.isdisjoint(words[:-1])
+
+
+def _words_of(name: str) -> list[str]:
+    """Return the words of a name in capitals, without a number at its end."""
+    return name.upper().replace("-", "_").replace(".", "_").rstrip("0123456789").rstrip("_").split("_")
 
 
 def is_secret_value(value: bytes) -> bool:
     """Whether a value under such a name is a secret, and not a setting."""
     text = value.decode("utf-8", "surrogateescape")
-    if len(value) < SHORTEST or is_secret_name(text):
+    if len(value) < SHORTEST or _is_telling(_words_of(text)):
         return False
     is_plain = text.lower() in _PLAIN or (text.isdecimal() and len(text) < 9) or (text[0] == "/" and not _is_odd(text))
     return not is_plain and not _is_code(text) and not _BLANK.issuperset(value.lower())
@@ -79,6 +107,19 @@ def _is_code(text: str) -> bool:
     """Whether it is a name in a program with the brackets behind it."""
     name = text.rstrip(")]},;:")
     return name != text and name.replace("_", "").replace(".", "").isalpha()
+
+
+def _is_expression(text: str) -> bool:
+    """Whether it is a part of a program, or is replaced by something else."""
+    name = text.translate(_BRACKETS)
+    is_name = name != text and name.replace("_", "").replace(".", "").isalpha()
+    return is_name or _is_dotted(name) or text.startswith(("${", "$(", "{{", "{%", "<", "%("))
+
+
+def _is_dotted(name: str) -> bool:
+    """Whether it is the name of an attribute, such as `settings.key`."""
+    parts = name.partition("(")[0].split(".")
+    return len(parts) > 1 and all(each.isidentifier() and len(each) < 16 for each in parts)
 
 
 def _is_odd(path: str) -> bool:
@@ -100,6 +141,8 @@ class SecretRule(NamedTuple):
 
     parts: Callable[[bytes], Iterable[bytes]] | None = None
     """Returns the secrets in what was found; None: it is one."""
+    is_bare: bool = False
+    """Whether no quotes tell the value from a name in a program."""
 
     @property
     def pattern(self) -> re.Pattern[bytes]:
@@ -125,16 +168,18 @@ _CLASSES = {
 
 def _rule(
     name: str,
-    hints: str,
+    hints: str | tuple[str, ...],
     pattern: str,
     *,
     before: int = 0,
     behind: str = "",
     parts: Callable[[bytes], Iterable[bytes]] | None = None,
+    is_bare: bool = False,
 ) -> SecretRule:
-    words = [expanded for each in hints.split() for expanded in _expanded(each.replace("~", " "))]
+    split = hints.split() if isinstance(hints, str) else hints
+    words = [expanded for each in split for expanded in _expanded(each.replace("~", " "))]
     ending = f"(?:{behind})\\Z".encode() if behind else b""
-    return SecretRule(name, tuple(each.encode() for each in words), before, pattern.encode(), ending, parts)
+    return SecretRule(name, tuple(each.encode() for each in words), before, pattern.encode(), ending, parts, is_bare)
 
 
 def _expanded(hint: str) -> Iterator[str]:
@@ -151,7 +196,7 @@ def _expanded(hint: str) -> Iterator[str]:
 
 _GAP = r"[\s\"'\\:=,\x00-\x1f\x7f-\xff]"
 """Bytes that may be between a name and its value: in text, and in records, where each has its length before it."""
-_FIELD = r"(?i:pass(?:word|wd|phrase)?|secrets?|token|credentials?|(?:secret|private|access|api|account|auth)[_-]?key)"
+_FIELD = rf"(?i:pass(?:word|wd|phrase)?|pwd|secrets?|token|credentials?|(?:{'|'.join(_KEY_OF)})[_-]?key)"
 """A name, or how it ends: `accessToken` by its last word."""
 _ATTRIBUTES = (b"expires=", b"max-age=", b"path=", b"domain=", b"samesite=", b"version=", b"priority=")
 
@@ -163,20 +208,41 @@ def _cookies(text: bytes) -> Iterator[bytes]:
             yield from _compiled(rb"=\"?([^\s;,\"=]{6,4096})").findall(pair)
 
 
+def _items(text: bytes) -> Iterable[bytes]:
+    """Return the texts in a list, without their quotes."""
+    return (each.strip(b" \t\r\n\"'") for each in text.split(b","))
+
+
 def _lines(text: bytes) -> Iterator[bytes]:
     """Yield the lines of a key, which may be escaped."""
     return (line for line in re.split(rb"(?:\s|\\n|\\r)+", text) if len(line) >= 16)
 
 
 _STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
+_IS = r"[ \t]{0,8}[:=][ \t]{0,8}"
+_WORD = r"([^\s\"'\x00-\x1f]{5,500}[^\s\"',(\[{\x00-\x1f])"
+_CLASS = r"[A-Z][a-zA-Z]*[\r\n]"
+"""What an annotation ends with."""
+_LINE = r"(?:\A|[^\x20-\x7e])[ \t]*"
+"""The beginning of a line, or of a text in a record."""
+_QUOTED = "|".join(
+    (
+        r'"((?:[^"\\\r\n]|\\.){6,500})"',
+        r"'((?:[^'\\\r\n]|\\.){6,500})'",
+        r'\\+"((?:[^"\\\r\n]|\\[^"]){6,500}?)\\+"',
+        r"\\+'((?:[^'\\\r\n]|\\[^']){6,500}?)\\+'",
+    )
+)
+"""In one kind of quotes, which may be within a text that is escaped itself."""
 _UNQUOTED = rf"([^{_STOPS}]{{6,500}})"
+_AFTER_FIELD = ("=", ":", "'", '"', '\\"', "]", "~", ">")
+"""What is behind a short name that is part of many words."""
 _FIELD_HINTS = " ".join(
     (
-        '=password =passwd =passphrase =pass= =pass: =pass\' =pass" =pass\\" =pass] =pass~ =secret =token =credential',
-        *(
-            f"={each}_k ={each}-k ={each}k {each}K {each.title()}K"
-            for each in ("private", "access", "api", "account", "auth")
-        ),
+        "=password =passwd =passphrase =secret =token =credential",
+        *(f"=pass{each}" for each in _AFTER_FIELD),
+        *(f"=pwd{each}" for each in _AFTER_FIELD),
+        *(f"={each}_k ={each}-k ={each}k {each}K {each.title()}K" for each in _KEY_OF if each != "secret"),
     )
 )
 """A `~` stands for a blank."""
@@ -193,16 +259,43 @@ RULES: Sequence[SecretRule] = (
     _rule(
         "quoted",
         _FIELD_HINTS,
-        rf"{_FIELD}\\*[\"']?\]?\s{{0,8}}[:=]>?\s{{0,8}}[bfru]{{0,2}}\\*[\"']((?:[^\"'\\\r\n]|\\[^\"'\r\n]){{6,200}}?)\\*[\"']",
+        rf"{_FIELD}\\*[\"']?\]?\s{{0,8}}[:=]>?\s{{0,8}}[bfru]{{0,2}}(?:{_QUOTED})",
+    ),
+    _rule("in XML", _FIELD_HINTS, rf"{_FIELD}(?:>|[\"']\s+value=[\"'])([^\"'<>\r\n]{{6,500}})[\"'<]"),
+    _rule(
+        "in a list",
+        "=passwords =secrets =api_keys =api-keys =apikeys",
+        r"[\w-]{7,9}[\"']?\s{0,8}[:=]\s{0,8}\[([^\[\](){}]{6,4000})\]",
+        parts=_items,
     ),
     _rule("in a form", _FIELD_HINTS, rf"{_FIELD}={_UNQUOTED}", behind=r"[?&][\w.-]*"),
     _rule("first in a form", _FIELD_HINTS, rf"{_FIELD}={_UNQUOTED}&"),
-    # Without quotes it may be the name of a variable: it has a digit or a special character.
+    # Without quotes it may be the name of a variable: it has a digit or a special character, or is all of the line.
     _rule(
         "in a setting",
         _FIELD_HINTS,
-        rf"{_FIELD}(?:=|:[ ]?|[ ]=[ ])(?=[a-zA-Z_.]*[^a-zA-Z_.{_STOPS}]){_UNQUOTED}(?![\w(.\[])",
+        rf"{_FIELD}{_IS}(?=[a-zA-Z_.]*[^a-zA-Z_.{_STOPS}]){_UNQUOTED}(?![\w(.\[])",
+        is_bare=True,
     ),
+    _rule(
+        "all of a line",
+        _FIELD_HINTS,
+        rf"{_FIELD}(?:=|:[ \t]{{1,8}})(?!{_CLASS}){_WORD}[ \t]*(?=[\r\n]|\Z)",
+        behind=rf"{_LINE}(?:(?:export|set|ENV|ARG)[ \t]+)?[\w.-]*",
+        is_bare=True,
+    ),
+    _rule("of a connection", _FIELD_HINTS, rf"{_FIELD}=([^;\"'\s]{{6,500}})", behind=r";[ \w]*"),
+    _rule(
+        "of netrc", "=password~", r"(?i:password)[ \t]+(\S{6,500})", behind=rf"(?:(?:login|account)\s+\S+\s+|{_LINE})"
+    ),
+    _rule(
+        "AUTH of Redis",
+        ("AUTH\r\n", "auth\r\n"),
+        r".{4}\r\n(?:\$\d+\r\n[^\r\n]*\r\n)??\$\d+\r\n([^\r\n]{6,500})\r\n(?!\$)",
+    ),
+    _rule("AUTH of SMTP", "AUTH~PLAIN~", r".{11}([A-Za-z0-9+/=]{8,500})"),
+    _rule("option of curl", "~-u~ --user", r"(?: -u|--user)[ =][\"']?[\w.@-]{1,100}:([^\s\"'/\\]{6,500})"),
+    _rule("token in a URL", "https://", r".{8}(?=[A-Za-z_.-]*[0-9])([A-Za-z0-9_.-]{16,500})@"),
     _rule("option", _FIELD_HINTS, rf"{_FIELD}{_GAP}{{1,8}}([^\s\"'\\\x00-\x1f]{{6,500}})", behind=r"--[\w.-]*"),
     _rule("AWS key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![A-Za-z0-9])"),
     _rule("AWS secret key", "=aws_", r"(?i:aws)[^\r\n]{0,40}?[\"'=: ]([0-9a-zA-Z/+]{40})(?![0-9a-zA-Z/+=])"),
@@ -261,6 +354,8 @@ def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[bytes]:
     text = next((each for each in match.groups() if each is not None), match[0])
     if rule.parts is not None:
         yield from rule.parts(text)
+        return
+    if rule.is_bare and _is_expression(text.decode("utf-8", "surrogateescape")):
         return
     yield text
     before = match[0][: match[0].find(text)][-1:]
