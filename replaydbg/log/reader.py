@@ -21,7 +21,7 @@ from replaydbg.log.entries.raw import RawRecord, RawStream
 from replaydbg.log.entries.stream import LogStream
 from replaydbg.log.group import name_in_group
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
-from replaydbg.log.replay_files import Unpacked, records, unpack
+from replaydbg.log.replay_files import Unpacked, first_masks, records, unpack
 from replaydbg.log.sealed.sections import InPlace, SealedFile, Sections
 from replaydbg.log.sealed.shared import EMPTY
 
@@ -259,6 +259,13 @@ class Recording:
         headers = {"log": self.log_header, "world": self._world_header}
         try:
             return unpack(self._sections, headers, self.header.gates, target)
+        except SecretsMasked as error:
+            raise SecretsMasked(str(self.path), error.recipients) from None
+
+    def check_secrets(self) -> None:
+        """Raise SecretsMasked if a replay cannot begin without the secrets that this user cannot see."""
+        try:
+            first_masks(self._sections)
         except SecretsMasked as error:
             raise SecretsMasked(str(self.path), error.recipients) from None
 

@@ -69,7 +69,7 @@ def unpack(
         pieces = sections.pieces("content")
         size = _copy(pieces, files["content"]) if "content" in files else sum(map(len, pieces))
         content = None if size == sections.size("content") and sections.is_whole("content") else size
-        hidden = _first_masks(sections)
+        hidden = first_masks(sections)
         if "content" in hidden:
             content = min(hidden["content"], size)
         world, is_world_cut = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
@@ -82,7 +82,7 @@ def unpack(
         return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"), size)
 
 
-def _first_masks(sections: Sections) -> dict[str, int]:
+def first_masks(sections: Sections) -> dict[str, int]:
     """Return of each section the offset of the first secret that this user cannot see.
 
     Raises SecretsMasked if one is needed before the first event.

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyrage import x25519
 
-_AGE = b"age-encryption.org/v1"
+AGE = b"age-encryption.org/v1"
 """How a file of age begins."""
 _MOST = 4096
 """Bytes of a file with a key that are read."""
@@ -95,7 +95,7 @@ def is_encrypted(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return os.read(fd, len(_AGE)) == _AGE
+        return os.read(fd, len(AGE)) == AGE
     except OSError:
         return False
     finally:

@@ -75,9 +75,10 @@ def test_a_secret_in_the_environment_is_needed_at_once(people: tuple[Person, Per
     made = one.record("import os\nprint(os.environ['MY_TOKEN'])\n", MY_TOKEN=TOKEN)
 
     assert one.do("replay", "-q", made).stdout == f"{TOKEN}\n"
-    replayed = two.do("replay", "-q", made)
+    replayed = two.do("replay", made)
     assert (replayed.status, replayed.stdout) == (1, "")
     assert "secrets in its environment or code are masked" in replayed.stderr
+    assert "the program in it now runs" not in replayed.stderr
     assert one.key() in replayed.stderr
 
 
@@ -123,6 +124,8 @@ def test_a_packed_recording_is_encrypted(people: tuple[Person, Person], is_group
     assert one.do("pack", "latest", "-o", packed, "--to", two.key()).stdout == f"{packed}\n"
     assert [path.name for path in one.place.glob(".replaydbg-*")] == []
     assert b"prog.py" not in packed.read_bytes()
+    for command in ("info", "replay", "verify"):
+        assert "it is encrypted with age; use `replaydbg unpack` first" in one.do(command, packed).stderr
     refused = one.do("unpack", packed)
     assert (refused.status, refused.stdout) == (2, "")
     assert f"is encrypted for other keys, or damaged (yours is {own})" in refused.stderr

@@ -22,7 +22,8 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     from replaydbg.log.reader import open_recording
 
     try:
-        open_recording(path).close()
+        with open_recording(path) as recording:
+            recording.check_secrets()
     except ReplaydbgError:
         return  # no program of it can run, as the command is about to find out
     shown = printable(quoted(name))

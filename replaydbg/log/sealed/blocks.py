@@ -103,6 +103,10 @@ def why_no_recording(data: bytes) -> str:
     """Return why a file that begins with `data` is not a recording."""
     if data.startswith(PACK_FOLDER.encode()):
         return "it is a packed group of processes; use `replaydbg unpack` first"
+    from replaydbg.secrets.age_keys import AGE  # only here: opening a recording does not need it
+
+    if data.startswith(AGE):
+        return "it is encrypted with age; use `replaydbg unpack` first"
     return "its first bytes are not those of a recording" if data else "it is empty"
 
 
