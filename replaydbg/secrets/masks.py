@@ -74,11 +74,11 @@ class Masks:
         `until`: up to where a word of the piece before goes on.
         """
         piece = held.popleft()
-        following = b"".join(held)[: self._longest - 1]
+        data = piece + b"".join(held)[: self._longest - 1]
         spans = [(offset, until)] if until > offset else []
-        for at, word in find(self._words, piece + following):
+        for at, word in find(self._words, data):
             if at < len(piece):
-                start, end = offset + at, offset + at + self._length(piece + following, at, self._words[word])
+                start, end = offset + at, offset + at + self._length(data, at, self._words[word])
                 if spans and start <= spans[-1][1]:
                     spans[-1] = spans[-1][0], max(end, spans[-1][1])
                 else:

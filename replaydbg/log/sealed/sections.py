@@ -303,9 +303,10 @@ class SealedFile:
         masked = self.masked
         if masked is None:
             return {}
-        from replaydbg.log.sealed.vault import MOST, read_secrets
+        from replaydbg.log.sealed.vault import read_secrets
 
-        data = b"".join(self.stored_pieces(SECRETS)) if self.size(SECRETS) <= MOST else b""
+        is_sound = self.size(SECRETS) <= self.stored(SECRETS)  # it is not compressed
+        data = b"".join(self.stored_pieces(SECRETS)) if is_sound else b""
         return read_secrets(data, masked) or {}
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:

@@ -1,13 +1,16 @@
 """The masks of a sealed recording: their places, for everybody, and the bytes there, for those who have a key.
 
 Section `masked` is JSON: `recipients`, the public keys for which the secrets are encrypted, and `places`, of each
-section the offset and the length of each mask. Section `secrets` is encrypted by age to these recipients; inside it is
-compressed: of each section its name, the number of its masks, and their bytes, each part with its length before it.
+section a text: of each mask the bytes since the one before and its length, as varints, in base64. Section `secrets` is
+encrypted by age to these recipients; inside it is compressed: of each section its name, the number of its masks, and
+their bytes, each part with its length before it.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 
 from replaydbg.classes import NamedTuple
@@ -19,7 +22,7 @@ from replaydbg.secrets.age_keys import decrypted, encrypted, own_identity
 from replaydbg.secrets.patches import Patches
 
 MOST = 1 << 26
-"""Bytes of either section."""
+"""Bytes of section `masked`: more than ten million masks."""
 
 
 class Masked(NamedTuple):
@@ -32,9 +35,19 @@ class Masked(NamedTuple):
 
 
 def masked_section(patches: Patches, recipients: Sequence[str]) -> bytes:
-    """Return the section `masked`."""
-    places = {name: [(offset, len(data)) for offset, data in each] for name, each in patches.items()}
-    return json.dumps({"recipients": list(recipients), "places": places}).encode()
+    """Return the section `masked`. Raises OSError if it is longer than MOST."""
+    places = {name: b64encode(b"".join(_gaps(each))).decode() for name, each in patches.items()}
+    data = json.dumps({"recipients": list(recipients), "places": places}).encode()
+    if len(data) > MOST:  # nobody could read it, and the recording would be lost
+        raise OSError(errno.EFBIG, "it has too many secrets")
+    return data
+
+
+def _gaps(patches: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
+    last = 0
+    for offset, data in patches:
+        yield varint(offset - last) + varint(len(data))
+        last = offset + len(data)
 
 
 def secrets_section(patches: Patches, recipients: Sequence[str]) -> bytes:
@@ -57,16 +70,20 @@ def read_masked(data: bytes) -> Masked | None:
         recipients, places = facts["recipients"], facts["places"]
         if not all(type(each) is str and len(each) < 200 for each in recipients):
             return None
-        found = {name: [(offset, length) for offset, length in each] for name, each in places.items()}
-    except (ValueError, TypeError, KeyError, AttributeError):
+        found = {name: list(_places(b64decode(each, validate=True))) for name, each in places.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, Short, Malformed):
         return None
-    for each in found.values():
-        last = 0
-        for offset, length in each:
-            if type(offset) is not int or type(length) is not int or offset < last or length < 1:
-                return None
-            last = offset + length
     return Masked(tuple(recipients), found)
+
+
+def _places(data: bytes) -> Iterator[tuple[int, int]]:
+    cursor, last = Cursor(data), 0
+    while cursor.pos < len(data):
+        offset, length = last + cursor.varint(), cursor.varint()
+        if not length:
+            raise Malformed("an empty mask")
+        yield offset, length
+        last = offset + length
 
 
 def read_secrets(data: bytes, masked: Masked) -> Patches | None:
@@ -78,10 +95,16 @@ def read_secrets(data: bytes, masked: Masked) -> Patches | None:
     try:
         cursor = Cursor(plain)
         length = cursor.varint()
-        whole = expand(plain[cursor.pos :], length) if length <= MOST else None
+        whole = expand(plain[cursor.pos :], length) if length <= _most(masked) else None
         return None if whole is None else _patches(Cursor(whole), masked)
     except (Short, Malformed, UnicodeDecodeError):
         return None
+
+
+def _most(masked: Masked) -> int:
+    """Return how many bytes the secrets of these masks have at most, with the lengths between them."""
+    names = sum(len(name.encode()) + 20 for name in masked.places)
+    return names + sum(length + 10 for each in masked.places.values() for _, length in each)
 
 
 def _patches(cursor: Cursor, masked: Masked) -> Patches | None:
