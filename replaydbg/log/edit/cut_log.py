@@ -18,14 +18,10 @@ from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.files import PIECE
 from replaydbg.log.sealed.origin import own_key
 from replaydbg.log.sealed.shared import STEP, BlockStore
-from replaydbg.secrets.secret_rules import WIDEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
-
-MARGIN = WIDEST
-"""Bytes before and behind a part that are needed to find the secrets in it."""
 
 HeapSections = Mapping[int, bytes | tuple[int, bytes]]
 """Snapshots by number: the file of each, or its length and the name that a BlockStore returned for it."""
@@ -114,9 +110,10 @@ class GrowingFile:
         if self._secrets is None:
             file.seek(start)
             return file.read(end - start)
-        at = max(start - MARGIN, 0)
+        margin = self._secrets.margin
+        at = max(start - margin, 0)
         file.seek(at)
-        return self._secrets.hide(self._name, file.read(end + MARGIN - at), at, start, end)
+        return self._secrets.hide(self._name, file.read(end + margin - at), at, start, end)
 
 
 class LiveRecording:

@@ -28,12 +28,18 @@ class GrowingSecrets:
         self._words: tuple[bytes, ...] = ()
         self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
         self._recipients = tuple(recipients)
+        self._margin = 4 * WIDEST  # of what is still to be found in UTF-32
         self.learn(secrets)
 
     @property
     def words(self) -> tuple[bytes, ...]:
         """All forms of all secrets."""
         return self._words
+
+    @property
+    def margin(self) -> int:
+        """How many bytes before and behind a part of a section are needed to find the secrets in it."""
+        return self._margin
 
     def learn(self, secrets: Iterable[bytes]) -> None:
         """Add secrets."""
@@ -44,6 +50,7 @@ class GrowingSecrets:
 
             self._secrets |= new
             self._words = tuple(sorted({*self._words, *forms_of(new)}))
+            self._margin = max(self._margin, *map(len, self._words))
 
     def learn_from(self, path: Path, end: int | None = None) -> None:
         """Add the secrets in a file that grows, up to byte `end`, or what it has. Raises OSError."""
