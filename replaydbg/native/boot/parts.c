@@ -156,6 +156,7 @@ const CrossingHooks crossing_hooks = {
     .live_follow = live_follow,
     .live_is_settled = live_is_settled,
     .live_end = live_end,
+    .live_passed = live_passed,
     .live_piece = fd_mirror_piece,
 };
 

@@ -292,6 +292,8 @@ typedef struct {
     bool (*live_is_settled)(void); /* afterwards: the call that begins is known to have been made before */
     /* a call ends: its outcome is known, or is what the program gets of `result`, or it is to be made again; steals it */
     PyObject *(*live_end)(Crossing *c, PyObject *result, bool *is_again);
+    /* a call that is no crossing has ended: what the program gets of `result`; steals it */
+    PyObject *(*live_passed)(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
 } CrossingHooks;
 extern const CrossingHooks crossing_hooks;
 

@@ -28,8 +28,10 @@ gate_again(PyObject **result)
 static inline PyObject *
 pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (gate_passes() && !(g->flags & GATE_ALWAYS))
-        return gate_call_original(g, self, args, nargs, kwnames);
+    if (gate_passes() && !(g->flags & GATE_ALWAYS)) {
+        PyObject *result = gate_call_original(g, self, args, nargs, kwnames);
+        return __builtin_expect(core.is_resumed, 0) ? crossing_hooks.live_passed(g, args, nargs, result) : result;
+    }
     PyObject *result;
     if (!__builtin_expect(core.lenient, 0) || !crossing_hooks.answers_data(g, self, args, nargs, kwnames, &result))
         do

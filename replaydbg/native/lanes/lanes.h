@@ -146,7 +146,8 @@ bool lane_semaphore_free(const void *semaphore);
 /* A replay becomes a recording: the clock of the interpreter's own waits, which stood still, goes on. */
 void lane_clock_continues(void);
 uint64_t lane_clock_deadline(uint64_t deadline); /* of a replay: the same by the kernel's clock */
-extern const char waits_for_lock[];              /* lane->waits_for of one that waits for a semaphore */
+int64_t lane_clock_shift(void);     /* ns that a reading of CLOCK_MONOTONIC is ahead of the kernel's here and now */
+extern const char waits_for_lock[]; /* lane->waits_for of one that waits for a semaphore */
 /* what stands for this function if C code asks for it by name; NULL: itself */
 void *threads_function(const char *name);
 

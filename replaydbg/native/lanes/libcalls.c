@@ -28,7 +28,12 @@
 static int
 our_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left)
 {
-    struct timespec now;
+    struct timespec now, real;
+    if ((flags & TIMER_ABSTIME) && clock == CLOCK_MONOTONIC && lane_clock_shift() != 0) {
+        uint64_t deadline = lane_clock_deadline((uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec);
+        real = (struct timespec){(time_t)(deadline / 1000000000), (long)(deadline % 1000000000)};
+        time = &real;
+    }
     if (!lanes_share() || time->tv_sec < 0 || time->tv_nsec < 0 || time->tv_nsec > 999999999)
         return clock_nanosleep(clock, flags, time, left);
     int64_t ns = time->tv_sec > INT32_MAX ? INT64_MAX / 4 : time->tv_sec * 1000000000LL + time->tv_nsec;

@@ -303,12 +303,10 @@ lane_clock_deadline(uint64_t deadline)
     return deadline == NEVER || (int64_t)deadline < wait_shift ? deadline : deadline - (uint64_t)wait_shift;
 }
 
-static int
-resumed_clock(struct timespec *time)
+int64_t
+lane_clock_shift(void)
 {
-    int64_t now = (int64_t)monotonic_ns() + wait_shift;
-    *time = (struct timespec){now / 1000000000, now % 1000000000};
-    return 0;
+    return is_lane() && core.is_resumed && core.depth == 0 ? wait_shift : 0;
 }
 
 static int
@@ -318,8 +316,11 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
         *time = (struct timespec){0, 0};
         return 0;
     }
-    if (is_lane() && core.is_resumed && clock == CLOCK_MONOTONIC && core.depth == 0)
-        return resumed_clock(time);
+    if (clock == CLOCK_MONOTONIC && lane_clock_shift() != 0) {
+        int64_t now = (int64_t)monotonic_ns() + wait_shift;
+        *time = (struct timespec){now / 1000000000, now % 1000000000};
+        return 0;
+    }
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
     uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;

@@ -50,22 +50,38 @@ clocks_follow(const Crossing *c, PyObject *result)
     }
 }
 
-PyObject *
-clocks_shifted(const Crossing *c, PyObject *result)
+static PyObject *
+shifted_by(PyObject *result, int64_t ns)
 {
-    clockid_t which = result ? clock_of(c) : -1;
-    if (which < 0 || shifts[which] == 0)
-        return result;
     PyObject *shifted = NULL;
     int overflow;
+    if (ns == 0)
+        return result;
     if (PyFloat_CheckExact(result))
-        shifted = PyFloat_FromDouble(PyFloat_AS_DOUBLE(result) + (double)shifts[which] / 1e9);
+        shifted = PyFloat_FromDouble(PyFloat_AS_DOUBLE(result) + (double)ns / 1e9);
     else if (PyLong_CheckExact(result))
-        shifted = PyLong_FromLongLong(PyLong_AsLongLongAndOverflow(result, &overflow) + shifts[which]);
+        shifted = PyLong_FromLongLong(PyLong_AsLongLongAndOverflow(result, &overflow) + ns);
     if (shifted == NULL)
         return result;
     Py_DECREF(result);
     return shifted;
+}
+
+PyObject *
+clocks_shifted(const Crossing *c, PyObject *result)
+{
+    clockid_t which = result ? clock_of(c) : -1;
+    return which < 0 ? result : shifted_by(result, shifts[which]);
+}
+
+/* Nothing is logged any more, so the reading is no crossing, and has the clock of the interpreter's own waits. */
+PyObject *
+clocks_unlogged(const Crossing *c, PyObject *result)
+{
+    clockid_t which = result ? clock_of(c) : -1;
+    if (which < 0)
+        return result;
+    return shifted_by(result, shifts[which] - (which == CLOCK_MONOTONIC ? lane_clock_shift() : 0));
 }
 
 void

@@ -21,7 +21,8 @@ const char *contexts_continue(void); /* makes them; returns why one could not be
 /* clocks.c */
 void clocks_follow(const Crossing *c, PyObject *result); /* replay: a reading */
 void clocks_continue(void);
-PyObject *clocks_shifted(const Crossing *c, PyObject *result); /* record, afterwards: a reading; steals it */
+PyObject *clocks_shifted(const Crossing *c, PyObject *result);  /* record, afterwards: a reading; steals it */
+PyObject *clocks_unlogged(const Crossing *c, PyObject *result); /* the same once logging has ended */
 
 /* process.c */
 void process_follow(const Crossing *c); /* replay: a call that has worked */

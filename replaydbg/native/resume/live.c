@@ -101,6 +101,13 @@ live_end(Crossing *c, PyObject *result, bool *is_again)
     return call_outcome();
 }
 
+PyObject *
+live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result)
+{
+    Crossing c = {.gate = g, .args = args, .nargs = nargs};
+    return core.mode == OBSERVE ? clocks_unlogged(&c, result) : result;
+}
+
 /* The second step. */
 static void
 complete(void)

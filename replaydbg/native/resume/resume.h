@@ -21,6 +21,7 @@ void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nar
 bool live_inside(void);
 void live_follow(const Crossing *c, PyObject *result);
 PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
+PyObject *live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
 void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
 
 /* contexts.c */
