@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 from collections.abc import Mapping
 
 from replaydbg.classes import dataclass
@@ -51,6 +52,8 @@ class Past:
     """The mask that the program set for the modes of new files; None: it set none."""
     attributes: tuple[PlanRow, ...]
     """Other attributes that the program has set for its process."""
+    databases: Mapping[str, int]
+    """The first event after the moment that wrote to an SQLite database, by the name of its file."""
     loaded_ns: Mapping[int, int]
     """When each call ended by which a TLS context loaded something, by event: nanoseconds since the epoch."""
     used: frozenset[int]
@@ -80,6 +83,7 @@ class PastReader:
         self._time_ns = self._events = self._act_count = 0
         self._has_ended = False
         self._attributes: dict[str, PlanRow] = {}
+        self._databases: dict[str, int] = {}
         self._hidden_locks = 0
         self._loaded_ns: dict[int, int] = {}
         self._used: set[int] = set()
@@ -95,7 +99,9 @@ class PastReader:
             self._add_before(entry)
         elif entry.gate in _ACTS and not entry.raised:
             self._act_count += 1
-            self._note_database(entry)
+            if entry.gate in _DATABASE_WRITES and entry.arguments:
+                name = _JOURNAL.sub("", str(entry.arguments[0]))
+                self._databases.setdefault(name, entry.number)
             self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
             if len(self._acts) > 2 * MOST_ACTS:
                 del self._acts[:MOST_ACTS]
@@ -118,13 +124,6 @@ class PastReader:
         _follow_listing(entry, self._attributes)
         self._follow_lock(entry)
 
-    def _note_database(self, event: Event) -> None:
-        """Note that a database is ahead of the moment. It cannot be compared with what is recorded, as a file can."""
-        if event.gate in _DATABASE_WRITES:
-            reason = f"it was written to after this moment, at event {event.number:,}"
-            row = PlanRow("databases", Fate.REFUSED, "an SQLite database", reason)
-            self._attributes.setdefault("_sqlite3", row)
-
     def _follow_lock(self, event: Event) -> None:
         """Note a lock by an object of a class with `fileno`: the event does not show the descriptor."""
         if event.gate not in _FILE_LOCKS or event.raised or not event.arguments or number_of(event.arguments[0]) >= 0:
@@ -146,6 +145,7 @@ class PastReader:
             last_ns=self._start_ns + self._time_ns - SLACK_NS,
             umask=self._umask,
             attributes=tuple(self._attributes.values()),
+            databases=dict(self._databases),
             loaded_ns=dict(self._loaded_ns),
             used=frozenset(self._used),
             acts=tuple(self._acts[-MOST_ACTS:][::-1]),
@@ -216,3 +216,4 @@ _NOTED = (
     | _names("posix", "umask scandir ScandirIterator.close ScandirIterator.__next__")
 )
 _DATABASE_WRITES = _names("_sqlite3", "file.write file.truncate")
+_JOURNAL = re.compile(r"-(?:journal|wal)\Z")

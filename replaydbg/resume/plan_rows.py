@@ -36,6 +36,8 @@ class PlanRow:
     """How it differs on the disk from what was recorded, each as a sentence without a full stop."""
     opened: OpenResource | None = None
     """The descriptors' resource; None: it is none of a descriptor."""
+    is_final: bool = False
+    """Whether it is refused with `--force`, too."""
 
 
 class CannotReopen(Exception):

@@ -28,6 +28,7 @@ from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_pas
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.reopening.compare_files import with_contents
+from replaydbg.resume.reopening.databases import plan_databases
 from replaydbg.resume.reopening.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
 from replaydbg.store.process_check import writer_of
@@ -137,7 +138,8 @@ def recovery_to(recording: Recording, event: int) -> RecoveryCost:
 
 def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: RecoveryCost) -> Plan:
     """Return the plan of a program that goes live after `event`, as far as it is known without a replay."""
-    rows = (*plan_resources(resources, past.used), *past.attributes)
+    databases = plan_databases(resources.databases, past.databases)
+    rows = (*plan_resources(resources, past.used), *databases, *past.attributes)
     return Plan(
         name=name,
         event=event,
@@ -220,6 +222,9 @@ def _check_moment(recording: Recording, name: str, past: Past, at: int) -> None:
 
 def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> None:
     """Raise CannotResume if something can neither be brought back nor be lost."""
+    final = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused if row.is_final)
+    if final:
+        raise CannotResume(plan.name, "it cannot go live at this moment, with --force neither", final)
     if refused and not force:
         details = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused)
         raise CannotResume(

@@ -203,7 +203,7 @@ def test_a_database_that_is_ahead_of_the_line_is_refused(tmp_path: Path) -> None
     early = replaydbg(tmp_path, "resume", "one", "--at-cut", "2@5", "-o", "early")
     resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
 
-    assert early.status == 2 and b"an SQLite database: it was written to after this moment" in early.stderr, early
+    assert early.status == 2 and b"rows.db was written to after this moment, at event" in early.stderr, early
     assert (resumed.status, resumed.stdout) == (0, b"[(20,)]\n"), resumed
 
 

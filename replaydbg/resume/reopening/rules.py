@@ -86,11 +86,6 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
-    for database in resources.databases:
-        name = database.path or "a temporary database"
-        text = f"{name}, in a transaction" if database.transaction == "write" else name
-        fate, reason = (Fate.REOPENED, "") if database.path else (Fate.REFUSED, "its file has no name")
-        rows.append(PlanRow("databases", fate, text, reason))
     rows += [_plan_mapping(mapping, resources) for mapping in resources.mappings]
     rows += [_plan_semaphore(semaphore, resources) for semaphore in resources.semaphores]
     rows += [
