@@ -340,7 +340,7 @@ def followed_logs(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
             # Copies of large files are not followed: a program that reads one is replayed from the sealed recording.
             return files | {"content": stack.enter_context(_memory_file("content"))}
         time.sleep(0.01)
-    raise Corrupt(str(live), "its program has not begun")
+    raise Corrupt(str(live), "its program has not begun, or it is of a standby that has not taken over")
 
 
 def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def event_of(recording: Recording, text: str) -> EventNumber | None:
     if word.startswith("@#"):
         return _snapshot(recording, word)
     if (match := _TIME.match(word)) is not None:
-        return _last_before(recording, float(match[1]) * _UNITS[match[2]])
+        return _last_before(recording, word, float(match[1]) * _UNITS[match[2]])
     match = _NUMBERS.match(word)
     if match is None:
         return None
@@ -61,13 +61,15 @@ def _last(recording: Recording, enough: int) -> EventNumber:
     return last
 
 
-def _last_before(recording: Recording, nanoseconds: float) -> EventNumber:
-    last = 0
+def _last_before(recording: Recording, word: str, nanoseconds: float) -> EventNumber:
+    last = time_ns = 0
     for entry in recording.events(controls=False):
         if isinstance(entry, Event):
             if entry.time_ns > nanoseconds:
-                break
-            last = entry.number
+                return last
+            last, time_ns = entry.number, entry.time_ns
+    if nanoseconds > time_ns:  # it may be any time after the run
+        raise NoSuchMoment(word, "the last event was before that time")
     return last
 
 

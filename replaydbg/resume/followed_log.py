@@ -59,8 +59,10 @@ class FollowedLog:
 
     def plan(self, name: str) -> Plan:
         """Return the plan of going live after the last event that was read; `name` is that of the recording."""
-        past = self._past.past()
         header = read_log_header(os.pread(self._fd, LOG_HEADER, 0))
+        if header is not None:  # a program that was itself a standby had none when this began
+            self._past.start_ns = header.start_ns
+        past = self._past.past()
         recovery = RecoveryCost(past.events, header.cpu_ms if header is not None else 0, self._position)
         resources = with_contents(self._history.at(None), self._content)
         return plan_of(name, past.events, past, resources, recovery)

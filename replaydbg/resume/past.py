@@ -78,7 +78,8 @@ class PastReader:
     def __init__(self, recording: Recording, event: int | None) -> None:
         """`event`: the last one before the moment; None: the last of the log."""
         self._last_event = event
-        self._start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
+        self.start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
+        """When the program started: nanoseconds since the epoch; 0: the log's header does not have it yet."""
         self._umask: int | None = None
         self._time_ns = self._events = self._act_count = 0
         self._has_ended = False
@@ -118,7 +119,7 @@ class PastReader:
         if entry.gate == "posix.umask" and entry.arguments and isinstance(entry.arguments[0], int):
             self._umask = entry.arguments[0]
         elif entry.gate.startswith(_LOADS):
-            self._loaded_ns[entry.number] = self._start_ns + entry.time_ns
+            self._loaded_ns[entry.number] = entry.time_ns
         elif (row := _attribute(entry)) is not None:
             self._attributes[entry.gate] = row
         _follow_listing(entry, self._attributes)
@@ -142,11 +143,11 @@ class PastReader:
         return Past(
             events=self._events,
             has_ended=self._has_ended,
-            last_ns=self._start_ns + self._time_ns - SLACK_NS,
+            last_ns=self.start_ns + self._time_ns - SLACK_NS,
             umask=self._umask,
             attributes=tuple(self._attributes.values()),
             databases=dict(self._databases),
-            loaded_ns=dict(self._loaded_ns),
+            loaded_ns={event: self.start_ns + time_ns for event, time_ns in self._loaded_ns.items()},
             used=frozenset(self._used),
             acts=tuple(self._acts[-MOST_ACTS:][::-1]),
             act_count=self._act_count,

@@ -297,6 +297,7 @@ def test_a_moment_behind_the_end(tmp_path: Path) -> None:
             f"--at must be an event from 1 on, @start, @end, @t+SECONDS, or a snapshot such as @#3 (got {bad!r})"
             in (refusal(tmp_path, "--at", bad))
         )
+    assert "No such moment '@t+100s': the last event was before that time" in refusal(tmp_path, "--at", "@t+100s")
     assert "No such moment '@#7': the recording has no such snapshot" in refusal(tmp_path, "--at", "@#7")
 
 

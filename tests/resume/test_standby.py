@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,8 +61,10 @@ def recorded(
 
 
 @contextmanager
-def standing_by(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a standby in the block, once it has begun to follow; what it prints is in the files `printed` and `said`."""
+def standing_by(folder: Path, *words: str, waits: bool = True) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a standby in the block, once it has begun to follow if it `waits` for that; what it prints is in the files
+    `printed` and `said`.
+    """
     command = [sys.executable, "-m", "replaydbg", "resume", *(words or ("one.rdbg", *_FOLLOW))]
     with (
         (folder / "printed").open("wb") as printed,
@@ -69,7 +73,8 @@ def standing_by(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
             command, cwd=folder, env=_env(folder), stdin=subprocess.DEVNULL, stdout=printed, stderr=said
         ) as standby,
     ):
-        wait_until(lambda: b"standing by" in (folder / "said").read_bytes() or standby.poll() is not None)
+        if waits:
+            wait_until(lambda: b"standing by" in (folder / "said").read_bytes() or standby.poll() is not None)
         try:
             yield standby
         finally:
@@ -133,6 +138,25 @@ def test_a_standby_of_a_standby(tmp_path: Path) -> None:
     assert (tmp_path / "printed").read_bytes() == b"done\n"
     with open_recording(tmp_path / "three.rdbg") as recording:
         assert [each["from"] for each in recording.header.raw["resumed"]] == ["one", "two"]
+
+
+def test_a_standby_behind_a_standby(tmp_path: Path) -> None:
+    behind = tmp_path / "behind"
+    behind.mkdir()
+    with recorded(tmp_path) as (_, program), standing_by(tmp_path) as standby:
+        wait_until(lambda: (tmp_path / "two.rdbg-live" / "header.json").exists())
+        with standing_by(behind, str(tmp_path / "two.rdbg"), *_FOLLOW[:-1], "three.rdbg", waits=False) as third:
+            time.sleep(1.0)  # by then it looks for the log, which the takeover makes
+            os.kill(program, signal.SIGKILL)
+            wait_until(lambda: b"standing by" in (behind / "said").read_bytes() or third.poll() is not None)
+            wait_until(lambda: b"live from event" in (tmp_path / "said").read_bytes())
+            (second,) = Path(f"/proc/{standby.pid}/task/{standby.pid}/children").read_text().split()
+            os.kill(int(second), signal.SIGKILL)
+            (tmp_path / "go").touch()
+            assert third.wait(_TIMEOUT) == 3
+
+    assert (tmp_path / "out").read_text() == "one\ntwo\n"
+    assert re.search(rb"clock +stood still for \d+ m?s\n", (behind / "said").read_bytes())
 
 
 @pytest.mark.parametrize(
