@@ -233,6 +233,8 @@ class _StandingBy(GoingLive):
             while not self._core.poll(0 if is_behind else _INTERVAL_MS):
                 is_behind = self._log.read(_MOST_ENTRIES)
                 self._check_log()
+                if not is_behind:
+                    check_alone(self._followed, self.plan.name)  # nobody could take over
         except BaseException:
             os.kill(pid, signal.SIGKILL)  # it would follow until the program has ended, and only then find us gone
             raise

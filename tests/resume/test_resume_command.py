@@ -288,6 +288,13 @@ def test_a_program_that_has_ended(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("output", ["", ".", "/", ".."])
+def test_a_directory_is_not_replaced(output: str, tmp_path: Path) -> None:
+    record_killed(tmp_path)
+
+    assert refusal(tmp_path, "-o", output).endswith("it is a directory. The program was not started.")
+
+
 def test_a_moment_behind_the_end(tmp_path: Path) -> None:
     record_killed(tmp_path)
 

@@ -114,6 +114,15 @@ def test_a_listener_listens_again(tmp_path: Path) -> None:
             RULES[OpenedSocket].reopen(opened)
 
 
+def test_the_plan_tells_that_an_address_is_taken() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        row = RULES[OpenedSocket].plan(sock(SocketState.LISTENING, bound=other.getsockname()))
+
+    assert row.reason == "not possible now: Address already in use"
+
+
 def test_a_datagram_socket_is_bound_again() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))

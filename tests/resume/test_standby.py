@@ -234,6 +234,17 @@ def test_a_recording_with_children_has_a_standby_until_there_are_any(tmp_path: P
     check_recording(tmp_path)
 
 
+def test_it_ends_when_a_child_is_recorded_as_well(tmp_path: Path) -> None:
+    words = ("one.rdbgs/1.rdbg-live", *_FOLLOW)
+    ends = "import os\nif os.fork() == 0: os._exit(0)\nos.wait()\ntime.sleep(30)"
+    with recorded(tmp_path, options=(), ends=ends) as (_, program), standing_by(tmp_path, *words) as standby:
+        (tmp_path / "go").touch()
+        assert standby.wait(_TIMEOUT) == 2
+        os.kill(program, signal.SIGKILL)
+
+    assert b"it is one of several processes that were recorded together" in (tmp_path / "said").read_bytes()
+
+
 def test_what_cannot_be_followed_is_refused(tmp_path: Path) -> None:
     with recorded(tmp_path) as (recorder, program), standing_by(tmp_path):
         second = replaydbg(tmp_path, "resume", "one.rdbg", *_FOLLOW[:-1], "three.rdbg")

@@ -52,7 +52,7 @@ def already_resumed(name: str, continuation: str) -> CannotResume:
 
 def check_new(output: Path | None) -> None:
     """Raise UsageError if there is a recording with the name `output`: it may be the only one of a program's state."""
-    if output is None:
+    if output is None or not output.name:  # a directory, which is refused where it would be made
         return
     sealed = output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + SEALED)
     if os.path.lexists(sealed):

@@ -57,8 +57,7 @@ def _plan_address(opened: OpenedSocket) -> PlanRow:
     text = address_text(opened.bound) if opened.bound is not None else "not bound"
     if opened.peer is not None:
         text += f", to {address_text(opened.peer)}"
-    reason = "waits until closed connections no longer keep the address, about a minute" if _is_kept(opened) else ""
-    return PlanRow(kind, Fate.REOPENED, text, reason, numbers, opened=opened)
+    return PlanRow(kind, Fate.REOPENED, text, _obstacle(opened), numbers, opened=opened)
 
 
 def address_text(address: object) -> str:
@@ -104,20 +103,23 @@ def _is_of_closed(opened: OpenedSocket, error: OSError) -> bool:
     return is_left_over(str(address[0]), int(address[1]))
 
 
-def _is_kept(opened: OpenedSocket) -> bool:
-    """Whether the address of a socket is kept by closed connections. It is bound for a moment, and nobody can connect.
+def _obstacle(opened: OpenedSocket) -> str:
+    """Return what would happen now instead of binding the socket; empty: it can be bound.
 
-    The kernel does not show whether these had SO_REUSEADDR, and so whether binding is possible.
+    It is bound for a moment, and nobody can connect. The kernel does not show whether closed connections had
+    SO_REUSEADDR, and so whether binding is possible.
     """
     assert isinstance(opened.family, int) and isinstance(opened.type, int) and not isinstance(opened.bound, Unknown)
     if opened.bound is None or opened.family == socket.AF_UNIX:
-        return False
+        return ""
     try:
         with _with_options(opened, opened.family, opened.type) as made:
             made.bind(opened.bound)
     except OSError as error:
-        return _is_of_closed(opened, error)
-    return False
+        if _is_of_closed(opened, error):
+            return "waits until closed connections no longer keep the address, about a minute"
+        return f"not possible now: {error.strerror or error}"
+    return ""
 
 
 def _with_options(opened: OpenedSocket, family: int, kind: int) -> socket.socket:
