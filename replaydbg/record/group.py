@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from replaydbg.gates.row import Row
     from replaydbg.launch.process import Ended
     from replaydbg.log.json_data import HeaderData
+    from replaydbg.record.kept_names import KeptName
     from replaydbg.record.result import RecordResult
     from replaydbg.record.start import Wishes
 
@@ -148,10 +149,11 @@ class RecordedGroup:
         joins = {} if self._library is None else {"joins": os.fsencode(self._library)}
         return {"group": os.fsencode(self.live.parent / PAGE), "process": 1, **joins}
 
-    def invite(self, wishes: Wishes, rows: list[Row], tests: dict[str, int]) -> None:
+    def invite(self, wishes: Wishes, rows: list[Row], tests: dict[str, int], ends: Sequence[KeptName] = ()) -> None:
         """Write what a Python that joins has to know; `rows` are gates of other packages. Raises CannotRecord.
 
-        Also if the programs that are started do not: one may by `record --join`.
+        `ends` are those that it may inherit of a group that goes on. Also if the programs that are started do not join:
+        one may by `record --join`.
         """
         orders = {
             "group": self._identity,
@@ -161,9 +163,12 @@ class RecordedGroup:
             "wishes": list(wishes),
             "rows": [list(row) for row in rows],
             "tests": tests,
+            "ends": [each.as_json() for each in ends],
         }
+        partial = self.live.parent / f".{ORDERS}"
         try:
-            (self.live.parent / ORDERS).write_text(json.dumps(orders), encoding="utf-8")
+            partial.write_text(json.dumps(orders), encoding="utf-8")
+            partial.replace(self.live.parent / ORDERS)  # somebody may be about to join, and read the earlier one
             if wishes.durable:
                 for name in (ORDERS, PAGE, ""):
                     sync_path(self.live.parent / name)

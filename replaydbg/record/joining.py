@@ -31,6 +31,7 @@ from replaydbg.log.group import (
     may_grow,
 )
 from replaydbg.native import check_interpreter, core_file
+from replaydbg.record.kept_names import as_boot
 from replaydbg.record.place import removed_unless_begun
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS
 from replaydbg.record.start import Wishes, make_header, wanted_program, write_files
@@ -147,6 +148,7 @@ def _prepared(invitation: Invitation, directory: Path, words: list[str], core: s
             "group": os.fsencode(directory / PAGE),
             "process": invitation.number,
             "plainly": invitation.plainly,
+            "ends": [as_boot(each) for each in orders["ends"]],
         }
         if orders["joins"]:
             boot["joins"] = invitation.library

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from replaydbg.config import Settings, orders_of_tests
@@ -15,6 +16,7 @@ from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.log.transfers import SECTION
 from replaydbg.record.group import RecordedGroup, can_name_library
+from replaydbg.record.kept_names import KeptName
 from replaydbg.record.place import reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealer.group_sealer import UNKNOWN
@@ -135,9 +137,14 @@ class ContinuedGroup:
 
     def start_sealer(self) -> None:
         """Start the process that seals recordings, and let programs join. Raises CannotRecord."""
-        assert self._header is not None and self._wishes is not None
-        self._group.invite(self._wishes, [], orders_of_tests())
+        assert self._header is not None
+        self.invite(())
         self._group.start_sealer(self._header)
+
+    def invite(self, ends: Sequence[KeptName]) -> None:
+        """Let programs join, which may inherit `ends`. Raises CannotRecord."""
+        assert self._wishes is not None
+        self._group.invite(self._wishes, [], orders_of_tests(), ends)
 
     def abandon(self) -> None:
         """Remove it: no process went live."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from replaydbg.config import Settings, load_settings
@@ -250,7 +251,7 @@ class _Resumption:
                         write_pid(group.directory, number, each)
                     self._await_all(family)
                     if not first_signal():
-                        self._go_live(family, made)
+                        self._go_live(group, family, made)
                         wake_sealer(group.directory)
                 finally:
                     self._signal = first_signal()
@@ -293,7 +294,7 @@ class _Resumption:
             raise CannotResume(part.run.plan.name, reason)
         explain(part.recording, part.run, part.start, None)
 
-    def _go_live(self, family: Family, made: MadeEnds) -> None:
+    def _go_live(self, group: ContinuedGroup, family: Family, made: MadeEnds) -> None:
         sent: dict[tuple[int, int], bytes] = {}
         for number, part in self._parts.items():
             assert part.due is not None, number
@@ -314,6 +315,8 @@ class _Resumption:
             self._listener.goes_live(self.plan)
         for part in self._parts.values():
             part.run.make_ready()
+        names = (part.run.kept_names(family.pids[number]) for number, part in self._parts.items())
+        group.invite(list(dict.fromkeys(chain.from_iterable(names))))
         try:
             self._truncation.perform()
         except CannotReopen as error:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 
 from replaydbg.classes import replace
+from replaydbg.events.transfers import Endpoint
+from replaydbg.record.kept_names import KeptName
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
@@ -85,10 +90,22 @@ class MemberRun(GoingLive):
 
     def name_ends(self, answer: CoreAnswer) -> None:
         """Let the recording name channels and streams as it did before."""
+        for number, endpoint in self._named_ends():
+            answer.stand_for_end(number, endpoint)
+
+    def kept_names(self, pid: int) -> Iterator[KeptName]:
+        """Yield the same for programs that the process `pid`, in which everything is in its place, may start."""
+        for number, endpoint in self._named_ends():
+            with suppress(OSError):  # it was left closed, or the process was killed just now
+                found = os.stat(f"/proc/{pid}/fd/{number}")  # noqa: PTH116 - not a path that is looked up
+                if stat.S_IFMT(found.st_mode):  # the kernel's own, such as eventfds, all have one inode
+                    yield KeptName(found.st_dev, found.st_ino, endpoint)
+
+    def _named_ends(self) -> Iterator[tuple[int, Endpoint]]:
         for number, end in self.table.items():
             endpoint = self._line.endpoint(end)
             if endpoint is not None:
-                answer.stand_for_end(number, endpoint)
+                yield number, endpoint
 
 
 def _without_calls(due: Due) -> Due:

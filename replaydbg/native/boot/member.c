@@ -36,9 +36,28 @@ member_starts_plainly(PyObject *boot)
     free(env);
 }
 
+/* It may have inherited ends of channels that a group which goes on has made again. Each is a tuple of bytes and numbers;
+ * what is not one was not written by the launcher, and names nothing. */
+static void
+keep_names(PyObject *ends)
+{
+    Py_ssize_t n = ends && PyList_CheckExact(ends) ? PyList_GET_SIZE(ends) : 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        unsigned long long device, inode, cookie;
+        unsigned int kind, peer_pid;
+        const char *texts[4];
+        if (PyArg_ParseTuple(PyList_GET_ITEM(ends, i), "KKIKIyyyy", &device, &inode, &kind, &cookie, &peer_pid,
+                             &texts[0], &texts[1], &texts[2], &texts[3]))
+            endpoint_keeps_name(device, inode, kind, cookie, peer_pid, texts);
+        else
+            PyErr_Clear();
+    }
+}
+
 void
 member_begins(PyObject *boot)
 {
+    keep_names(PyDict_GetItemString(boot, "ends"));
     PyObject *library = PyDict_GetItemString(boot, "joins"), *number = PyDict_GetItemString(boot, "process");
     if (library && PyBytes_Check(library))
         group_lets_join(PyBytes_AS_STRING(library));

@@ -287,12 +287,18 @@ void
 endpoint_stands_for(int fd, unsigned kind, uint64_t cookie, uint32_t peer_pid, const char *const texts[ENDPOINT_TEXTS])
 {
     struct stat st;
-    if (fstat(fd, &st) < 0 || stands_for(&st))
-        return;
+    if (fstat(fd, &st) == 0 && !stands_for(&st))
+        endpoint_keeps_name(st.st_dev, st.st_ino, kind, cookie, peer_pid, texts);
+}
+
+void
+endpoint_keeps_name(uint64_t device, uint64_t inode, unsigned kind, uint64_t cookie, uint32_t peer_pid,
+                    const char *const texts[ENDPOINT_TEXTS])
+{
     stand_ins = grown(stand_ins, stand_in_count + 1, sizeof *stand_ins);
     StandIn *made = &stand_ins[stand_in_count++];
-    *made = (StandIn){.device = st.st_dev, .inode = st.st_ino};
-    made->as = (Identity){.kind = kind, .is_settled = true, .device = st.st_dev, .inode = st.st_ino};
+    *made = (StandIn){.device = device, .inode = inode};
+    made->as = (Identity){.kind = kind, .is_settled = true, .device = device, .inode = inode};
     made->as.cookie = cookie;
     made->as.peer_pid = peer_pid;
     copy_text(made->as.own, sizeof made->as.own, texts[OWN]);

@@ -162,6 +162,9 @@ const char *endpoint_was_sent_to(void);                  /* empty: unknown */
 /* A replay becomes a recording: what is at that descriptor stands for another end, which keeps its name. `texts` are its
  * own address, its peer's, its path and its peer's. */
 void endpoint_stands_for(int fd, unsigned kind, uint64_t cookie, uint32_t peer_pid, const char *const texts[4]);
+/* The same by device and inode, in a program that such a process has started. */
+void endpoint_keeps_name(uint64_t device, uint64_t inode, unsigned kind, uint64_t cookie, uint32_t peer_pid,
+                         const char *const texts[4]);
 
 /* members.c: without a group these do nothing */
 unsigned member_with(int pid);                    /* the number of a process; 0: it is none of the group */
