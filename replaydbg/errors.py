@@ -7,6 +7,7 @@ ReplaydbgError
 |-- CannotRedact        a recording cannot be copied without its secrets
 |-- CannotResume        a recorded program cannot go live, or not without --force
 |-- NoSuchRecording     no recording has that name or path
+|-- UnfinishedGroup     the directory of a group has no list of its processes
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             a part of the recording that is needed is damaged
@@ -162,6 +163,21 @@ class NoSuchRecording(ReplaydbgError):
         self.store = store
         place = f" in {store}" if store else ""
         super().__init__(f"No recording {name!r}{place}. `replaydbg ls` lists the recordings.")
+
+
+class UnfinishedGroup(ReplaydbgError):
+    """The directory of a group of processes has no list of them."""
+
+    slug = "unfinished-group"
+    exit_code = 2
+    fields = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"{name!r} has no list of its processes (group.json), so it cannot be read: it is just being made, or "
+            f"replaydbg was killed while it made it, or the file was removed. `replaydbg rm` removes it."
+        )
 
 
 class NotARecording(ReplaydbgError):

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, NoSuchRecording, UnfinishedGroup
 from replaydbg.log.allowance import load_json
 from replaydbg.log.files import DataFile
 from replaydbg.log.live_cuts import MOST_CUTS, LiveCut, checked, read_live_cuts
@@ -319,7 +319,7 @@ def parse_group(directory: Path, data: bytes) -> Group:
 
 
 def read_group(directory: Path) -> Group:
-    """Return the group in a directory. Raises NotARecording, or Corrupt."""
+    """Return the group in a directory. Raises UnfinishedGroup, NoSuchRecording, NotARecording, or Corrupt."""
     group = _read_facts(directory)
     if group.is_complete:
         return group
@@ -333,8 +333,11 @@ def read_group(directory: Path) -> Group:
 
 
 def _read_facts(directory: Path) -> Group:
-    with DataFile(directory / FACTS, follow=False) as file:
-        return parse_group(directory, file.read(0, LIMIT + 1))
+    try:
+        with DataFile(directory / FACTS, follow=False) as file:
+            return parse_group(directory, file.read(0, LIMIT + 1))
+    except NoSuchRecording:
+        raise (UnfinishedGroup if directory.is_dir() else NoSuchRecording)(str(directory)) from None
 
 
 def _merged(row: GroupProcess, known: GroupProcess | None) -> GroupProcess:

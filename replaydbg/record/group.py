@@ -36,6 +36,7 @@ from replaydbg.log.group import (
     reasons_of,
     size_of_group,
 )
+from replaydbg.log.unfinished_group import hold_while_made
 from replaydbg.native import join_library
 from replaydbg.record.place import (
     check_no_group,
@@ -110,9 +111,13 @@ class RecordedGroup:
             raise CannotRecord(str(output or settings.store), reason_of(error)) from error
         self.live = directory / f"1{LIVE}"
         """The live directory of the first process."""
+        self._held = -1
+        """A descriptor by which the directory is held while it is made."""
         try:
+            self._held = hold_while_made(directory)
             self.live.mkdir(mode=0o700)
         except OSError as error:  # somebody has removed it
+            self._let_go()
             raise CannotRecord(str(directory), reason_of(error)) from error
         try:
             new_page(directory / PAGE, settings.max_size)
@@ -179,6 +184,13 @@ class RecordedGroup:
         """Start the process that seals the recordings of children. Raises CannotRecord."""
         command = command_of(header["kind"], header["target"], header["argv"])
         self._sealer = SealerProcess(self.live.parent, self._identity, command, self._blocks)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Hold the directory no longer: all of the group is there, or nothing will be."""
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
 
     def seal(self, ended: Ended, seconds: float) -> RecordResult:
         """Seal the recording of the first process, and wait until those of ended children are sealed.
@@ -266,6 +278,7 @@ class RecordedGroup:
         return sealer is None or sealer.finish(status)
 
     def _remove(self) -> None:
+        self._let_go()
         # What cannot be removed hides nothing: it is no group.
         with suppress(OSError):
             # Imported here: a group is seldom removed, and each recording would wait for it.

@@ -24,9 +24,10 @@ from typing import NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
 from replaydbg import __version__
-from replaydbg.errors import NewerFormat, NotARecording, ReplaydbgError
+from replaydbg.errors import NewerFormat, NotARecording, ReplaydbgError, UnfinishedGroup
 from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.unfinished_group import check_finished
 from replaydbg.store.directory import GROUP, LIVE, Store, StoredRecording, number_of
 from replaydbg.store.own_files import OwnFiles
 from replaydbg.store.tags import key_of
@@ -354,11 +355,15 @@ def _stamp(ending: str, entry: os.DirEntry[str]) -> str:
 
 def _read(stored: StoredRecording) -> CatalogRow:
     try:
+        if stored.group is not None:
+            check_finished(stored.group, stored.name)
         # The catalog has no secrets of command lines: nothing in it is encrypted.
         with open_recording(stored.path, with_secrets=False) as recording:
             return _row(stored, recording)
     except ReplaydbgError as error:
         kind = NEWER if isinstance(error, NewerFormat) else FOREIGN if isinstance(error, NotARecording) else BROKEN
+        # No program runs in an unfinished group, and nothing can go on from it: `gc` may remove it.
+        live = 0 if isinstance(error, UnfinishedGroup) else _live(stored)
         return CatalogRow(
             name=stored.name,
             path=str(stored.path),
@@ -375,7 +380,7 @@ def _read(stored: StoredRecording) -> CatalogRow:
             parent="",
             cwd="",
             run="",
-            live=_live(stored),
+            live=live,
             problem=str(error),
             unreadable=kind,
             validity=UNCHECKED if kind == NEWER else DAMAGED,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replaydbg.errors import UsageError
+from replaydbg.log.unfinished_group import is_being_made
 from replaydbg.store.catalog import DIRECTORY, CatalogRow
 from replaydbg.store.directory import Store
 from replaydbg.store.own_files import OwnFiles
@@ -58,6 +59,8 @@ def _remove(store: Store, path: Path, row: CatalogRow) -> str:
         with _unused(path) as is_unused:
             if not is_unused:
                 return "another replaydbg command has it open"
+            if is_being_made(path):
+                return "it is just being made"
             if writer_in(path) is not None:  # of a group whose first process has ended
                 return "one of its processes is still being recorded"
             remove_recording(store, path, row.run)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import NoSuchRecording, UsageError
+from replaydbg.log.group import PAGE
+from replaydbg.log.unfinished_group import check_finished, is_finished
 
 SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
 """The suffixes of a sealed recording, of a live directory, and of the directory of a group of processes."""
@@ -106,7 +108,7 @@ class Store:
                         continue
                     if (known := found.get(name)) is not None and _RANKS[known[0]] < rank:
                         continue
-                    is_ours = is_group(Path(entry.path)) if rank == _RANKS[GROUP] else rank or not entry.is_dir()
+                    is_ours = _is_shown(Path(entry.path)) if rank == _RANKS[GROUP] else rank or not entry.is_dir()
                     if is_ours:
                         found[name] = dot + ending, entry
         except OSError:
@@ -117,7 +119,7 @@ class Store:
         """Return the recording of the store with this name, or the last one for `latest`; None: there is none."""
         stored = self.list()
         if text == "latest":
-            return stored[-1] if stored else None
+            return _latest(stored)
         return next((each for each in stored if each.name == text), None)
 
     def resolve(self, text: str) -> Path:
@@ -125,21 +127,25 @@ class Store:
 
         `run-12/3` is the third process of the group `run-12`, and the group's name alone its first one.
         A name in the store takes precedence over a file with that name in the working directory, which needs a `./` in
-        front. Raises NoSuchRecording, or UsageError for an empty text.
+        front. Raises NoSuchRecording, UnfinishedGroup, or UsageError for an empty text.
         """
         if not text:
             raise UsageError("The name of a recording is empty. `replaydbg ls` shows those that exist.")
         stored = self.list()
         if text == "latest":
-            if not stored:
+            latest = _latest(stored)
+            if latest is None:
                 raise NoSuchRecording(text, str(self.directory))
-            return stored[-1].path
+            return latest.path
         for one in stored:
             if one.name == text:
+                if one.group is not None:
+                    check_finished(one.group, text)
                 return one.path
         group, number = self._split(text)
         directory = self.find_group(group) if group else None
         if directory is not None:
+            check_finished(directory, group)
             path = member_path(directory, number)
             if os.path.lexists(path):
                 return path
@@ -168,7 +174,8 @@ class Store:
         """Return the directory of the group that `text` names, as for `resolve`; None: it names none."""
         stored = self.list()
         if text == "latest":
-            return stored[-1].group if stored else None
+            latest = _latest(stored)
+            return latest.group if latest is not None else None
         for one in stored:
             if one.name == text:
                 return one.group
@@ -180,7 +187,7 @@ class Store:
         elif path.name:
             candidates.append(path.with_name(path.name + GROUP))
         for candidate in candidates:
-            if candidate.name.endswith(GROUP) and is_group(candidate):
+            if candidate.name.endswith(GROUP) and _is_shown(candidate):
                 return candidate
         return None
 
@@ -203,6 +210,16 @@ def is_group(directory: Path) -> bool:
         return any(_MEMBER.fullmatch(name) for name in os.listdir(directory))  # noqa: PTH208 - names are enough
     except (OSError, ValueError):  # it is no directory, or no name
         return False
+
+
+def _is_shown(directory: Path) -> bool:
+    """Whether a directory with the name of a group can be named by users: if only to remove it."""
+    return is_group(directory) or os.path.lexists(directory / PAGE)
+
+
+def _latest(stored: list[StoredRecording]) -> StoredRecording | None:
+    """Return the last recording; groups that nobody has finished do not count."""
+    return next((each for each in reversed(stored) if each.group is None or is_finished(each.group)), None)
 
 
 def index_path(recording: Path) -> Path:

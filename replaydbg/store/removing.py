@@ -7,18 +7,19 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from replaydbg.errors import ReplaydbgError
 from replaydbg.log.container import remove_live
-from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_directory
+from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_directory, read_group
 from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
-from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path
+from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path, is_group
 from replaydbg.store.process_check import writer_of
 from replaydbg.store.tags import forget_tags
 
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared")
 """A block, one that was not written to its end, and the file of `clearing`."""
-_UNFINISHED = re.compile(r"\.([0-9]+\.rdbg|group\.json)\.[0-9]+(\.partial)?")
+_UNFINISHED = re.compile(r"\.([0-9]+\.rdbg|group\.json)\.[0-9]+(\.partial)?|\.orders\.json")
 """Files that a killed process has left unfinished."""
 
 
@@ -47,6 +48,7 @@ def remove_recording(store: Store, path: Path, run: str = "") -> None:
         remove_live(path)
     else:
         _remove_sealed(path)
+    _remove_if_empty(group_directory(path))
     if run:
         with suppress(OSError):  # they are those of a run that is no longer there
             forget_tags(store, run)
@@ -59,6 +61,13 @@ def _remove_whole_group(path: Path) -> None:
     remove_group(gone)
     if gone.is_dir():
         gone.rename(path)
+
+
+def _remove_if_empty(group: Path | None) -> None:
+    """Remove the group whose last recording was removed: nobody can name it any more."""
+    with suppress(ReplaydbgError):
+        if group is not None and not is_group(group) and read_group(group).is_complete:
+            remove_group(group)
 
 
 def finish_removing(store: Store) -> None:

@@ -11,6 +11,7 @@ from replaydbg.errors import NotARecording, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
+from replaydbg.log.unfinished_group import is_being_made
 from replaydbg.store.directory import GROUP, LIVE, SEALED, member_path
 from replaydbg.store.removing import remove_recording, writer_in
 from replaydbg.store.tags import key_of
@@ -53,6 +54,8 @@ def _run_of(path: Path) -> str:
 
 def _require_end(path: Path) -> None:
     """Raise UsageError if the program of a recording, or one of a group, is still running."""
+    if is_being_made(path):
+        raise UsageError(f"{str(path)!r} is just being made. --force removes it anyway.")
     process = writer_in(path)
     if process is not None:
         raise UsageError(f"{str(path)!r} is still being recorded (process {process}). --force removes it anyway.")
