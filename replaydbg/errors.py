@@ -6,8 +6,8 @@ ReplaydbgError
 |-- CannotJoin          a group of processes is not being recorded any more
 |-- CannotRedact        a recording cannot be copied without its secrets
 |-- CannotResume        a recorded program cannot go live, or not without --force
-|-- NoSuchRecording     no recording has that name or path
 |-- UnfinishedGroup     the directory of a group has no list of its processes
+|-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             a part of the recording that is needed is damaged
@@ -151,20 +151,6 @@ class CannotRedact(ReplaydbgError):
         super().__init__(f"Cannot redact {recording!r}: {clause(reason)}{at}.")
 
 
-class NoSuchRecording(ReplaydbgError):
-    """No recording has that name or path."""
-
-    slug = "no-such-recording"
-    exit_code = 2
-    fields = ("name", "store")
-
-    def __init__(self, name: str, store: str = "") -> None:
-        self.name = name
-        self.store = store
-        place = f" in {store}" if store else ""
-        super().__init__(f"No recording {name!r}{place}. `replaydbg ls` lists the recordings.")
-
-
 class UnfinishedGroup(ReplaydbgError):
     """The directory of a group of processes has no list of them."""
 
@@ -178,6 +164,20 @@ class UnfinishedGroup(ReplaydbgError):
             f"{name!r} has no list of its processes (group.json), so it cannot be read: it is just being made, or "
             f"replaydbg was killed while it made it, or the file was removed. `replaydbg rm` removes it."
         )
+
+
+class NoSuchRecording(ReplaydbgError):
+    """No recording has that name or path."""
+
+    slug = "no-such-recording"
+    exit_code = 2
+    fields = ("name", "store")
+
+    def __init__(self, name: str, store: str = "") -> None:
+        self.name = name
+        self.store = store
+        place = f" in {store}" if store else ""
+        super().__init__(f"No recording {name!r}{place}. `replaydbg ls` lists the recordings.")
 
 
 class NotARecording(ReplaydbgError):

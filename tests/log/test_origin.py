@@ -109,7 +109,21 @@ def test_a_live_directory_is_ones_own_where_it_was_made(tmp_path: Path) -> None:
     renamed = live.rename(tmp_path / "renamed.rdbg-live")
 
     assert _NOTICE not in _do(tmp_path, "replay", renamed).stderr
-    assert _NOTICE in _do(tmp_path, "replay", copied).stderr
+    assert "nothing shows that you recorded" in _do(tmp_path, "replay", copied).stderr
+
+
+def test_a_copy_of_a_live_directory_is_refused_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import os\nos.kill(os.getppid(), 9)\nos.kill(os.getpid(), 9)\n")
+    run(tool.record(sys.executable, tmp_path / "r.rdbg", ["program.py"]), cwd=tmp_path, env=_env(tmp_path))
+    shutil.copytree(tmp_path / "r.rdbg-live", tmp_path / "copied.rdbg-live")
+
+    refused = _do(tmp_path, "resume", "copied")
+    (tmp_path / "r.rdbg-live" / "mark").unlink()
+    unsigned = _do(tmp_path, "resume", "r")
+
+    assert (refused.status, unsigned.status) == (2, 2)
+    assert "recognized only in the directory in which it was recorded: move that, do not copy it" in refused.stderr
+    assert "it has no signature, as that of a process which was killed right after it was forked" in unsigned.stderr
 
 
 def test_the_key_is_its_users_alone_and_others_are_none(own: Path, tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ def test_a_plan_of_somebody_elses_group_needs_no_force(
     refused = replaydbg(recorded, "resume", "one", "-o", "two")
 
     assert (planned.status, refused.status) == (0, 2), (planned, refused)
-    assert b"(--force goes on)" in refused.stderr
+    assert b"(--force goes on).\n  one/1\n  one/2\n" in refused.stderr
 
 
 def test_a_recording_that_lacks_modules(recorded: Path, tmp_path: Path) -> None:

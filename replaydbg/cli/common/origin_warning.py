@@ -27,9 +27,11 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     except ReplaydbgError:
         return  # no program of it can run, as the command is about to find out
     shown = printable(quoted(name))
+    # A copy of a live directory may be the user's own, see `origin`.
+    doubt = f"nothing shows that you recorded {shown}" if path.is_dir() else f"{shown} was not recorded by you"
     how = "behind the fence" if is_fence_wanted() else "with all your rights"
     print(
-        f"replaydbg: {shown} was not recorded by you with this installation: the program in it now runs {how} "
+        f"replaydbg: {doubt} with this installation: the program in it now runs {how} "
         "(see messages#foreign-recording).",
         file=sys.stderr,
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.errors import CannotResume
 from replaydbg.events.show import printable
+from replaydbg.log.group import name_in_group
 from replaydbg.log.reader import open_recording
-from replaydbg.log.sealed.origin import is_own
+from replaydbg.log.sealed.origin import MARK, is_own
 from replaydbg.render.json_data.runs_json import record_facts
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import Store
@@ -23,17 +24,35 @@ if TYPE_CHECKING:
     from replaydbg.record.result import RecordResult
 
 
+# The mark of a live directory is that of its place.
+_MOVED = (
+    "nothing shows that you recorded it with this installation (what is not sealed is recognized only in the directory "
+    "in which it was recorded: move that, do not copy it)"
+)
+_UNSIGNED = (
+    "nothing shows that you recorded it with this installation (it has no signature, as that of a process which was "
+    "killed right after it was forked)"
+)
+
+
 def check_own(paths: Iterable[Path], name: str) -> None:
     """Raise CannotResume for recordings that somebody else may have made; `name` is that of all of them in commands."""
     foreign = [path for path in paths if not is_own(path)]
     if not foreign:
         return
-    with open_recording(foreign[0]) as recording:
+    processes = tuple(filter(None, map(name_in_group, foreign)))
+    reason = f"{_why_foreign(foreign[0])}, and its program would run with all your rights (--force goes on)"
+    raise CannotResume(name, reason, processes)
+
+
+def _why_foreign(path: Path) -> str:
+    with open_recording(path) as recording:
         recording.check()  # only reading all of it shows damage
-        is_damaged = bool(recording.damage)
-    doubt = "it is damaged, so that nothing shows whether you recorded it with this installation"
-    reason = doubt if is_damaged else "it was not recorded by you with this installation"
-    raise CannotResume(name, f"{reason}, and its program would run with all your rights (--force goes on)")
+        if recording.damage:
+            return "it is damaged, so that nothing shows whether you recorded it with this installation"
+        if not recording.is_live:
+            return "it was not recorded by you with this installation"
+    return _MOVED if (path / MARK).exists() else _UNSIGNED
 
 
 def print_wait(address: str) -> None:
