@@ -10,6 +10,7 @@ import select
 import signal
 import socket
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -31,10 +32,11 @@ from replaydbg.recovery.group_plan import GroupPlan, plan_group
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
+from replaydbg.recovery.written_files import with_written_files
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resume.checks.continuations import already_resumed, check_new, find_continuation
-from replaydbg.resume.conversation import CoreAnswer, Due, Settled, moved_high, read_due
+from replaydbg.resume.conversation import CallInFlight, CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.plan_rows import CannotReopen
@@ -60,7 +62,8 @@ class GroupListener:
 def plan_group_resumption(directory: Path, *, name: str = "", at: Mapping[int, int] | None = None) -> GroupPlan:
     """Return what `resume_group` would do, and do nothing of it; no process is replayed. Raises CannotResume."""
     line = find_line(directory, name or str(directory), at or {})
-    return replace(plan_group(line), continuation="" if at else find_continuation_of(line, load_settings().store))
+    plan = with_written_files(plan_group(line))
+    return replace(plan, continuation="" if at else find_continuation_of(line, load_settings().store))
 
 
 def resume_group(
@@ -296,8 +299,14 @@ class _Resumption:
 
     def _go_live(self, group: ContinuedGroup, family: Family, made: MadeEnds) -> None:
         sent: dict[tuple[int, int], bytes] = {}
+        appended: defaultdict[str, list[CallInFlight]] = defaultdict(list)
+        for part in self._parts.values():
+            assert part.due is not None, part.member
+            for path, call in part.run.appends_in_flight(part.due):
+                appended[path].append(call)
         for number, part in self._parts.items():
             assert part.due is not None, number
+            part.run.appended = appended
             part.settled = part.run.decide(part.due)
             sent |= {(number, event): data for event, data in part.due.sent}
         try:

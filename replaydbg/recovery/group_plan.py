@@ -8,15 +8,24 @@ from dataclasses import dataclass, replace
 
 from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.recovery.later_appends import later_appends
+from replaydbg.recovery.common_appends import common_appends
+from replaydbg.recovery.later_appends import later_appends, writes_after
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
-from replaydbg.resources.kinds import ChildProcess, FileMapping, OpenedPidFd, OpenedSocket, OpenResource
+from replaydbg.resources.kinds import (
+    ChildProcess,
+    FileMapping,
+    OpenedFile,
+    OpenedPidFd,
+    OpenedSocket,
+    OpenResource,
+    Resources,
+)
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate, PlanRow
-from replaydbg.resume.preparation import check_running, first_plan
+from replaydbg.resume.preparation import check_running, first_plan, plan_of
 from replaydbg.resume.reopening.rules import RULES
 from replaydbg.store.directory import member_path
 
@@ -56,11 +65,14 @@ def plan_group(line: RecoveryLine) -> GroupPlan:
     for member in line.running:
         with open_recording(member_path(line.directory, member.number)) as recording:
             plans[member.number] = first_plan(recording, _name(line, member), member.position + 1, is_member=True)
-    resources = {number: each.resources for number, each in plans.items()}
+    later = writes_after(line)
+    common = common_appends(line, {number: each.resources for number, each in plans.items()}, later)
+    plans = {number: _with_ends(each, common.resources[number], common.differences) for number, each in plans.items()}
+    resources = common.resources
     shared = SharedEnds(line, resources)
     plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
     plans = {number: _with_maps(each, number, plans) for number, each in plans.items()}
-    return GroupPlan(line, shared, plans, tuple(_acts(line, plans)), later_appends(line, resources))
+    return GroupPlan(line, shared, plans, tuple(_acts(line, plans)), later_appends(resources, later))
 
 
 def _check_ended(line: RecoveryLine) -> None:
@@ -74,6 +86,18 @@ def _check_ended(line: RecoveryLine) -> None:
 
 def _name(line: RecoveryLine, member: LineMember) -> str:
     return f"{line.name}/{member.number}"
+
+
+def _with_ends(plan: Plan, resources: Resources, differences: Mapping[str, str]) -> Plan:
+    """Return a plan that knows the ends of files to which several processes append, and which of them differ."""
+    if resources is not plan.resources:
+        plan = replace(plan_of(plan.name, plan.event, plan.past, resources, plan.recovery), sources=plan.sources)
+    rows = []
+    for row in plan.rows:
+        path = row.opened.absolute if isinstance(row.opened, OpenedFile) else None
+        found = differences.get(path) if isinstance(path, str) else None
+        rows.append(row if found is None else replace(row, differences=(*row.differences, found)))
+    return replace(plan, rows=tuple(rows))
 
 
 def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int) -> Plan:

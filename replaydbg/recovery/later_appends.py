@@ -32,11 +32,8 @@ class _Ends(NamedTuple):
     last_writes: list[LastFileWrite]
 
 
-def later_appends(line: RecoveryLine, resources: Mapping[int, Resources]) -> tuple[Leftover, ...]:
-    """Return the files that have nothing but later writes of the group after their ends in the line.
-
-    `resources` are those of each process that goes on. Reads the log of each process with later events.
-    """
+def writes_after(line: RecoveryLine) -> dict[str, list[list[LastFileWrite]]]:
+    """Return what was written to each file after the line, by process. Reads each log that has later events."""
     writes: defaultdict[str, list[list[LastFileWrite]]] = defaultdict(list)
     for row in line.opened.group.processes:
         if row.recording is None:
@@ -46,6 +43,16 @@ def later_appends(line: RecoveryLine, resources: Mapping[int, Resources]) -> tup
         if position < opened.events:
             for path, own in _written_after(line, row.number, position).items():
                 writes[path].append(own)
+    return dict(writes)
+
+
+def later_appends(
+    resources: Mapping[int, Resources], writes: Mapping[str, Sequence[Sequence[LastFileWrite]]]
+) -> tuple[Leftover, ...]:
+    """Return the files that have nothing but later writes of the group after their ends in the line.
+
+    `resources` are those of each process that goes on, `writes` what was written to each file after the line.
+    """
     ends = _ends(resources)
     found = (_leftover(path, ends.get(path), own) for path, own in writes.items())
     return tuple(each for each in found if each is not None)

@@ -13,18 +13,15 @@ from replaydbg.record.kept_names import KeptName
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
+from replaydbg.recovery.written_files import is_growth_known
 from replaydbg.resources.kinds import OpenedFile, OpenResource
-from replaydbg.resume.conversation import CoreAnswer, Due, Settled
+from replaydbg.resume.conversation import CallInFlight, CoreAnswer, Due, Settled
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
+from replaydbg.resume.in_flight import Situation, appends_in_flight
 from replaydbg.resume.reopening.patience import Waits
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import REPEAT
-from replaydbg.resume.written import ends_with_last_write
-
-_WRITES = frozenset(f"posix.{name}" for name in ("write", "writev", "pwrite", "pwritev", "sendfile")) | {
-    "_io.FileIO.write"
-}
 
 
 class MemberRun(GoingLive):
@@ -47,6 +44,9 @@ class MemberRun(GoingLive):
         self.member = member
         self.table = group.shared.tables[member.number]
         self._made, self._line, self._group = made, group.line, group
+        self.appended: dict[str, list[CallInFlight]] = {}
+        """The writes in flight of all processes to files that they append to, by path: each can be before the others.
+        """
         self._restorer = _MemberRestorer(self, stack, kept_children)
 
     def reopen(self, opened: OpenResource) -> int | None:
@@ -69,24 +69,22 @@ class MemberRun(GoingLive):
         super().decide(_without_calls(due))
         return [Settled(each.thread, is_done=False) for each in due.calls]
 
-    def is_growth_known(self, opened: OpenedFile) -> bool:
-        """Whether what a file has at its end is truncated, or another process that appends to it wrote that last.
+    def situation(self) -> Situation:
+        """Return the state of the program, with the writes in flight of the others."""
+        return replace(super().situation(), appended=self.appended)
 
-        Not if any of them has written after the cut: that is written again.
+    def appends_in_flight(self, due: Due) -> list[tuple[str, CallInFlight]]:
+        """Return its writes in flight to files that it appends to, by path; they are not in its log."""
+        if self.member.position < self._line.opened.member(self.member.number).events:
+            return []
+        return list(appends_in_flight(due.calls, super().situation()))
+
+    def is_growth_known(self, opened: OpenedFile) -> bool:
+        """Whether what a file has at its end is known to be of the group.
+
+        A write in flight of another process is compared with the disk when that one's calls are decided.
         """
-        if any(each.path == opened.absolute for each in self._group.leftovers):
-            return True
-        if any(act.gate in _WRITES for act in self._group.acts):
-            return False
-        others = (each for number, each in self._group.plans.items() if number != self.member.number)
-        return any(
-            isinstance(each, OpenedFile)
-            and each.absolute == opened.absolute
-            and each.last_write is not None
-            and ends_with_last_write(each)
-            for other in others
-            for each in other.resources.opened
-        )
+        return opened.absolute in self.appended or is_growth_known(self._group, self.member.number, opened)
 
     def name_ends(self, answer: CoreAnswer) -> None:
         """Let the recording name channels and streams as it did before."""

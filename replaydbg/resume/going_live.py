@@ -163,7 +163,7 @@ class GoingLive:
 
     def decide(self, due: Due) -> list[Settled]:
         """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
-        situation = Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
+        situation = self.situation()
         findings, moved = examine(due.calls, situation)
         findings = ask_hooks(findings, self._hooks)
         thread = due.thread if due.thread >= 0 else None
@@ -188,6 +188,10 @@ class GoingLive:
         self.plan = replace(self.plan, in_flight=tuple(findings))
         self._restorer.move(moved)
         return settled
+
+    def situation(self) -> Situation:
+        """Return the state of the program at the moment at which it goes live."""
+        return Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
 
     def deliver(self, due: Due, settled: Sequence[Settled], answer: CoreAnswer, pid: int) -> None:
         """Put everything in its place in the process `pid`."""

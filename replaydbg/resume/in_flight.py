@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import dataclass, field
 from replaydbg.resources.kinds import (
     OpenedDirectory,
     OpenedFile,
@@ -38,6 +38,8 @@ class Situation:
     """When the last event happened, at the earliest: nanoseconds since the epoch."""
     is_cut_off: bool = False
     """Whether what files have after their recorded ends is cut off, so that no write in flight was made."""
+    appended: Mapping[str, Sequence[CallInFlight]] = field(default_factory=dict)
+    """In a group: the writes in flight of all its processes to files that they append to, by path."""
 
     def opened(self, number: int) -> OpenResource | None:
         """Return what a descriptor refers to; None: not known."""
@@ -80,10 +82,27 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
     for numbers, indices in writes.items():
         opened = situation.opened(numbers[0])
         assert isinstance(opened, OpenedFile)
-        written = find_written(opened, [calls[index] for index in indices], is_cut_off=situation.is_cut_off)
-        findings |= dict(zip(indices, written.findings, strict=True))
+        together = [calls[index] for index in indices]
+        if is_appended(opened):
+            together = list(situation.appended.get(str(opened.absolute), together))
+        written = find_written(opened, together, is_cut_off=situation.is_cut_off)
+        by_call = {id(call): finding for call, finding in zip(together, written.findings, strict=True)}
+        findings |= {index: by_call[id(calls[index])] for index in indices}
         moved[numbers[0]] = written.moved
     return [findings[index] for index in range(len(calls))], moved
+
+
+def appends_in_flight(calls: Sequence[CallInFlight], situation: Situation) -> Iterator[tuple[str, CallInFlight]]:
+    """Yield the writes in flight to regular files that are written at their ends, by path."""
+    for call in calls:
+        opened = situation.opened(call.fd)
+        if call.call in WRITES and isinstance(opened, OpenedFile) and is_regular(opened) and is_appended(opened):
+            yield str(opened.absolute), call
+
+
+def is_appended(opened: OpenedFile) -> bool:
+    """Whether a file is written at its end, wherever that is."""
+    return isinstance(opened.handle.flags, int) and bool(opened.handle.flags & os.O_APPEND)
 
 
 def is_regular(opened: OpenResource | None) -> bool:
