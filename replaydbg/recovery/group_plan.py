@@ -11,12 +11,13 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.common_appends import common_appends
 from replaydbg.recovery.later_appends import later_appends, writes_after
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
-from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
+from replaydbg.recovery.shared_ends import FIFO, SharedChannel, SharedEnds
 from replaydbg.resources.kinds import (
     ChildProcess,
     FileMapping,
     OpenedFile,
     OpenedPidFd,
+    OpenedPipe,
     OpenedSocket,
     OpenResource,
     Resources,
@@ -126,7 +127,7 @@ def _with_group(plan: Plan, line: RecoveryLine, shared: SharedEnds, process: int
             rows.append(_shared_row(row, channel, opened))
         else:
             kind, text = _KINDS[channel.kind], _text(channel, process)
-            rows.append(PlanRow(kind, Fate.REOPENED, text, "", row.numbers, (), opened))
+            rows.append(PlanRow(kind, Fate.REOPENED, text, "", row.numbers, row.differences, opened))
     acts = tuple(_outside(line, process, plan.past.acts))
     past = replace(plan.past, acts=acts, act_count=len(acts))
     return replace(plan, rows=tuple(rows), past=past, differences=tuple(e for row in rows for e in row.differences))
@@ -159,7 +160,7 @@ def _written_path(mapping: FileMapping) -> str:
     return os.path.realpath(mapping.path) if mapping.is_written and isinstance(mapping.path, str) else ""
 
 
-_KINDS = {"pipe": "pipes", "pair": "sockets", "connection": "connections", "waiting": "connections"}
+_KINDS = {"pipe": "pipes", "fifo": "fifos", "pair": "sockets", "connection": "connections", "waiting": "connections"}
 
 
 def _shared_row(row: PlanRow, channel: SharedChannel, opened: OpenResource) -> PlanRow:
@@ -181,6 +182,8 @@ def _opened(plan: Plan, row: PlanRow) -> OpenResource | None:
 def _text(channel: SharedChannel, process: int) -> str:
     others = sorted({each for holders in channel.holders.values() for each in holders} - {process})
     name = {"pipe": "a pipe", "pair": "a socket pair", "connection": "a connection"}.get(channel.kind)
+    if channel.kind == FIFO:
+        name = next(each.path for each in channel.opened.values() if isinstance(each, OpenedPipe))
     if name is None:
         return "a connection that the group has not accepted yet"
     count = channel.count()

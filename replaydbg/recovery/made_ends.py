@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 
 from replaydbg.distributed.descriptors import PAIR, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece
-from replaydbg.recovery.shared_ends import SharedChannel, SharedEnds
+from replaydbg.recovery.shared_ends import FIFO, SharedChannel, SharedEnds
 from replaydbg.resources.kinds import OpenedPipe, OpenedSocket, OpenResource
 from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.reopening.patience import Waits, reopen_patiently
@@ -33,6 +34,8 @@ class MadeEnds:
         self._shared = shared
         self._stack = stack.enter_context(ExitStack())
         self.fds: dict[ChannelEnd, int] = {}
+        self._inlets: dict[ChannelEnd, int] = {}
+        """Where to put what was sent through an end of a fifo: that end need not be open any more."""
         for channel in shared.channels:
             _MAKERS[channel.kind](self, channel)
 
@@ -63,7 +66,7 @@ class MadeEnds:
                 if _keeps_bounds(channel):
                     _send_messages(self.fds[end], contents, name)
                 else:
-                    _send(self.fds[end], b"".join(contents), name)
+                    _send(self._inlets.get(end, self.fds.get(end, -1)), b"".join(contents), name)
             if channel.kind in ("pair", "connection", "waiting"):
                 self._shut(channel)
 
@@ -85,11 +88,23 @@ class MadeEnds:
         reader, writer = os.pipe()
         for end, fd in zip(channel.ends, (reader, writer), strict=True):
             self._add(end, fd)
-        if channel.count() > _SMALL:
-            try:
-                fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, channel.count())
-            except OSError as error:
-                raise CannotReopen(f"a pipe for {channel.count():,} bytes in flight: {error.strerror}") from error
+        _make_room_in_pipe(writer, channel)
+
+    def _fifo(self, channel: SharedChannel) -> None:
+        """Open a fifo for both first: after that, opening one side neither waits nor fails without the other one."""
+        opened = [channel.opened[end] for end in channel.ends]
+        path = next(each.path for each in opened if isinstance(each, OpenedPipe) and each.path is not None)
+        try:
+            both = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise CannotReopen(f"{path}: {error.strerror}") from error
+        self._stack.callback(os.close, both)
+        if select.select([both], [], [], 0)[0]:
+            raise CannotReopen(f"{path}: a process outside of the group has it open, and there are bytes in it")
+        _make_room_in_pipe(both, channel)
+        self._inlets |= dict.fromkeys(channel.flying, both)
+        for end, each in zip(channel.ends, opened, strict=True):
+            self._add(end, RULES[type(each)].reopen(each))
 
     def _pair(self, channel: SharedChannel) -> None:
         self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, _type(channel)))
@@ -145,6 +160,7 @@ class MadeEnds:
 
 _MAKERS: dict[str, Callable[[MadeEnds, SharedChannel], None]] = {
     "pipe": MadeEnds._pipe,
+    FIFO: MadeEnds._fifo,
     PAIR: MadeEnds._pair,
     "connection": MadeEnds._connection,
     "waiting": MadeEnds._waiting,
@@ -166,6 +182,14 @@ def _type(channel: SharedChannel) -> int:
 def _keeps_bounds(channel: SharedChannel) -> bool:
     """Whether a receive takes exactly what one send gave."""
     return channel.kind == PAIR and _type(channel) != socket.SOCK_STREAM
+
+
+def _make_room_in_pipe(writer: int, channel: SharedChannel) -> None:
+    if channel.count() > _SMALL:
+        try:
+            fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, channel.count())
+        except OSError as error:
+            raise CannotReopen(f"a pipe for {channel.count():,} bytes in flight: {error.strerror}") from error
 
 
 def _connected(family: int, address: object, channel: SharedChannel) -> socket.socket:

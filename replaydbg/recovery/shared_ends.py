@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
+from pathlib import Path
 
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
 from replaydbg.recovery.recovery_line import RecoveryLine
 from replaydbg.recovery.sent_before import sent_before
 from replaydbg.recovery.unaccepted import closed_connections
-from replaydbg.resources.kinds import OpenedFile, OpenedSocket, OpenResource, Resources, SocketState, Unknown
+from replaydbg.resources.kinds import (
+    OpenedFile,
+    OpenedPipe,
+    OpenedSocket,
+    OpenResource,
+    Resources,
+    SocketState,
+    Unknown,
+)
 from replaydbg.store.directory import member_path
+
+FIFO = "fifo"
+"""The kind of channels that are fifos, and of their ends in the recordings."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedChannel:
-    """A pipe, a pair of sockets or a connection between two processes of the group, or an open file of several."""
+    """A pipe, a fifo, a pair of sockets or a connection between processes of the group, or an open file of several."""
 
     ends: tuple[ChannelEnd, ...]
-    """Both ends, of a pipe the one that reads first; one of an open file or a listening socket."""
+    """Both ends, of a pipe the one that reads first; all of a fifo; one of an open file or a listening socket."""
     kind: str
-    """`pipe`, `pair`, `connection`, `waiting` (not accepted yet), or `file` for one end of any kind."""
+    """`pipe`, `fifo`, `pair`, `connection`, `waiting` (not accepted yet), or `file` for one end of any kind."""
     holders: dict[ChannelEnd, tuple[int, ...]]
     """The processes that have each end in the cut; none: it was closed."""
     opened: dict[ChannelEnd, OpenResource]
@@ -34,6 +48,12 @@ class SharedChannel:
     """By the end that sent them, in order."""
     listener: ChannelEnd | None = None
     """Of a connection that was not accepted yet: the listening socket."""
+
+    def takers(self, sender: ChannelEnd) -> list[ChannelEnd]:
+        """Return the ends that receive what was sent through an end; of a connection not yet accepted its listener."""
+        if self.kind == FIFO:
+            return [end for end in self.ends if _reads(self.opened.get(end))]
+        return [self.listener] if self.listener is not None else [end for end in self.ends if end != sender]
 
     def count(self) -> int:
         """Return the number of bytes in flight."""
@@ -72,6 +92,8 @@ class SharedEnds:
 
     def _is_awaited(self, end: ChannelEnd) -> bool:
         """Whether a process that goes on can still receive what was sent through an end."""
+        if (identity := self._ends.endpoint(end)) is not None and identity.kind == FIFO:
+            return any(_reads(self._opened[each]) for each in self._fifos.get(identity.path, ()))
         others = self._ends.others(end)
         return others is None or any(self._holders.get(each) for each in others) or self._waits(others) is not None
 
@@ -141,6 +163,8 @@ class SharedEnds:
             is_shared = any(self._ends.is_shared(each, min(self._holders[end])) for each in ends)
             return self._made(ends, end.kind) if is_shared else None
         opened = self._opened.get(end)
+        if isinstance(opened, OpenedPipe):
+            return self._fifo(opened)
         if end.kind == SOCKET and isinstance(opened, OpenedSocket) and opened.state is not SocketState.LISTENING:
             connection = self._connection(end)
             if connection is not None:
@@ -148,6 +172,28 @@ class SharedEnds:
         is_known = end.kind in (FILE, SOCKET) and opened is not None
         is_listener = isinstance(opened, OpenedSocket) and opened.state is SocketState.LISTENING
         return self._made((end,), "file") if is_known and (is_listener or len(self._holders[end]) > 1) else None
+
+    def _fifo(self, opened: OpenedPipe) -> SharedChannel | None:
+        """Return the channel of an open fifo; None: only one side of it is open, and nothing is in flight."""
+        path = os.path.realpath(opened.path or "")
+        ends = self._fifos.get(path, ())
+        made = self._made(tuple(ends), FIFO)
+        flying = {}
+        for sender, pieces in self._flying.items():
+            identity = self._ends.endpoint(sender)
+            if identity is not None and (identity.kind, identity.path) == (FIFO, path):
+                flying[sender] = tuple(pieces)
+        has_both = any(_reads(self._opened[end]) for end in ends) and any(_writes(self._opened[end]) for end in ends)
+        return replace(made, flying=flying) if has_both or flying else None
+
+    @cached_property
+    def _fifos(self) -> dict[str, list[ChannelEnd]]:
+        """The open ends of each fifo that is still there, by its path without symbolic links."""
+        found: defaultdict[str, list[ChannelEnd]] = defaultdict(list)
+        for end, opened in sorted(self._opened.items(), key=itemgetter(0)):
+            if isinstance(opened, OpenedPipe) and opened.path is not None and Path(opened.path).is_fifo():
+                found[os.path.realpath(opened.path)].append(end)
+        return dict(found)
 
     def _connection(self, end: ChannelEnd) -> SharedChannel | None:
         others = self._ends.others(end) or self._partners.get(end)
@@ -246,6 +292,14 @@ class SharedEnds:
             {each: tuple(self._flying[each]) for each in ends if self._flying.get(each)},
             listener,
         )
+
+
+def _reads(opened: OpenResource | None) -> bool:
+    return isinstance(opened, OpenedPipe) and opened.side != "write"
+
+
+def _writes(opened: OpenResource | None) -> bool:
+    return isinstance(opened, OpenedPipe) and opened.side != "read"
 
 
 def _is_known(opened: OpenResource) -> bool:

@@ -18,6 +18,7 @@ from replaydbg.render.resume_text import (
 
 _CHANNELS = {
     "pipe": "pipe",
+    "fifo": "fifo",
     "pair": "socket pair",
     "connection": "connection",
     "waiting": "connection not accepted yet",
@@ -75,9 +76,8 @@ def _flying(plan: GroupPlan) -> Iterator[str]:
     """Yield, for each direction of a channel, how many bytes are in flight."""
     holders = {end: numbers for each in plan.shared.channels for end, numbers in each.holders.items()}
     for channel in plan.flying:
-        takers = [channel.listener] if channel.listener is not None else channel.ends
         for sender, pieces in channel.flying.items():
-            receivers = sorted({number for end in takers if end != sender for number in holders.get(end, ())})
+            receivers = sorted({number for end in channel.takers(sender) for number in holders.get(end, ())})
             to = f" to {_processes(receivers)}" if receivers else ""
             count = sum(each.length for each in pieces)
             yield f"{_CHANNELS[channel.kind]} from {_processes({each.process for each in pieces})}{to}: {count:,} bytes"
