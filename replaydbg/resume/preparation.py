@@ -29,6 +29,7 @@ from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.reopening.compare_files import with_contents
 from replaydbg.resume.reopening.databases import plan_databases
+from replaydbg.resume.reopening.reopen_files import with_fifos
 from replaydbg.resume.reopening.rules import plan_resources
 from replaydbg.store.directory import following_path, sealed_path
 from replaydbg.store.process_check import writer_of
@@ -138,6 +139,7 @@ def recovery_to(recording: Recording, event: int) -> RecoveryCost:
 
 def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: RecoveryCost) -> Plan:
     """Return the plan of a program that goes live after `event`, as far as it is known without a replay."""
+    resources = with_fifos(resources)
     databases = plan_databases(resources.databases, past.databases)
     rows = (*plan_resources(resources, past.used), *databases, *past.attributes)
     return Plan(

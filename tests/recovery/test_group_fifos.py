@@ -131,6 +131,35 @@ def test_several_processes_write_to_one_fifo(tmp_path: Path) -> None:
     assert (resumed.status, resumed.stdout) == (0, b"b'onetwo'\n[b'one', b'two']\n"), resumed
 
 
+# The log of the writer shows neither that its file is a fifo nor that another process has made it.
+_OTHER_PROGRAM = """import os, subprocess, sys
+if len(sys.argv) > 1:
+    fifo = os.open("fifo", os.O_WRONLY)
+    os.write(fifo, b"first" + b"second")
+    os.write(1, b".")
+    os.read(0, 1)
+    os._exit(0)
+os.mkfifo("fifo")
+writer = subprocess.Popen([sys.executable, __file__, "writer"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+fifo = os.open("fifo", os.O_RDONLY)
+writer.stdout.read(1)
+os.read(fifo, 5)
+open("ready", "w").close()
+sys.stdin.readline()
+writer.stdin.close()
+print(os.read(fifo, 100), os.read(fifo, 100))
+writer.wait()
+"""
+
+
+def test_a_program_that_did_not_make_the_fifo_goes_on(tmp_path: Path) -> None:
+    record_killed(tmp_path, _OTHER_PROGRAM)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"b'second' b''\n"), resumed
+
+
 def test_a_fifo_with_bytes_of_others_is_refused(tmp_path: Path) -> None:
     record_killed(tmp_path, _program(child_reads=False))
     fd = os.open(tmp_path / "fifo", os.O_RDWR)

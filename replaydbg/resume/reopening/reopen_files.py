@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
+from typing import TypeGuard
 
+from replaydbg.classes import replace
 from replaydbg.resources.kinds import (
     Handle,
     OpenedDirectory,
@@ -12,6 +15,8 @@ from replaydbg.resources.kinds import (
     OpenedMemory,
     OpenedPipe,
     OpenedTerminal,
+    OpenResource,
+    Resources,
     Unknown,
 )
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
@@ -115,6 +120,27 @@ def reopen_directory(opened: OpenedDirectory) -> int:
     """Open a directory. Raises CannotReopen."""
     assert isinstance(opened.absolute, str)
     return _open(opened.absolute, opened.handle, os.O_DIRECTORY)
+
+
+def with_fifos(resources: Resources) -> Resources:
+    """Return resources in which a file that is a fifo on the disk is one.
+
+    The log need not show that: `os.open` is recorded without the kind of the file.
+    """
+    return replace(resources, opened=tuple(_as_fifo(each) if _is_fifo(each) else each for each in resources.opened))
+
+
+def _is_fifo(opened: OpenResource) -> TypeGuard[OpenedFile]:
+    if not isinstance(opened, OpenedFile) or not isinstance(opened.is_regular, Unknown):
+        return False
+    return isinstance(opened.absolute, str) and Path(opened.absolute).is_fifo()
+
+
+def _as_fifo(opened: OpenedFile) -> OpenedPipe:
+    flags = opened.handle.flags
+    mode = flags & os.O_ACCMODE if isinstance(flags, int) else os.O_RDWR
+    side = {os.O_RDONLY: "read", os.O_WRONLY: "write"}.get(mode, "both")
+    return OpenedPipe(opened.handle, side, str(opened.absolute), ())
 
 
 def plan_fifo(opened: OpenedPipe) -> PlanRow:
