@@ -10,18 +10,20 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from replaydbg.classes import NamedTuple
+from replaydbg.classes import NamedTuple, replace
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from replaydbg.recovery.recovery_line import RecoveryLine
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.event_values import number_of
 from replaydbg.resources.follow import ResourceHistory
-from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Resources
+from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Resources, Unknown
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.digest import output_digest
 from replaydbg.resume.written import ends_with
 from replaydbg.store.directory import member_path
+
+_AT_END = Unknown("other processes can have appended to the file before")
 
 
 class _Ends(NamedTuple):
@@ -72,7 +74,10 @@ def _written_after(line: RecoveryLine, process: int, position: int) -> dict[str,
             if description is None or description.last_write is None or description.last_write.event != entry.number:
                 continue
             if (path := _path(description, position)) is not None:
-                found[path].append(description.last_write)
+                is_append = description.has_flag(os.O_APPEND)
+                found[path].append(
+                    replace(description.last_write, offset=_AT_END) if is_append else description.last_write
+                )
     return dict(found)
 
 
@@ -117,9 +122,11 @@ def _end_in_line(fd: int, found: int, ends: _Ends | None, writes: Sequence[Seque
     """Return where a file ended in the line; None: nothing shows it."""
     if ends is not None and ends.sizes:
         return max(ends.sizes)
-    if ends is None:  # it was opened later
-        return min((each.offset for own in writes for each in own if isinstance(each.offset, int)), default=None)
     size = found - sum(each.length for own in writes for each in own)
+    if ends is None:  # it was opened later
+        return min(
+            (each.offset for own in writes for each in own if isinstance(each.offset, int)), default=max(size, 0)
+        )
     is_end = not ends.last_writes or any(ends_with(fd, size, each) for each in ends.last_writes)
     return size if size >= 0 and is_end else None
 

@@ -71,7 +71,8 @@ class MemberRun(GoingLive):
 
     def situation(self) -> Situation:
         """Return the state of the program, with the writes in flight of the others."""
-        return replace(super().situation(), appended=self.appended)
+        truncated = frozenset(each.path for each in self._group.leftovers)
+        return replace(super().situation(), appended=self.appended, truncated=truncated)
 
     def appends_in_flight(self, due: Due) -> list[tuple[str, CallInFlight]]:
         """Return its writes in flight to files that it appends to, by path; they are not in its log."""

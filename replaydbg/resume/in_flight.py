@@ -40,6 +40,8 @@ class Situation:
     """Whether what files have after their recorded ends is cut off, so that no write in flight was made."""
     appended: Mapping[str, Sequence[CallInFlight]] = field(default_factory=dict)
     """In a group: the writes in flight of all its processes to files that they append to, by path."""
+    truncated: frozenset[str] = frozenset()
+    """In a group: the files of which only what is in the logs is after their recorded ends, and is cut off."""
 
     def opened(self, number: int) -> OpenResource | None:
         """Return what a descriptor refers to; None: not known."""
@@ -85,7 +87,8 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
         together = [calls[index] for index in indices]
         if is_appended(opened):
             together = list(situation.appended.get(str(opened.absolute), together))
-        written = find_written(opened, together, is_cut_off=situation.is_cut_off)
+        is_cut_off = situation.is_cut_off or opened.absolute in situation.truncated
+        written = find_written(opened, together, is_cut_off=is_cut_off)
         by_call = {id(call): finding for call, finding in zip(together, written.findings, strict=True)}
         findings |= {index: by_call[id(calls[index])] for index in indices}
         moved[numbers[0]] = written.moved

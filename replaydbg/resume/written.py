@@ -36,7 +36,9 @@ def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_of
     `is_cut_off`: what the file has after its recorded end will be cut off before they are made.
     """
     if is_cut_off and isinstance(opened.size, int):
-        return WriteFindings(tuple(repeat(each, "written now, after the power cut") for each in calls), 0)
+        return WriteFindings(
+            tuple(repeat(each, "what the file has after its end is cut off, written now") for each in calls), 0
+        )
     place = _place(opened)
     if isinstance(place, str):
         return WriteFindings(tuple(unknown(each, place) for each in calls), 0)

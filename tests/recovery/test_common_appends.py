@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
 from replaydbg.recovery.common_appends import find_end
 from replaydbg.resources.kinds import Descriptor, Handle, LastFileWrite, MakingCall, OpenedFile, Resources
 from replaydbg.resume.conversation import CallInFlight
@@ -64,6 +66,21 @@ def test_a_file_of_several_processes_goes_on(how: str, tmp_path: Path) -> None:
     assert "files: " in plan
     assert "differs" not in plan
     assert resumed.status == 0, resumed
+    assert (tmp_path / "out").read_text() == f"{_WHOLE}parent 3\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", _PROGRAMS)
+def test_what_several_processes_append_again_is_cut_off(how: str, tmp_path: Path) -> None:
+    before, after, write = _PROGRAMS[how]
+    directory = record_killed(tmp_path, _TURNS.format(before=before, after=after, write=write))
+    with open_recording(directory / "1.rdbg") as recording:
+        reads = [each.number for each in recording.events() if isinstance(each, Event) and each.outcome == b"."]
+
+    resumed = replaydbg(tmp_path, "resume", "one", "--at-cut", f"1@{reads[1]}", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert b"truncated" in resumed.stderr
     assert (tmp_path / "out").read_text() == f"{_WHOLE}parent 3\n"
 
 
@@ -165,3 +182,14 @@ def test_writes_in_flight_of_two_processes(on_disk: bytes, verdicts: list[CallVe
     situation = Situation(_appending(path, 6), 0, appended={str(path): calls})
 
     assert [examine([each], situation)[0][0].verdict for each in calls] == verdicts
+
+
+def test_a_write_in_flight_to_a_truncated_file_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_bytes(b"before, and what another process writes again")
+    situation = Situation(_appending(path, 6), 0, truncated=frozenset({str(path)}))
+
+    findings, moved = examine([_call(b"of one")], situation)
+
+    assert [each.verdict for each in findings] == [CallVerdict.REPEAT]
+    assert moved == {3: 0}
