@@ -35,6 +35,7 @@ from replaydbg.resume.plan_rows import CannotReopen, Fate
 from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.reopen_sockets import reset_socket
 from replaydbg.resume.reopening.rules import RULES, plan_resources
+from tests.harness.waiting import wait_until
 
 ORIGIN = MakingCall(5, 0, None)
 
@@ -180,6 +181,7 @@ def test_a_pidfd_reads_as_one_whose_process_ended() -> None:
 
 def test_what_became_of_a_child() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
+        wait_until((Path("/proc") / str(child.pid) / "cmdline").read_bytes)  # it has none for a moment
         assert _became_of(child.pid, "sleep", "60") == "still runs"
         assert _became_of(child.pid, "cat") == "still runs, or another process has its number"
         child.kill()
