@@ -167,11 +167,14 @@ def find_end(path: str, writes: Mapping[int, Sequence[LastFileWrite]], later: in
     tail = _tail(path, later + MOST_PARTIAL + MOST_COMPARED)
     if tail is None:
         return None
-    last = tail.end - later
+    last, left = tail.end - later, _MOST_TRIED
     for size in (last,) if later else range(last, max(last - MOST_PARTIAL, 0) - 1, -1):
-        places = _places(tail, size, writes)
+        places, tried = _places(tail, size, writes, left)
         if places is not None:
             return FileEnd(size, places)
+        left -= tried
+        if left <= 0:
+            break
     return None
 
 
@@ -189,19 +192,22 @@ def _tail(path: str, length: int) -> _Tail | None:
         os.close(fd)
 
 
-def _places(tail: _Tail, end: int, writes: Mapping[int, Sequence[LastFileWrite]]) -> dict[tuple[int, int], int] | None:
+def _places(
+    tail: _Tail, end: int, writes: Mapping[int, Sequence[LastFileWrite]], most: int
+) -> tuple[dict[tuple[int, int], int] | None, int]:
     """Return where writes begin if the bytes before `end` are writes, among them the last one of each process.
 
-    None: they are not. What lies more than MOST_COMPARED bytes before the end is not compared.
+    None: they are not, or that takes more than `most` places. Returns also how many it took. What lies more than
+    MOST_COMPARED bytes before the end is not compared.
     """
     processes = sorted(writes)
     counts: tuple[int, ...] = (0,) * len(processes)
     found: dict[tuple[int, ...], _Step | None] = {counts: None}
     waiting = [(end, counts)]
-    while waiting and len(found) < _MOST_TRIED:
+    while waiting and len(found) <= most:
         position, counts = waiting.pop()
         if all(counts) or 0 < position <= end - MOST_COMPARED:
-            return dict(_steps(found, counts))
+            return dict(_steps(found, counts)), len(found) - 1
         # Those whose last write is still to be found are tried first, so they are pushed last.
         for index in sorted(range(len(processes)), key=counts.__getitem__, reverse=True):
             own, count = writes[processes[index]], counts[index]
@@ -210,7 +216,7 @@ def _places(tail: _Tail, end: int, writes: Mapping[int, Sequence[LastFileWrite]]
                 begin = position - own[-1 - count].length
                 found[following] = _Step(counts, (processes[index], own[-1 - count].event), begin)
                 waiting.append((begin, following))
-    return None
+    return None, len(found) - 1
 
 
 class _Step(NamedTuple):

@@ -155,6 +155,14 @@ def test_an_order_that_no_log_allows_does_not_fit(tmp_path: Path) -> None:
     assert found is None
 
 
+@pytest.mark.timeout(60)
+def test_equal_lines_at_every_place_end_the_search(tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(b"x\n" * 40_000)
+    equal = [_write(each, b"x\n") for each in range(5_000)]
+
+    assert find_end(str(tmp_path / "out"), {1: equal, 2: equal, 3: [_write(1, b"y\n")]}, 0) is None
+
+
 def _call(data: bytes) -> CallInFlight:
     return CallInFlight(0, "", "_io.FileIO.write", True, 3, (), {}, data, len(data), "", 0, "")
 
