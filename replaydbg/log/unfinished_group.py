@@ -28,7 +28,12 @@ def hold_while_made(directory: Path) -> int:
     """Return a descriptor that holds a directory as one that is being made, until it is closed. Raises OSError."""
     import fcntl  # a recording that is not in a group does not need it
 
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Not the number of a standard stream that is closed, and that the program must find closed.
+        fd = fcntl.fcntl(opened, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(opened)
     with suppress(OSError):  # a file system without locks
         fcntl.flock(fd, fcntl.LOCK_SH)
     return fd
