@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,8 @@ def events_of(recording: Path, gate: str) -> list[int]:
 
 
 def numbers(folder: Path) -> list[int]:
-    found = sqlite3.connect(folder / "rows.db").execute("select number from rows order by rowid")
-    return [number for (number,) in found]
+    with closing(sqlite3.connect(folder / "rows.db")) as database:
+        return [number for (number,) in database.execute("select number from rows order by rowid")]
 
 
 @pytest.fixture
