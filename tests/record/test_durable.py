@@ -50,8 +50,8 @@ def late(*_):
 signal.signal(signal.SIGALRM, late)
 sent = 0
 for i in range(40):
-    signal.setitimer(signal.ITIMER_REAL, 0.0004 + i % 7 * 0.0002)
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0004 + i % 7 * 0.0002)
         sent += here.send(b"x")
         signal.setitimer(signal.ITIMER_REAL, 0)
     except TimeoutError as error:
