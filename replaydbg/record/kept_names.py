@@ -18,7 +18,7 @@ class KeptName(NamedTuple):
 
     device: int
     inode: int
-    """What `stat` returns for it today."""
+    """Both as `stat` returns them today."""
     end: Endpoint
     """As it was recorded."""
 

@@ -32,7 +32,7 @@ _OF_OTHERS = Unknown("other processes append to the file, too")
 
 
 class CommonAppends(NamedTuple):
-    """What the processes of a group know together about the files to which they append."""
+    """The ends of files to which several processes of a group append."""
 
     resources: dict[int, Resources]
     """Of each process that goes on, with the sizes of these files and the places of its last writes."""

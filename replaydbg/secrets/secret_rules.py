@@ -222,7 +222,7 @@ _STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
 _IS = r"[ \t]{0,8}[:=][ \t]{0,8}"
 _WORD = r"([^\s\"'\x00-\x1f]{5,500}[^\s\"',(\[{\x00-\x1f])"
 _CLASS = r"[A-Z][a-zA-Z]*[\r\n]"
-"""What an annotation ends with."""
+"""The name of a class up to the end of its line, as in an annotation."""
 _LINE = r"(?:\A|[^\x20-\x7e])[ \t]*"
 """The beginning of a line, or of a text in a record."""
 _QUOTED = "|".join(
@@ -236,7 +236,7 @@ _QUOTED = "|".join(
 """In one kind of quotes, which may be within a text that is escaped itself."""
 _UNQUOTED = rf"([^{_STOPS}]{{6,500}})"
 _AFTER_FIELD = ("=", ":", "'", '"', '\\"', "]", "~", ">")
-"""What is behind a short name that is part of many words."""
+"""Characters right after `pass` and `pwd` where these are names: both are parts of many words."""
 _FIELD_HINTS = " ".join(
     (
         "=password =passwd =passphrase =secret =token =credential",

@@ -61,6 +61,14 @@ def test_damage_is_none(seed: int) -> None:
         assert all(length > 0 and at >= end for (at, length), end in zip(each, ends, strict=False))
 
 
+def test_a_name_that_is_no_text_is_damage(recipient: str) -> None:
+    data = b'{"recipients": ["age1"], "places": {"\\ud800": "AAE="}}'
+    masked = read_masked(data)
+
+    assert masked is not None
+    assert read_secrets(secrets_section({"content": [(0, b"x")]}, [recipient]), masked) is None
+
+
 def test_too_much_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vault, "MOST", 100)
     with pytest.raises(OSError, match="too many secrets") as refused:

@@ -97,7 +97,7 @@ def read_secrets(data: bytes, masked: Masked) -> Patches | None:
         length = cursor.varint()
         whole = expand(plain[cursor.pos :], length) if length <= _most(masked) else None
         return None if whole is None else _patches(Cursor(whole), masked)
-    except (Short, Malformed, UnicodeDecodeError):
+    except (Short, Malformed, UnicodeError):
         return None
 
 
