@@ -66,7 +66,8 @@ class MadeEnds:
                 if _keeps_bounds(channel):
                     _send_messages(self.fds[end], contents, name)
                 else:
-                    _send(self._inlets.get(end, self.fds.get(end, -1)), b"".join(contents), name)
+                    inlet = self._inlets[end] if end in self._inlets else self.fds[end]
+                    _send(inlet, b"".join(contents), name)
             if channel.kind in ("pair", "connection", "waiting"):
                 self._shut(channel)
 
@@ -99,7 +100,9 @@ class MadeEnds:
         except OSError as error:
             raise CannotReopen(f"{path}: {error.strerror}") from error
         self._stack.callback(os.close, both)
-        if select.select([both], [], [], 0)[0]:
+        waiting = select.poll()  # select() knows no descriptors from 1,024 on
+        waiting.register(both, select.POLLIN)
+        if waiting.poll(0):
             raise CannotReopen(f"{path}: a process outside of the group has it open, and there are bytes in it")
         _make_room_in_pipe(both, channel)
         self._inlets |= dict.fromkeys(channel.flying, both)
