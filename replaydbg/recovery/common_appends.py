@@ -20,6 +20,7 @@ from replaydbg.resources.event_values import number_of
 from replaydbg.resources.follow import GATES, ResourceHistory
 from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Resources, Unknown
 from replaydbg.resume.digest import output_digest
+from replaydbg.resume.in_flight import is_appended
 from replaydbg.resume.reopening.compare_files import MOST_COMPARED
 from replaydbg.resume.written import MOST_PARTIAL
 from replaydbg.store.directory import member_path
@@ -87,12 +88,8 @@ def _appended(resources: Mapping[int, Resources]) -> frozenset[str]:
         each.absolute
         for own in resources.values()
         for each in own.opened
-        if isinstance(each, OpenedFile) and isinstance(each.absolute, str) and _appends(each) and not each.is_deleted
+        if isinstance(each, OpenedFile) and isinstance(each.absolute, str) and is_appended(each) and not each.is_deleted
     )
-
-
-def _appends(opened: OpenedFile) -> bool:
-    return isinstance(opened.handle.flags, int) and bool(opened.handle.flags & os.O_APPEND)
 
 
 # ---- the logs ----
@@ -243,7 +240,7 @@ def _steps(
 def _completed(opened: OpenedFile, size: int, places: Mapping[int, int]) -> OpenedFile:
     """Return an open file with its size, and for one that is appended to the place of its last write."""
     last = opened.last_write
-    if not _appends(opened) or last is None:
+    if not is_appended(opened) or last is None:
         return replace(opened, size=size)
     place: int | Unknown = places.get(last.event, _OF_OTHERS)
     offset = opened.offset
