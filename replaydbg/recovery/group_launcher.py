@@ -120,6 +120,11 @@ class _Part:
     due: Due | None = None
     settled: list[Settled] = field(default_factory=list)
 
+    @property
+    def is_end(self) -> bool:
+        """Whether the process ends without any further call."""
+        return self.due is not None and self.due.is_end
+
 
 class _Resumption:
     """The resumption of a group."""
@@ -324,7 +329,7 @@ class _Resumption:
             self._listener.goes_live(self.plan)
         for part in self._parts.values():
             part.run.make_ready()
-        names = (part.run.kept_names(family.pids[number]) for number, part in self._parts.items())
+        names = (part.run.kept_names(family.pids[number]) for number, part in self._parts.items() if not part.is_end)
         group.invite(list(dict.fromkeys(chain.from_iterable(names))))
         try:
             self._truncation.perform()
@@ -340,6 +345,8 @@ class _Resumption:
     def _deliver(self, part: _Part, answer: CoreAnswer, family: Family) -> None:
         due = part.due
         assert due is not None, part.member
+        if due.is_end:
+            return
         real = part.run.kept(due.real)
         pid = family.pids[part.member.number]
         for number, each in family.pids.items():  # first: some of what follows names them

@@ -105,6 +105,8 @@ class Due:
     """The bytes that the calls asked for have sent: each with its event."""
     maps: frozenset[int] = frozenset()
     """The events that made the maps of files that the program still has."""
+    is_end: bool = False
+    """Whether its process ends without any further call: it needs nothing of what was open."""
 
 
 def moved_high(end: socket.socket) -> int:
@@ -148,6 +150,8 @@ def _receive(connection: socket.socket, size: int) -> bytes | None:
 def parse_due(value: Value) -> Due:
     """Return the message `value` as it was checked. Raises ForgedMessage."""
     fields = _Fields(value)
+    if fields.take("ended", int, 0):
+        return Due(fields.integer("event", 0), NOT_AT_A_CALL, (), (), (), is_end=True)
     return Due(
         event=fields.integer("event", 0),
         thread=fields.integer("thread", NOT_AT_A_CALL),

@@ -163,6 +163,10 @@ class GoingLive:
 
     def decide(self, due: Due) -> list[Settled]:
         """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
+        if due.is_end:
+            self.plan = replace(self.plan, event=due.event, thread=None)
+            self.is_planned = True
+            return []
         situation = self.situation()
         findings, moved = examine(due.calls, situation)
         findings = ask_hooks(findings, self._hooks)
@@ -194,7 +198,9 @@ class GoingLive:
         return Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
 
     def deliver(self, due: Due, settled: Sequence[Settled], answer: CoreAnswer, pid: int) -> None:
-        """Put everything in its place in the process `pid`."""
+        """Put everything in its place in the process `pid`, unless that one ends."""
+        if due.is_end:
+            return
         self._restorer.match_modes(pid)
         self._restorer.send(answer, due.fds, due.real)
         send_loads(answer, due.loads, self.plan.resources, force=self.choices.force)

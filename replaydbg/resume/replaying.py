@@ -18,14 +18,13 @@ from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.coding.codec import decode_value
 from replaydbg.log.coding.decode import Malformed
 from replaydbg.log.container import remove_live
-from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.reader import Recording
 from replaydbg.record.place import handled_signals
 from replaydbg.record.start import Wishes, continuing_command
 from replaydbg.replay.launcher import MOST_WRITTEN, ReplayStart, UnpackedLogs, prepare
 from replaydbg.replay.result import strict_result
 from replaydbg.resume.conversation import moved_high
 from replaydbg.resume.going_live import GoingLive
-from replaydbg.resume.past import read_past
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +82,6 @@ def perform(
     )
     if (reason := reason_of_core(start)) is not None:
         raise CannotResume(run.plan.name, reason)
-    if not run.is_live and (live / "log").exists():  # a standby writes it when it goes live
-        run.is_live = ended_at_once(live, run, ended)
     if not run.is_live:
         explain(recording, run, start, ended, may_end=may_end)
     return ended, time.monotonic() - began
@@ -124,14 +121,6 @@ def core_orders(
         "continuing": continuing_command(),
         "resume_dry": run.is_dry,
     }
-
-
-def ended_at_once(live: Path, run: GoingLive, ended: Ended) -> bool:
-    """Whether the program ended without any further call: then it needed nothing of what was open."""
-    if run.is_dry or run.is_planned or run.error is not None or run.signal or ended.status < 0:
-        return False
-    with open_recording(live) as recording:
-        return read_past(recording, None).has_ended
 
 
 def reason_of_core(start: ReplayStart) -> str | None:

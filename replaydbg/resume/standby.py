@@ -249,8 +249,9 @@ class _StandingBy(GoingLive):
         if self.plan.event != due.event:
             raise CannotResume(self.plan.name, f"its log can be read to event {self.plan.event:,} only")
         _replace_header(self._followed, self.live, self)
-        self.open_all()
-        self.enter_by_core()
+        if not due.is_end:
+            self.open_all()
+            self.enter_by_core()
         super().answer(due, answer, pid)
         self.began = time.monotonic()
 

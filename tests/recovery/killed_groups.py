@@ -23,10 +23,15 @@ def replaydbg(folder: Path, *words: str) -> Finished:
     return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=_TIMEOUT)
 
 
-def record_killed(folder: Path, text: str, *words: str) -> Path:
-    """Record a program until it has made the file `ready`, and kill its group; return the group's directory."""
+def record_killed(folder: Path, text: str, *words: str, killed_at: int = 0) -> Path:
+    """Record a program until it has made the file `ready`, and kill its group; return the group's directory.
+
+    `killed_at`: processes that come to this event are killed after it.
+    """
     (folder / "program.py").write_text(text)
     env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    if killed_at:
+        env["REPLAYDBG_TEST_KILLED_AT"] = str(killed_at)
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]
     process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.PIPE, start_new_session=True)
     wait_until(lambda: (folder / "ready").exists() or process.poll() is not None)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.log.reader import open_recording
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
-from tests.recovery.killed_groups import record_killed, rows_of
+from tests.recovery.killed_groups import record_killed, replaydbg, rows_of
 
 pytestmark = pytest.mark.slow
 
@@ -75,3 +76,40 @@ def test_a_process_that_is_killed_in_its_replay(tmp_path: Path) -> None:
     assert (process.returncode, out) == (2, b""), errors
     assert b"one.rdbgs/2': its replay ended before it was due to go live." in errors
     assert not directory.exists()
+
+
+# The first process has more events than the other one, which is killed while it waits.
+_ENDS = """import os, sys
+if not os.fork():
+    open("ready", "w").close()
+    sys.stdin.readline()
+    open("went on", "w").close()
+    os._exit(0)
+for _ in range(100):
+    os.urandom(1)
+"""
+
+
+def test_one_process_was_killed_after_its_last_event(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_ENDS)
+    assert replaydbg(tmp_path, "record", "-q", "-o", "whole", "program.py").status == 0
+    events = _events(tmp_path / "whole.rdbgs")
+    (tmp_path / "ready").unlink()
+    (tmp_path / "went on").unlink()
+    record_killed(tmp_path, _ENDS, killed_at=events)
+    assert _events(tmp_path / "one.rdbgs") == events
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert resumed.status == 0, resumed
+    assert (tmp_path / "went on").exists()
+    assert _events(tmp_path / "two.rdbgs") == events
+    assert replaydbg(tmp_path, "replay", "two").status == 0
+    assert replaydbg(tmp_path, "resume", "two").status == 2  # it has ended
+
+
+def _events(group: Path) -> int:
+    """Return how many events the first process has."""
+    with open_recording(group / "1.rdbg") as recording:
+        assert recording.log_header is not None
+        return recording.log_header.crossings

@@ -24,15 +24,22 @@ group_prepare(PyObject *boot)
     sent_prepare(PyDict_GetItemString(boot, "resume_sent"));
 }
 
+const char *
+group_process_ends(void)
+{
+    if (group.page && group_continue(group.page, group.process, group.endpoints, group.addresses) < 0)
+        return "its recording as a process of a group cannot be written";
+    return NULL;
+}
+
 /* Recordings of one process have none of this, so gates learn it only now. */
 const char *
 group_goes_live(void)
 {
     Gate *g;
-    if (group.page == NULL)
-        return NULL;
-    if (group_continue(group.page, group.process, group.endpoints, group.addresses) < 0)
-        return "its recording as a process of a group cannot be written";
+    const char *problem = group_process_ends();
+    if (group.page == NULL || problem)
+        return problem;
     for (int id = 1; (g = gate_numbered(id)) != NULL; id++)
         channel_gate_loaded(g);
     waits_hear();

@@ -39,7 +39,8 @@ void sent_report(Buf *b);            /* a list of (event, bytes) */
 
 /* group.c */
 void group_prepare(PyObject *boot);
-const char *group_goes_live(void); /* a problem, or NULL */
+const char *group_goes_live(void);    /* a problem, or NULL */
+const char *group_process_ends(void); /* the same, without the interpreter */
 
 /* orders.c */
 void orders_begin(int fd);                              /* the launcher's socket */
@@ -49,5 +50,8 @@ void orders_follow(uint64_t event,
                    int lane); /* asks, and follows the answer; does not return if it is not to go live */
 const char *orders_map(void); /* maps files again; a problem, or NULL */
 void orders_await_go(void);   /* reports that all is there; the same */
+/* the same for a process that ends without any further call */
+_Noreturn void orders_report_end(uint64_t event);
+void orders_await_end(uint64_t event);
 
 #endif

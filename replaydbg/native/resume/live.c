@@ -47,15 +47,9 @@ resume_prepare(PyObject *boot)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* The first step. At a call, `lane` makes it. */
 static void
-begin(int lane)
+become_recording(void)
 {
-    lane_at_call = lane;
-    core.live_since = core.crossings;
-    calls_of_others();
-    if (core.is_planned)
-        orders_report(core.live_since, lane_at_call);
     if (logs_continue() < 0 || durable_continue() < 0 || content_continue() < 0) {
         char text[200];
         snprintf(text, sizeof text, "the log of the new recording cannot be written: %s", strerror(errno));
@@ -65,6 +59,18 @@ begin(int lane)
     sites_continue();
     lanes_continue();
     core.is_resumed = true;
+}
+
+/* The first step. At a call, `lane` makes it. */
+static void
+begin(int lane)
+{
+    lane_at_call = lane;
+    core.live_since = core.crossings;
+    calls_of_others();
+    if (core.is_planned)
+        orders_report(core.live_since, lane_at_call);
+    become_recording();
 }
 
 bool
@@ -151,9 +157,22 @@ live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         complete();
 }
 
+/* Nothing is made or opened for a process that makes no call any more, and the interpreter is gone. It waits all the
+ * same: of a group, its end is seen by others, and must not come unless all go live. */
 void
 live_at_end(void)
 {
-    if (core.goes_live && core.mode == REPLAY && cross_is_used_up())
-        begin(-1);
+    if (!core.goes_live || (core.mode == REPLAY && !cross_is_used_up()))
+        return;
+    core.goes_live = false;
+    if (core.mode == REPLAY) {
+        core.live_since = core.crossings;
+        if (core.is_planned)
+            orders_report_end(core.live_since);
+        become_recording();
+    }
+    const char *problem = group_process_ends();
+    if (problem)
+        diverge("resume", NULL, NULL, problem);
+    orders_await_end(core.live_since);
 }

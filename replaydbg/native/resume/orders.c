@@ -152,6 +152,14 @@ report_maps(Buf *b)
 }
 
 static void
+send_report(const Buf *b)
+{
+    uint64_t length = b->used;
+    send_all((const uint8_t *)&length, sizeof length);
+    send_all(b->data, b->used);
+}
+
+static void
 ask(uint64_t event, int lane)
 {
     Buf b = {0};
@@ -170,9 +178,7 @@ ask(uint64_t event, int lane)
     report_maps(&b);
     report_key(&b, "sent");
     sent_report(&b);
-    uint64_t length = b.used;
-    send_all((const uint8_t *)&length, sizeof length);
-    send_all(b.data, b.used);
+    send_report(&b);
     free(b.data);
 }
 
@@ -180,6 +186,26 @@ _Noreturn void
 orders_report(uint64_t event, int lane)
 {
     ask(event, lane);
+    leave_process(0);
+}
+
+static void
+report_end(uint64_t event)
+{
+    Buf b = {0};
+    report_dict(&b, 2);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)event);
+    report_key(&b, "ended");
+    report_number(&b, 1);
+    send_report(&b);
+    free(b.data);
+}
+
+_Noreturn void
+orders_report_end(uint64_t event)
+{
+    report_end(event);
     leave_process(0);
 }
 
@@ -339,14 +365,28 @@ typedef struct {
     uint64_t length;
 } __attribute__((packed)) Head;
 
+static void
+await_order(uint8_t kind)
+{
+    Head head;
+    receive_all(&head, sizeof head);
+    if (head.kind != kind)
+        refuse_order();
+}
+
 void
 orders_await_go(void)
 {
-    Head head;
     send_all((const uint8_t *)"R", 1);
-    receive_all(&head, sizeof head);
-    if (head.kind != 'G')
-        refuse_order();
+    await_order('G');
+}
+
+void
+orders_await_end(uint64_t event)
+{
+    report_end(event);
+    await_order('A');
+    orders_await_go();
 }
 
 void
