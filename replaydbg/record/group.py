@@ -100,6 +100,8 @@ class RecordedGroup:
         self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex() if identity is None else identity
         self._blocks = blocks
+        self._store = settings.store if output is None else None
+        """The store that it is in; None: the user has named its directory."""
         self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None
         self._replaced: Path | None = None
@@ -213,7 +215,8 @@ class RecordedGroup:
             rows, more = page_rows(directory)
         is_alone = self._has_left()
         try:
-            result = seal_recording(self.live, ended, seconds, common=common_of(directory, 1, rows))
+            common = common_of(directory, 1, rows)
+            result = seal_recording(self.live, ended, seconds, common=common, store=self._store if is_alone else None)
         except CannotRecord:
             if not is_alone:
                 self.finish(None)

@@ -94,7 +94,7 @@ def record(
             clock.stop()
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-        return _sealed(live, ended, seconds, group, finish)
+        return _sealed(live, ended, seconds, group, finish, settings.store if output is None else None)
 
 
 def _sealed(
@@ -103,6 +103,7 @@ def _sealed(
     seconds: float,
     group: RecordedGroup | None,
     finish: Callable[[Path, Ended, float], RecordResult] | None,
+    store: Path | None,
 ) -> RecordResult:
     if finish is not None:
         if group is not None:
@@ -113,7 +114,7 @@ def _sealed(
     # Imported here: see _load_sealing.
     from replaydbg.record.sealing import seal_recording
 
-    return seal_recording(live, ended, seconds)
+    return seal_recording(live, ended, seconds, store=store)
 
 
 def _wishes(settings: Settings) -> Wishes:

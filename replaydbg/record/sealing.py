@@ -12,6 +12,7 @@ from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
 from replaydbg.log.sealed.origin import own_key
+from replaydbg.log.sealed.store_blocks import common_in
 from replaydbg.record.caches.block_cache import BlockCache
 from replaydbg.record.caches.sources import keep_beside, packed_sources
 from replaydbg.record.end_facts import describe_end, log_was_made
@@ -66,12 +67,19 @@ def _world_compressor() -> Callable[[bytes], bytes] | None:
 
 
 def seal_recording(
-    live: Path, ended: Ended, seconds: float, *, unknown: str | None = None, common: Common | None = None
+    live: Path,
+    ended: Ended,
+    seconds: float,
+    *,
+    unknown: str | None = None,
+    common: Common | None = None,
+    store: Path | None = None,
 ) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
-    `unknown` is the reason why its status is not known, if it is not; `common` is for a group that has others, too.
-    Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
+    `unknown` is the reason why its status is not known, if it is not; `common` is for a group that has others, too;
+    `store` is the store that it is in, whose recordings share blocks, None if it is to be one file. Raises
+    CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
     if is_removed(live):
         return RecordResult(live, ended.status, 0, 0, [], None, _REMOVED)
@@ -96,7 +104,9 @@ def seal_recording(
         sources = packed_sources(live, end["sources"])
         if hiding is not None:
             sources = hidden_sources(sources, hiding)
-        seal(live, target, end, sources, compress_world=_world_compressor(), common=common, hiding=hiding)
+        with common_in(store if common is None else None) as shared:
+            wanted = shared if common is None else common
+            seal(live, target, end, sources, compress_world=_world_compressor(), common=wanted, hiding=hiding)
     except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
         why = error.reason if isinstance(error, Corrupt) else error.strerror
         problem = f"it could not be sealed ({why}) and stays a directory"

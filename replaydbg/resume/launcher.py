@@ -76,7 +76,7 @@ def resume(
         with removed_unless_live(live, run):
             ended, seconds = _perform(recording, live, run, settings)
         with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-            return seal_recording(live, ended, seconds)
+            return seal_recording(live, ended, seconds, store=settings.store if output is None else None)
 
 
 def plan_resume(

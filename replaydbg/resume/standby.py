@@ -198,7 +198,9 @@ def _stand_by_one_log(
             remove_live(live)
             return NotNeeded(ended.status)
         with postponed():  # as in `resume`
-            return seal_recording(live, ended, time.monotonic() - run.began)
+            return seal_recording(
+                live, ended, time.monotonic() - run.began, store=settings.store if output is None else None
+            )
 
 
 class _StandingBy(GoingLive):

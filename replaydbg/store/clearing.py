@@ -1,6 +1,7 @@
 """Remove blocks that no recording uses any more: those of replaced test recordings and of removed recordings.
 
-A group of processes has blocks of its own, which are cleared as those of a directory of test recordings are.
+A group of processes has blocks of its own, and a store has: they are cleared as those of a directory of test recordings
+are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from replaydbg.classes import dataclass
 from replaydbg.errors import BlocksMissing, NoSuchRecording, NotARecording, ReplaydbgError
 from replaydbg.log.group import read_group
 from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.store.directory import GROUP, SEALED
+from replaydbg.log.sealed.store_blocks import alone
+from replaydbg.store.directory import GROUP, SEALED, Store
 from replaydbg.store.private import open_private
 from replaydbg.store.sessions import WORK, oldest_session
 
@@ -23,6 +25,8 @@ _COUNT = ".cleared"
 """The file in the directory of blocks with their number after the last clean-up."""
 _FEWEST = 256
 """Number of blocks up to which a clean-up is not worthwhile."""
+MOST_AT_ONCE = 500
+"""Recordings of a store up to which its blocks are cleared whenever one is removed; with more, `gc` does it."""
 _YOUNG = 60.0
 """Seconds. A younger block may belong to an unknown user, such as a session on another machine."""
 
@@ -57,12 +61,27 @@ def clear_if_many(directory: Path) -> Cleared | None:
     return clear(directory) if number > max(2 * left, _FEWEST) else None
 
 
+def clear_store(store: Store) -> None:
+    """Remove what only recordings used that were just removed; of a large store that is left to `gc`."""
+    if (store.directory / DIRECTORY).is_dir() and len(store.files()) <= MOST_AT_ONCE:
+        with suppress(OSError):  # `gc` reports it
+            clear(store.directory)
+
+
 def clear(directory: Path) -> Cleared:
     """Remove the blocks in a directory of recordings that none of the recordings in it uses. Raises OSError.
 
     Concurrent sessions keep their blocks: storing a block sets its time to the present, even if it exists already, and
-    only blocks older than the oldest running session are removed.
+    only blocks older than the oldest running session are removed. Whoever seals a recording of a store holds a lock.
     """
+    with alone(directory) as is_alone:
+        if is_alone:
+            return _clear(directory)
+        kept = sum(not entry.name.startswith(".") for entry in os.scandir(directory / DIRECTORY))
+        return Cleared(0, 0, kept, "A recording that uses them is just being sealed.")
+
+
+def _clear(directory: Path) -> Cleared:
     blocks = directory / DIRECTORY
     until = min(oldest_session(directory), time.time() - _YOUNG)
     running = _running_group(directory)
@@ -109,13 +128,13 @@ def blocks_in(directory: Path) -> list[Path]:
 
 def _used(directory: Path) -> set[str]:
     # Imported here: at the end of most sessions the blocks are only counted.
-    from replaydbg.log.reader import open_recording
+    from replaydbg.log.used_blocks import used_blocks
 
     used: set[str] = set()
     for path in _recordings(directory):
         # A file that is not a recording, or is damaged beyond opening, needs no blocks.
-        with suppress(NotARecording, BlocksMissing, NoSuchRecording), open_recording(path) as recording:
-            used |= recording.shared_names()
+        with suppress(NotARecording, BlocksMissing, NoSuchRecording):
+            used |= used_blocks(path)
     return used
 
 

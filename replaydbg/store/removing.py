@@ -17,8 +17,8 @@ from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_p
 from replaydbg.store.process_check import writer_of
 from replaydbg.store.tags import forget_tags
 
-_BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared")
-"""A block, one that was not written to its end, and the file of `clearing`."""
+_BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared|\.sealing")
+"""A block, one that was not written to its end, the file of `clearing`, and the lock of whoever seals or clears."""
 _UNFINISHED = re.compile(r"\.([0-9]+\.rdbg|group\.json)\.[0-9]+(\.partial)?|\.orders\.json")
 """Files that a killed process has left unfinished."""
 

@@ -75,15 +75,23 @@ def rule_forms() -> list[str]:
 
 
 def decide(
-    rows: Sequence[CatalogRow], tags: Callable[[CatalogRow], Collection[str]], rules: Sequence[KeepRule], now: datetime
+    rows: Sequence[CatalogRow],
+    tags: Callable[[CatalogRow], Collection[str]],
+    rules: Sequence[KeepRule],
+    now: datetime,
+    *,
+    room: Callable[[], Callable[[CatalogRow], int]] = lambda: _own_size,
 ) -> list[Decision]:
-    """Return what becomes of each recording, in the order of the rows. Rules take them by time, not by name."""
+    """Return what becomes of each recording, in the order of the rows. Rules take them by time, not by name.
+
+    `room` begins a count: what it returns gives the bytes that a recording takes beside those that were counted before.
+    """
     in_order, rows = rows, sorted(rows, key=lambda row: _time(row, now))
     kept = {row.name: reason for row in rows if (reason := _out_of_reach(row))}
     for rule in rules:
         left = [row for row in rows if row.name not in kept]
         if rule.kind == "gigabytes":
-            chosen = _affordable(rows, kept, rule.number * _GIGABYTE)
+            chosen = _affordable(rows, kept, rule.number * _GIGABYTE, room())
         else:
             chosen = _CHOOSE[rule.kind](left, rows, tags, rule.number, now)
         kept |= {row.name: str(rule) for row in chosen if row.name not in kept}
@@ -97,12 +105,18 @@ def _out_of_reach(row: CatalogRow) -> str:
     return row.unreadable if row.unreadable != BROKEN else ""
 
 
-def _affordable(rows: Sequence[CatalogRow], kept: Collection[str], limit: int) -> Iterator[CatalogRow]:
-    total = sum(row.size for row in rows if row.name in kept)
+def _own_size(row: CatalogRow) -> int:
+    return row.size
+
+
+def _affordable(
+    rows: Sequence[CatalogRow], kept: Collection[str], limit: int, room: Callable[[CatalogRow], int]
+) -> Iterator[CatalogRow]:
+    total = sum(room(row) for row in rows if row.name in kept)
     for row in reversed(rows):
         if row.name in kept:
             continue
-        total += row.size
+        total += room(row)
         if total > limit:
             return
         yield row

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.log.reader import open_recording
+from replaydbg.resume.past import read_past
 from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
@@ -83,8 +84,12 @@ def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Ro
     events = recorded_events(base / "0.rdbg")
     done = 0
     while status == -signal.SIGKILL and done < kills:
+        before = base / f"{done}.rdbg"
+        if _has_ended(before):  # it was killed on its way out
+            _check_ledger(program, count, work / "ledger")
+            finished([*_COMMAND, "verify", str(before)], work)
+            return Round(program, events, done)
         done += 1
-        before = base / f"{done - 1}.rdbg"
         command = [*_COMMAND, "resume", "--in-flight=repeat", "-o", str(base / f"{done}.rdbg"), str(before)]
         if done < kills:
             status = _killed(command, work, base / f"{done}.rdbg-live", recorded_events(before), chance)
@@ -238,6 +243,12 @@ def recorded_events(path: Path) -> int:
     """Return how many events a recording has."""
     with open_recording(path) as recording:
         return recording.log_header.crossings if recording.log_header is not None else 0
+
+
+def _has_ended(path: Path) -> bool:
+    """Whether the program of a recording had nothing more to do when it was killed."""
+    with open_recording(path) as recording:
+        return read_past(recording, None).has_ended
 
 
 def _check_ledger(program: str, count: int, path: Path) -> None:

@@ -20,7 +20,10 @@ from replaydbg.store.clearing import Cleared, blocks_in, clear
 from replaydbg.store.collecting import Collected, collect, only_collector
 from replaydbg.store.directory import Store
 from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
+from replaydbg.store.room import Room
 from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
+
+_TESTS = "test-results"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
         nargs="?",
-        help="a directory of test recordings (default: test-results) or of groups of processes, or one group",
+        help="a directory of test recordings or of groups of processes, or one group (default: test-results, and the "
+        "store)",
     )
     parser.add_argument(
         "--recordings", action="store_true", help="remove the recordings of the store that no rule keeps"
@@ -48,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.recordings:
         if args.keep or args.dry_run:
             raise UsageError("--keep and --dry-run need --recordings.")
-        return _clear_blocks(args.directory or "test-results", as_json=args.json)
+        return _clear_blocks(args.directory, as_json=args.json)
     if args.directory:
         raise UsageError("DIRECTORY cannot be combined with --recordings.")
     return _remove_recordings(args.keep, is_dry=args.dry_run, as_json=args.json)
@@ -68,6 +72,8 @@ def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -
         with only_collector(store):
             decisions = _decisions(store, rules)
             collected = list(collect(store, decisions, partial(_is_pinned, store, rules)))
+        if (store.directory / DIRECTORY).is_dir():
+            clear(store.directory)
     if as_json:
         facts = [{"name": each.row.name, "size": each.row.size, "rule": each.rule or None} for each in decisions]
         removed = [{"name": each.name, "size": each.size, "why_not": each.why_not or None} for each in collected]
@@ -82,7 +88,8 @@ def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -
 def _decisions(store: Store, rules: list[KeepRule]) -> list[Decision]:
     tags = _tags(store, rules)
     rows = Catalog(store, listing_text).rows()
-    return decide(rows, lambda row: tags.of(row.name, row.run), rules, datetime.now(UTC))
+    now = datetime.now(UTC)
+    return decide(rows, lambda row: tags.of(row.name, row.run), rules, now, room=lambda: Room(store).take)
 
 
 def _tags(store: Store, rules: list[KeepRule]) -> Tags:
@@ -115,13 +122,8 @@ def _print_collected(store: Store, collected: list[Collected], count: int) -> No
 # ---- blocks ----
 
 
-def _clear_blocks(name: str, *, as_json: bool) -> int:
-    directory = Path(name)
-    if not directory.is_dir():
-        directory = the_store().find_group(name) or directory
-    places = blocks_in(directory)
-    if not places:
-        raise UsageError(f"{str(directory)!r} has no directory {DIRECTORY!r}, so there are no shared blocks.")
+def _clear_blocks(name: str | None, *, as_json: bool) -> int:
+    directory, places = _places(name)
     cleared = [(place, clear(place)) for place in places]
     problems = [
         each.why_not if place == directory else f"{place}: {each.why_not}" for place, each in cleared if each.why_not
@@ -135,3 +137,22 @@ def _clear_blocks(name: str, *, as_json: bool) -> int:
     if len(problems) < len(cleared):
         print(f"Removed {whole.blocks:,} blocks, {show_size(whole.size)}; {whole.kept:,} are in use or too new.")
     return 1 if problems else 0
+
+
+def _places(name: str | None) -> tuple[Path, list[Path]]:
+    """Return the directory to clean up, and the directories whose blocks can be cleared. Raises UsageError for none.
+
+    `name` is what the user gave: nothing for the recordings of tests here, and for those of the store.
+    """
+    store = the_store()
+    directory = Path(_TESTS if name is None else name)
+    if name is None and not directory.is_dir():
+        directory = store.directory
+    elif name is not None and not directory.is_dir():
+        directory = store.find_group(name) or directory
+    places = blocks_in(directory)
+    if name is None and directory != store.directory and (store.directory / DIRECTORY).is_dir():
+        places.append(store.directory)
+    if not places:
+        raise UsageError(f"{str(directory)!r} has no directory {DIRECTORY!r}, so there are no shared blocks.")
+    return directory, places

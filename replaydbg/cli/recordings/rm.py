@@ -12,6 +12,7 @@ from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.log.unfinished_group import is_being_made
+from replaydbg.store.clearing import clear_store
 from replaydbg.store.directory import GROUP, LIVE, SEALED, member_path
 from replaydbg.store.removing import remove_recording, writer_in
 from replaydbg.store.tags import key_of
@@ -37,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
         remove_recording(store, path, _run_of(path))
         if not args.json:
             print(f"Removed {path}.", file=sys.stderr)
+    clear_store(store)
     if args.json:
         print_json({"removed": [str(path) for path in paths]})
     return 0

@@ -139,21 +139,26 @@ class CommonPart:
         apart: int = 0,
         until: int | None = None,
         is_steady: bool = False,
+        is_whole: bool = False,
         compress: Callable[[bytes], bytes] | None = None,
     ) -> None:
         """`apart`: number of bytes at its beginning that differ in each recording; `until`: where the part ends.
 
-        `is_steady`: most recordings have the very end of the section, too. `compress`: see `BlockStore.put`.
+        `is_steady`: most recordings have the very end of the section, too; `is_whole`: only whole pieces are common.
+        `compress`: see `BlockStore.put`.
         """
         self._blocks = blocks
         self._apart = apart
         self._until = until
         self._is_steady = is_steady
+        self._is_whole = is_whole
         self._compress = compress
         self._counted: set[str] = set()
 
     def entries(self, offset: int, raw: bytes) -> Entries | None:
         """Store what is common of the piece at `offset` of the section; None: nothing is."""
+        if self._is_whole and len(raw) < PIECE:
+            return None
         start = self._apart if offset == 0 else 0
         end = len(raw) if self._until is None else min(len(raw), self._until - offset)
         stored = self._blocks.inline(raw[:start]) if start else b""
@@ -187,11 +192,13 @@ class CommonPart:
 
 
 class Common(NamedTuple):
-    """Orders for sealing one of several recordings of a group."""
+    """Orders for sealing one of several recordings of a group, or of a store."""
 
     blocks: GroupBlocks
     has_forked: bool
     """Whether it has children whose log is a branch of its own."""
+    is_whole: bool = False
+    """Whether whole pieces of its log are common: those of a program that goes on from another recording."""
 
     def parts(
         self, before: Mapping[str, int], *, has_large_content: bool, compress_world: Callable[[bytes], bytes] | None
@@ -201,9 +208,13 @@ class Common(NamedTuple):
         `before` has the sizes of the sections that the parent of a forked child wrote. Large content stays in the
         recording, where a replay maps it: only what the parent wrote is common then.
         """
+        if self.is_whole:
+            log = CommonPart(self.blocks, apart=LOG_HEADER, is_whole=True)
+        else:
+            log = CommonPart(self.blocks, apart=LOG_HEADER, until=None if self.has_forked else before.get("log", 0))
         return {
             "world": CommonPart(self.blocks, apart=LOG_HEADER, is_steady=True, compress=compress_world),
-            "log": CommonPart(self.blocks, apart=LOG_HEADER, until=None if self.has_forked else before.get("log", 0)),
+            "log": log,
             "content": CommonPart(
                 self.blocks, until=before.get("content", 0) if has_large_content else None, is_steady=True
             ),
