@@ -177,7 +177,8 @@ class NoSuchRecording(ReplaydbgError):
         self.name = name
         self.store = store
         place = f" in {store}" if store else ""
-        super().__init__(f"No recording {name!r}{place}. `replaydbg ls` lists the recordings.")
+        lists = f"replaydbg ls {store}" if "://" in store else "replaydbg ls"
+        super().__init__(f"No recording {name!r}{place}. `{lists}` lists the recordings.")
 
 
 class NotARecording(ReplaydbgError):
@@ -553,3 +554,16 @@ class SnapshotIncomplete(ReplaydbgError):
         others = [f"channel {channel}: {reason}" for channel, reason in waiting.items() if reason]
         reasons = "; ".join(filter(None, (states, markers, *others)))
         super().__init__(f"Snapshot {snapshot} is not complete: {reasons}.")
+
+
+class RemoteFailed(ReplaydbgError):
+    """A remote store cannot be reached, refuses something, or has not what it should have."""
+
+    slug = "remote-failed"
+    exit_code = 2
+    fields = ("store", "reason")
+
+    def __init__(self, store: str, reason: str) -> None:
+        self.store = store
+        self.reason = reason
+        super().__init__(f"{store}: {clause(reason)}.")

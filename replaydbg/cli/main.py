@@ -90,6 +90,8 @@ COMMANDS = {
     "redact": Command("running", "copy a recording with pseudonyms in the place of its secrets", replays=True),
     "pack": Command("recordings", "copy a recording, or a group of processes, into one file that needs no other files"),
     "unpack": Command("recordings", "restore a group of processes from a file that pack wrote"),
+    "push": Command("remote", "send recordings to a bucket, a server or another directory"),
+    "pull": Command("remote", "fetch a recording that push has sent"),
     "rm": Command("recordings", "remove recordings from the store"),
     "gc": Command(
         "recordings", "delete shared blocks that no recording uses; with --recordings, recordings that no rule keeps"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,10 +17,14 @@ BRANCH = "branch.json"
 """The file in a forked child's live directory that says what of its parent's recording comes before its own."""
 
 
+on_demand: dict[str, Callable[[int, int], None]] = {}
+"""What fetches bytes of a file that is not there as a whole, by its path: called with offset and size before a read."""
+
+
 class DataFile:
     """A regular file open for reading at any offset. Close it, or use it as a context manager."""
 
-    __slots__ = ("_fd", "path", "size")
+    __slots__ = ("_fd", "_fetch", "path", "size")
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
         """Open `path`; a symbolic link is refused unless `follow`, and a device or pipe always."""
@@ -35,6 +39,7 @@ class DataFile:
             raise NotARecording(str(path), f"it cannot be read ({_reason(error)})") from error
         found = os.fstat(self._fd)
         self.size = found.st_size
+        self._fetch = on_demand.get(str(path)) if on_demand else None
         if not stat.S_ISREG(found.st_mode):
             self.close()
             raise NotARecording(str(path), "it is not a regular file")
@@ -45,6 +50,8 @@ class DataFile:
         if offset >= self.size:
             return b""
         size = min(size, self.size - offset)
+        if self._fetch is not None:
+            self._fetch(offset, size)
         while size > 0:
             try:
                 piece = os.pread(self._fd, min(size, PIECE), offset)

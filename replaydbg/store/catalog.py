@@ -221,7 +221,7 @@ class Catalog:
                 changed.append((stamp, self._store.stored(name, ending)))
         gone = [(_stored(name),) for name in rows if name not in files] if forget else []
         database.executemany("DELETE FROM recordings WHERE name = ?", gone)
-        database.executemany(_INSERT, (self._inserted(stamp, _read(stored)) for stamp, stored in changed))
+        database.executemany(_INSERT, (self._inserted(stamp, read_row(stored)) for stamp, stored in changed))
         database.execute("DELETE FROM directory")
         if forget:
             database.execute("INSERT INTO directory VALUES (?, ?)", times)
@@ -353,7 +353,8 @@ def _stamp(ending: str, entry: os.DirEntry[str]) -> str:
     return text if len(text) < 200 else blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _read(stored: StoredRecording) -> CatalogRow:
+def read_row(stored: StoredRecording) -> CatalogRow:
+    """Return the facts about a recording, read from it; if it cannot be read, with why."""
     try:
         if stored.group is not None:
             check_finished(stored.group, stored.name)

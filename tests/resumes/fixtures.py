@@ -25,9 +25,13 @@ _KILLED = 128 + 9
 _OWN_NUMBER = "it sends a signal to the process id that it had before it was killed"
 _NO_CALL = "it waits for a timer's signal and makes no call; timers are set at the next call that leaves the process"
 _HAS_OTHER_END = "it waits for what lost children would send, and has the other end of that connection open itself"
+_LOST_SENDER = (
+    "it computes until a child sends it a signal, and that child is lost: it would wait for ever plainly, too"
+)
 KNOWN = {
     "interrupted_join": _OWN_NUMBER,
     "handler_in_a_traced_program": _NO_CALL,
+    "keyboard_interrupt_in_a_long_list": _LOST_SENDER,
     "loop_counts_in_an_iterator": _NO_CALL,
     "loop_counts_in_buffers": _NO_CALL,
     "moved_by_the_kernel": "what the first live call moves to a standard stream is missing in the replayed output",

@@ -34,7 +34,7 @@ def catalog(store: Path) -> Catalog:
 
 def fresh(store: Path) -> list[CatalogRow]:
     """Return the rows as a catalog without a file has them."""
-    return [module._read(each) for each in Store(store).list()]
+    return [module.read_row(each) for each in Store(store).list()]
 
 
 def test_the_facts(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_recording_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         write(tmp_path, f"run-{number}")
     before = catalog(tmp_path).rows()
     read: list[str] = []
-    monkeypatch.setattr(module, "_read", lambda stored: read.append(stored.name))
+    monkeypatch.setattr(module, "read_row", lambda stored: read.append(stored.name))
 
     assert catalog(tmp_path).rows() == before
     assert read == []

@@ -13,6 +13,7 @@ from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.remote.address import is_address, parse_store, shown
 from replaydbg.render.measures import show_size
 from replaydbg.render.recording_text import listing_text
 from replaydbg.store.catalog import Catalog, CatalogRow
@@ -31,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
         nargs="?",
-        help="a directory of test recordings or of groups of processes, or one group (default: test-results, and the "
-        "store)",
+        help="a directory of test recordings or of groups of processes, one group, or the URL of a remote store "
+        "(default: test-results, and the store)",
     )
     parser.add_argument(
         "--recordings", action="store_true", help="remove the recordings of the store that no rule keeps"
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.recordings:
         if args.keep or args.dry_run:
             raise UsageError("--keep and --dry-run need --recordings.")
+        if args.directory is not None and is_address(args.directory):
+            return _clear_pieces(args.directory, as_json=args.json)
         return _clear_blocks(args.directory, as_json=args.json)
     if args.directory:
         raise UsageError("DIRECTORY cannot be combined with --recordings.")
@@ -156,3 +159,18 @@ def _places(name: str | None) -> tuple[Path, list[Path]]:
     if not places:
         raise UsageError(f"{str(directory)!r} has no directory {DIRECTORY!r}, so there are no shared blocks.")
     return directory, places
+
+
+# ---- pieces of a remote store ----
+
+
+def _clear_pieces(url: str, *, as_json: bool) -> int:
+    # Imported here, with fsspec: most clean-ups are on this machine.
+    from replaydbg.remote.listing import clear_pieces
+
+    pieces, size = clear_pieces(parse_store(url))
+    if as_json:
+        print_json({"store": shown(url), "pieces": pieces, "size": size})
+    else:
+        print(f"Removed {pieces:,} pieces, {show_size(size)}. Those of the last day stay.")
+    return 0

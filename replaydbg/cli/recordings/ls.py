@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table, the_store
 from replaydbg.errors import UsageError
+from replaydbg.remote.address import is_address, parse_store, shown
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.recording_text import COLUMNS, listing_text
 from replaydbg.store.catalog import VALIDITIES, Catalog, CatalogRow, command_words
@@ -19,6 +20,7 @@ from replaydbg.store.tags import Tags, check_tag
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.add_argument("store", nargs="?", metavar="URL", help="a remote store (default: the store of this machine)")
     parser.add_argument("--sort", choices=SORTED_BY, help="the order (default: by number, oldest first)")
     parser.add_argument("--reverse", action="store_true", help="reverse the order")
     parser.add_argument("--limit", type=int, metavar="N", help="only the last N recordings")
@@ -46,27 +48,40 @@ def run(args: argparse.Namespace) -> int:
     selection = _selection(args)
     if args.limit is not None and args.limit < 1:
         raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
+    if args.store is not None:
+        # Imported here, with fsspec: most listings are of this machine.
+        from replaydbg.remote.listing import remote_rows
+
+        where = parse_store(args.store)
+        rows = remote_rows(where)
+        return _list(args, selection, shown(where), [(row, ()) for row in rows])
     store = the_store()
     catalog = Catalog(store, listing_text)
     tags = Tags(store)
     if _is_plain(args) and not tags:
         return _print_all(store, catalog)
-    rows = catalog.rows()
-    found = [(row, tags.of(row.name, row.run)) for row in rows]
-    found = [each for each in found if selection.matches(*each)]
+    return _list(args, selection, str(store.directory), [(row, tags.of(row.name, row.run)) for row in catalog.rows()])
+
+
+def _list(
+    args: argparse.Namespace, selection: Selection, where: str, rows: list[tuple[CatalogRow, tuple[str, ...]]]
+) -> int:
+    """Print the selected ones of some recordings, each with its tags, which are in a directory or a remote store."""
+    found = [each for each in rows if selection.matches(*each)]
     if args.sort:
         found.sort(key=lambda each: SORTED_BY[args.sort](each[0]))  # type: ignore[arg-type,return-value]
     if args.reverse:
         found.reverse()
     found = found[-args.limit :] if args.limit else found
     if args.json:
-        print_json({"store": str(store.directory), "recordings": [_facts(*each) for each in found]})
+        print_json({"store": where, "recordings": [_facts(*each) for each in found]})
         return 0
     if not rows:
-        print(f"No recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
+        makes = f"replaydbg push REC {where}" if is_address(where) else "replaydbg record prog.py"
+        print(f"No recordings in {where}. `{makes}` makes one.", file=sys.stderr)
         return 0
     if not found:
-        print(f"No recording in {store.directory} matches ({len(rows):,} recordings).", file=sys.stderr)
+        print(f"No recording in {where} matches ({len(rows):,} recordings).", file=sys.stderr)
         return 0
     _print(listing_text(row) + "".join(f" [{each}]" for each in words) for row, words in found)
     return 0

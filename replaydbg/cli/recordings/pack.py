@@ -11,8 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.output import add_json, print_json, the_store
-from replaydbg.errors import NotBuilt, UsageError
-from replaydbg.log.container import Hiding
+from replaydbg.cli.common.secrets_of_live import secrets_of_live
+from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import pack_group
 from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.reader import open_recording
@@ -56,18 +56,9 @@ def run(args: argparse.Namespace) -> int:
 def _packed(path: Path, output: Path, *, is_group: bool) -> int:
     """Write the file; return its size."""
     if is_group:
-        return pack_group(path, output, _secrets_of)
+        return pack_group(path, output, secrets_of_live)
     with open_recording(path) as recording:
-        return write_standalone(recording, output, _secrets_of(path) if recording.is_live else None)
-
-
-def _secrets_of(live: Path) -> Hiding | None:
-    try:
-        # Imported here: it is compiled code, which a machine that only reads does not have.
-        from replaydbg.record.hiding import hiding_of
-    except ImportError as error:
-        raise NotBuilt(str(error)) from error
-    return hiding_of(live)
+        return write_standalone(recording, output, secrets_of_live(path) if recording.is_live else None)
 
 
 def _encrypted(path: Path, output: Path, recipients: list[str], *, is_group: bool) -> int:

@@ -12,6 +12,7 @@ from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.log.unfinished_group import is_being_made
+from replaydbg.remote.address import is_address, parse_address, shown
 from replaydbg.store.clearing import clear_store
 from replaydbg.store.directory import GROUP, LIVE, SEALED, member_path
 from replaydbg.store.removing import remove_recording, writer_in
@@ -27,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Remove the recordings. All names are resolved before the first one is removed."""
+    far = list(filter(is_address, args.recordings))
+    if far:
+        return _remove_far(far, args)
     store = the_store()
     # A dict: `latest` and its name may both be given.
     paths = dict.fromkeys(store.find_group(name) or store.resolve(name) for name in args.recordings)
@@ -41,6 +45,21 @@ def run(args: argparse.Namespace) -> int:
     clear_store(store)
     if args.json:
         print_json({"removed": [str(path) for path in paths]})
+    return 0
+
+
+def _remove_far(names: list[str], args: argparse.Namespace) -> int:
+    """Remove recordings of remote stores. All are looked up before the first one is removed."""
+    if len(names) < len(args.recordings):
+        raise UsageError("Recordings of this machine and of remote stores cannot be removed together.")
+    # Imported here, with fsspec: most recordings are on this machine.
+    from replaydbg.remote.listing import remove_remote
+
+    removed = remove_remote(list(map(parse_address, names)))
+    for each in removed if not args.json else ():
+        print(f"Removed {each}. `replaydbg gc {shown(each.store)}` deletes what only it needed.", file=sys.stderr)
+    if args.json:
+        print_json({"removed": list(map(str, removed))})
     return 0
 
 

@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import print_json
+from replaydbg.cli.common.output import print_json, the_store
 from replaydbg.cli.common.refused import refused
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings
@@ -17,7 +17,6 @@ from replaydbg.events.verdict import Verdict
 from replaydbg.render.json_data.verdict_json import verdict_facts
 from replaydbg.render.verdict_text import verdict_lines
 from replaydbg.replay.edited_code import CodeVerdict, Judge
-from replaydbg.store.directory import Store
 
 CANNOT_TEST_CODE = 125
 """The exit code that `git bisect run` reads as: this commit cannot be tested."""
@@ -68,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     open_closed_streams()
     try:
         settings = load_settings({"quiet": args.quiet})
-        store = Store(settings.store)
+        store = the_store()
         path = store.resolve(args.recording)
         sources = _sources(args.source_root)
         warn_if_foreign(path, args.recording, quiet=is_notice_unwanted(args.quiet))

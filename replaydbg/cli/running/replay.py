@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 
 from replaydbg.cli.common.origin_warning import warn_if_foreign
+from replaydbg.cli.common.output import the_store
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.launch.endings import end_like
 from replaydbg.replay import ReplayResult, replay
-from replaydbg.store.directory import GROUP, Store
+from replaydbg.store.directory import GROUP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
-    store = Store(settings.store)
+    store = the_store()
     group = store.find_group(args.recording)
     if group is not None:
         # Imported here: most recordings are of one process.

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from replaydbg.cli.common.output import print_json
+from replaydbg.cli.common.output import print_json, the_store
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.cli.running.resume_group import run_group
@@ -25,7 +25,6 @@ from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
 from replaydbg.resume.standby import NotNeeded, stand_by
-from replaydbg.store.directory import Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
     """Resume; return the program's exit code, or end by the signal that ended the program."""
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
-    store = Store(settings.store)
+    store = the_store()
     directory = store.find_group(args.recording)
     if directory is not None and is_of_several(group := read_group(directory)):
         return run_group(args, directory, group, store, settings)

@@ -88,7 +88,7 @@ def _add_recording(
     if not os.path.lexists(path) and os.path.lexists(directory / f"{name}-live"):
         path = directory / f"{name}-live"
     with open_recording(path) as recording:
-        _check_member(recording, group, process.number)
+        check_member(recording, group, process.number)
         if recording.is_live:
             sealed = partial.with_name(f"{partial.name}.{name}")
             try:
@@ -107,7 +107,8 @@ def _add_recording(
         return {name: folder for name in names if folder is not None and (folder / name).is_file()}
 
 
-def _check_member(recording: Recording, group: Group, number: int) -> None:
+def check_member(recording: Recording, group: Group, number: int) -> None:
+    """Raise Corrupt if a recording is not that of process `number` of a group."""
     if (recording.header.group, recording.header.process) != (group.identity, number):
         raise Corrupt(str(recording.path), "it is the recording of another process")
 
@@ -215,7 +216,7 @@ def unpack_group(source: Path, target: Path) -> Group:
             for process in group.processes:
                 if process.recording is not None:
                     with open_recording(partial / process.recording) as recording:
-                        _check_member(recording, group, process.number)
+                        check_member(recording, group, process.number)
             partial.rename(target)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)

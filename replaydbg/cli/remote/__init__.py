@@ -1,0 +1,1 @@
+"""Commands for recordings that are kept elsewhere."""

@@ -1,0 +1,71 @@
+"""Open recordings by their addresses: their files are in a temporary directory, as long as this process runs."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+
+from replaydbg.errors import NoSuchRecording
+from replaydbg.log import files
+from replaydbg.remote.address import Address, parse_address, shown
+from replaydbg.remote.remote_index import ONE
+from replaydbg.remote.remote_recording import PartlyThere, RemoteRecording
+from replaydbg.store.directory import GROUP, SEALED
+
+
+def on_demand(text: str) -> Path:
+    """Return the path of the recording at an address, of which each part is fetched when it is read.
+
+    Raises as `RemoteRecording`, here and where it is read.
+    """
+    address = parse_address(text)
+    return _path(address, _parts(address.store, address.name)[0])
+
+
+def fetched(text: str) -> Path:
+    """Return the path of the recording at an address, all of which is there. Raises as `RemoteRecording`, OSError."""
+    address = parse_address(text)
+    folder, parts, recording = _parts(address.store, address.name)
+    parts.fetch(range(len(recording.index.pieces)))
+    return _path(address, folder)
+
+
+def fetched_group(text: str) -> Path | None:
+    """Return the directory of the group at an address, all of which is there; None: it is no group, or one process."""
+    address = parse_address(text)
+    folder, _, recording = _parts(address.store, address.name)
+    if not recording.index.is_group or address.process:
+        return None
+    fetched(text)
+    return folder
+
+
+def _path(address: Address, folder: Path) -> Path:
+    if not folder.name.endswith(GROUP):
+        if address.process:
+            raise NoSuchRecording(str(address), shown(address.store))
+        return folder / f"{address.name}{SEALED}"
+    path = folder / f"{address.process or 1}{SEALED}"
+    if not path.exists():
+        raise NoSuchRecording(str(address), shown(address.store))
+    return path
+
+
+@cache
+def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
+    """Return the directory with the files of a recording, and what fetches them. It is removed when we end."""
+    recording = RemoteRecording(Address(store, name))
+    root = Path(_temporary().name)
+    folder = root / f"{len(list(root.iterdir()))}" / (f"{name}{GROUP}" if recording.index.is_group else name)
+    folder.mkdir(parents=True, mode=0o700)
+    parts = PartlyThere(recording, folder, one=f"{name}{SEALED}")
+    for each in recording.index.files:
+        path = folder / (f"{name}{SEALED}" if each.path == ONE else each.path)
+        files.on_demand[str(path)] = partial(parts.need, each.path)
+    return folder, parts, recording
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="replaydbg-remote-")

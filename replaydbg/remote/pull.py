@@ -1,0 +1,104 @@
+"""Fetch a recording from a remote store into the store of this user, or into files of a given name.
+
+It is written under another name first, and each file is checked as far as opening does, so that nothing of it is there
+unless all of it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.errors import Corrupt
+from replaydbg.log.edit.group_pack import check_member
+from replaydbg.log.edit.standalone import write_standalone
+from replaydbg.log.group import read_group
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.shared import DIRECTORY, load_source
+from replaydbg.log.sealed.store_blocks import common_in
+from replaydbg.remote.remote_index import ONE
+from replaydbg.remote.remote_recording import RemoteRecording
+from replaydbg.store.directory import GROUP, LIVE, SEALED, Store
+
+Progress = Callable[[int, int], None]
+
+
+def pull(recording: RemoteRecording, store: Store, progress: Progress) -> Path:
+    """Fetch a recording into the store, under a new name; return its file, or the directory of the group.
+
+    Raises RemoteFailed, Corrupt, and others of opening; OSError.
+    """
+    is_group = recording.index.is_group
+    made = store.create_group() if is_group else store.create()
+    partial = made.with_name(f".{made.name}.{os.getpid()}.partial")
+    try:
+        _fetch(recording, partial, progress)
+        if is_group:
+            partial.rename(made)
+            return made
+        target = made.with_name(made.name.removesuffix(LIVE) + SEALED)
+        _add_to_store(partial, target)
+        return target
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        with suppress(OSError):  # a group is there now, and not empty
+            made.rmdir()
+
+
+def pull_to(recording: RemoteRecording, target: Path, progress: Progress) -> Path:
+    """Fetch a recording into the file `target`, which needs no other, or a group into that directory; return it.
+
+    Raises as `pull`, and FileExistsError.
+    """
+    ending = GROUP if recording.index.is_group else SEALED
+    target = target.with_name(target.name.removesuffix(GROUP).removesuffix(SEALED) + ending)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    if os.path.lexists(target):
+        raise FileExistsError(str(target))
+    try:
+        _fetch(recording, partial, progress)
+        if recording.index.is_group:
+            partial.rename(target)
+        elif (partial / DIRECTORY).is_dir():
+            with open_recording(partial / ONE, with_secrets=False) as opened:
+                write_standalone(opened, partial / "whole")
+            os.link(partial / "whole", target)
+        else:
+            os.link(partial / ONE, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def _fetch(recording: RemoteRecording, folder: Path, progress: Progress) -> None:
+    """Write the files of a recording into a new directory, and check that they are those of one."""
+    folder.mkdir(mode=0o700)
+    recording.write(folder, progress=progress)
+    for each in recording.index.files:
+        name = each.path.removeprefix(f"{DIRECTORY}/")
+        if name != each.path and load_source(name, folder / DIRECTORY) is None:
+            # Blocks are named by what they contain: a wrong one must not be taken for that of another recording.
+            raise Corrupt(str(recording.address), f"its block {name} has not the content of that name")
+    if not recording.index.is_group:
+        with open_recording(folder / ONE):
+            return
+    group = read_group(folder)
+    for process in group.processes:
+        if process.recording is not None:
+            with open_recording(folder / process.recording) as member:
+                check_member(member, group, process.number)
+
+
+def _add_to_store(partial: Path, target: Path) -> None:
+    """Move a recording of one process with its blocks into the store."""
+    with common_in(target.parent):  # nobody takes the blocks away before the recording is there
+        blocks = target.parent / DIRECTORY
+        for path in (partial / DIRECTORY).iterdir() if (partial / DIRECTORY).is_dir() else ():
+            if (blocks / path.name).exists():
+                os.utime(blocks / path.name)
+            else:
+                path.rename(blocks / path.name)
+        os.link(partial / ONE, target)

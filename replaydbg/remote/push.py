@@ -1,0 +1,115 @@
+"""Send a recording to a remote store.
+
+The pieces that are not there yet are sent first, and the index last: until then nobody sees the recording. What was
+interrupted goes on when it is started again, because the pieces that were sent are there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+from replaydbg.classes import NamedTuple
+from replaydbg.errors import Corrupt, RemoteFailed
+from replaydbg.log.files import DataFile
+from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.remote.address import shown
+from replaydbg.remote.cutting import Cut, LocalFile, cut, files_of
+from replaydbg.remote.remote_index import MOST, RemoteIndex, digest_of, facts_of, parse_index
+from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
+from replaydbg.store.catalog import CatalogRow
+
+FRESH = 12 * 3600.0
+"""Seconds. An older piece is sent again, so that nobody who removes unused pieces takes it for one meanwhile."""
+
+
+class Pushed(NamedTuple):
+    """What was sent."""
+
+    pieces: int
+    """How many pieces the recording has."""
+    sent: int
+    """How many of them were sent."""
+    size: int
+    """The size of the recording in bytes."""
+    sent_size: int
+    """How many bytes of it were sent."""
+    is_new: bool
+    """Whether it was not there before."""
+
+
+def push(
+    recording: Path,
+    row: CatalogRow,
+    store: RemoteStore,
+    name: str,
+    *,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Pushed:
+    """Send a sealed recording, or a group whose recordings are sealed, under a name; `row` has the facts about it.
+
+    `progress` is called with the bytes that are there, and those of the recording. Raises RemoteFailed, also if there
+    is another recording of that name; NotARecording, Corrupt or BlocksMissing if it cannot be read.
+    """
+    with ExitStack() as stack:
+        files = files_of(recording)
+        for each in files:
+            if not each.file.path.startswith(DIRECTORY):
+                stack.enter_context(DataFile(each.path)).hold()  # `gc` leaves what is being sent
+        return _push(files, row, store, name, progress)
+
+
+def _push(
+    files: list[LocalFile], row: CatalogRow, store: RemoteStore, name: str, progress: Callable[[int, int], None]
+) -> Pushed:
+    cuts = list(cut(files))
+    index = RemoteIndex(facts_of(row), tuple(each.file for each in files), tuple(each.piece for each in cuts))
+    data = index.encode()
+    if len(data) > MOST:
+        raise RemoteFailed(shown(store.url), f"an index of {len(data):,} bytes is too long")
+    is_new = not _is_there(store, name, index)
+    unique = {each.piece.digest: each for each in cuts}
+    sent, done = [], 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            for each, is_sent in pool.map(lambda each: (each, _send(store, each)), unique.values()):
+                done += each.piece.size
+                sent.append(each.piece.size if is_sent else 0)
+                progress(done, index.size)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    if is_new and not store.create(index_path(name), data):
+        is_new = not _is_there(store, name, index)
+    return Pushed(len(unique), sum(map(bool, sent)), index.size, sum(sent), is_new)
+
+
+def _is_there(store: RemoteStore, name: str, index: RemoteIndex) -> bool:
+    """Whether the recording is in the store. Raises RemoteFailed if there is another one of its name."""
+    found = store.read(index_path(name))
+    if found is None:
+        return False
+    known = parse_index(f"{shown(store.url)}/{name}", found)
+    if (known.files, known.pieces) != (index.files, index.pieces):
+        raise RemoteFailed(shown(store.url), f"it has another recording called {name}; give this one a name with --as")
+    return True
+
+
+def _send(store: RemoteStore, each: Cut) -> bool:
+    """Send a piece unless it is there; return whether it was sent."""
+    path = piece_path(each.piece.digest)
+    found = store.find(path)
+    if found is not None and found.size == each.piece.size and _is_fresh(found.changed):
+        return False
+    data = each.read()
+    if digest_of(data) != each.piece.digest:
+        raise Corrupt(str(each.parts[0][0]), "it was changed while it was sent")
+    store.write(path, data)
+    return True
+
+
+def _is_fresh(changed: float | None) -> bool:
+    return changed is None or changed > time.time() - FRESH

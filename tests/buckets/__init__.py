@@ -1,0 +1,1 @@
+"""`python -m tests.buckets`: the remote store in a bucket of a real S3 server, with uploads that are killed."""

@@ -1,0 +1,172 @@
+"""Commands take the address of a recording in a remote store where they take a name."""
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.remote.far import index_of, make_programs, pieces, replaydbg, url
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_programs(tmp_path)
+    for program in ("program.py", "forks.py"):
+        assert replaydbg(tmp_path, "record", "-q", program).status == 0
+    assert replaydbg(tmp_path, "push", "run-1", "run-2", url(tmp_path)).status == 0
+    return tmp_path
+
+
+def test_reading_fetches_what_is_read(folder: Path) -> None:
+    (folder / "reads.py").write_text("print(len(open('program.data', 'rb').read()))\n")
+    (folder / "program.data").write_bytes(random.Random(1).randbytes(5 << 20))
+    assert replaydbg(folder, "record", "-q", "reads.py").stdout == b"5242880\n"
+    assert replaydbg(folder, "push", "run-3", url(folder)).status == 0
+
+    shown = replaydbg(folder, "info", f"{url(folder)}/run-3")
+
+    assert shown.status == 0, shown
+    assert b"reads.py" in shown.stdout
+    fetched = sum(path.stat().st_size for path in (folder / "cache" / "replaydbg" / "pieces").iterdir())
+    assert 0 < fetched < index_of(folder, "run-3").size / 10
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["replay", "{}/run-2"], b"3\n"),
+        (["ps", "{}/run-2"], b"forks.py"),
+        (["info", "{}/run-2/2"], b"2 of its group"),
+        (["events", "{}/run-1"], b"program.py"),
+        (["verify", "{}/run-1"], b"is sound"),
+        (["verify", "{}/run-2"], b"is sound"),
+        (["seek", "-q", "{}/run-1", "@end"], b"program.py"),
+        (["channels", "{}/run-2"], b""),
+    ],
+)
+def test_commands_take_addresses(words: list[str], expected: bytes, folder: Path) -> None:
+    done = replaydbg(folder, *(each.format(url(folder)) for each in words))
+
+    assert done.status == 0, done
+    assert expected in done.stdout
+
+
+def test_nothing_of_it_stays(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    own = tmp_path_factory.mktemp("temporary")
+
+    done = replaydbg(folder, "replay", f"{url(folder)}/run-1", env={"TMPDIR": str(own)})
+
+    assert done.status == 0, done
+    assert list(own.iterdir()) == []
+
+
+def test_listing(folder: Path) -> None:
+    there = json.loads(replaydbg(folder, "ls", "--json", url(folder)).stdout)
+    here = json.loads(replaydbg(folder, "ls", "--json").stdout)
+
+    assert there["store"] == url(folder)
+    same = ("name", "created", "command", "status", "events", "python", "processes")
+    assert [{key: each[key] for key in same} for each in there["recordings"]] == [
+        {key: each[key] for key in same} for each in here["recordings"]
+    ]
+    assert replaydbg(folder, "ls", url(folder), "--command", "forks").stdout.count(b"\n") == 1
+    assert replaydbg(folder, "ls", url(folder)).stdout == replaydbg(folder, "ls", url(folder)).stdout
+
+
+def test_a_listing_sees_what_was_removed_and_what_is_new(folder: Path) -> None:
+    replaydbg(folder, "ls", url(folder))
+    assert replaydbg(folder, "rm", f"{url(folder)}/run-1").status == 0
+    assert replaydbg(folder, "push", "run-1", url(folder), "--as", "again").status == 0
+
+    names = [each["name"] for each in json.loads(replaydbg(folder, "ls", "--json", url(folder)).stdout)["recordings"]]
+
+    assert names == ["again", "run-2"]
+
+
+def test_one_index_that_is_damaged_is_listed_as_such(folder: Path) -> None:
+    path = folder / "far" / "recordings" / "run-1.json"
+    path.write_bytes(path.read_bytes()[:-100])
+
+    listed = json.loads(replaydbg(folder, "ls", "--json", url(folder)).stdout)["recordings"]
+
+    assert "its index is cut off or was changed" in listed[0]["problem"]
+    assert listed[1]["problem"] is None
+    failed = replaydbg(folder, "info", f"{url(folder)}/run-1")
+    assert (failed.status, b"its index is cut off or was changed" in failed.stderr) == (1, True)
+    cleared = replaydbg(folder, "gc", url(folder))
+    assert (cleared.status, b"its index is cut off or was changed" in cleared.stderr) == (1, True)
+
+
+def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
+    assert replaydbg(folder, "rm", f"{url(folder)}/run-1").status == 0
+    assert b"Removed 0 pieces" in replaydbg(folder, "gc", url(folder)).stdout
+    unfinished = folder / "far" / "pieces" / "00" / ".00.partial"
+    unfinished.parent.mkdir(exist_ok=True)
+    unfinished.write_text("")
+    for path in (unfinished, *pieces(folder).values()):
+        os.utime(path, (time.time() - 25 * 3600,) * 2)
+
+    done = replaydbg(folder, "gc", url(folder))
+
+    assert done.status == 0, done
+    assert not unfinished.exists()
+    assert set(pieces(folder)) == {each.digest for each in index_of(folder, "run-2").pieces}
+    assert replaydbg(folder, "verify", f"{url(folder)}/run-2").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["info", "{}/run-9"], "No recording '{}/run-9' in {}. `replaydbg ls {}` lists the recordings."),
+        (["info", "{}/run-1/2"], "No recording '{}/run-1/2' in {}. `replaydbg ls {}` lists the recordings."),
+        (["info", "{}/run-2/7"], "No recording '{}/run-2/7' in {}. `replaydbg ls {}` lists the recordings."),
+        (["rm", "{}/run-9"], "No recording '{}/run-9' in {}. `replaydbg ls {}` lists the recordings."),
+        (["rm", "{}/run-1", "run-1"], "Recordings of this machine and of remote stores cannot be removed together."),
+        (["pull", "{}/run-2/2"], "A group is fetched as a whole: leave out '/2'."),
+        (["pull", "run-2"], "'run-2' is not the address of a recording, such as s3://bucket/team/run-12."),
+        (["push", "run-1", "far"], "'far' is not the address of a remote store, such as s3://bucket/team."),
+        (["push", "run-1", "run-2", "{}", "--as", "x"], "--as names one recording, and there are several."),
+        (["ls", "nosuch://x"], "nosuch://x cannot be opened: Protocol not known: nosuch."),
+        (["info", "file://user:password@/x/run-1"], "No recording 'file:///x/run-1' in file:///x."),
+    ],
+)
+def test_one_sentence_for_each(words: list[str], reason: str, folder: Path) -> None:
+    done = replaydbg(folder, *(each.replace("{}", url(folder)) for each in words))
+
+    assert done.status == 2, done
+    assert reason.replace("{}", url(folder)) in done.stderr.decode()
+    assert b"password" not in done.stderr
+
+
+def test_without_fsspec(folder: Path) -> None:
+    (folder / "fsspec.py").write_text("raise ImportError('none here')\n")
+
+    done = replaydbg(folder, "ls", "s3://bucket/team", env={"PYTHONPATH": str(folder)})
+
+    assert (done.status, done.stderr) == (
+        2,
+        b"replaydbg: s3://bucket/team needs fsspec: pip install 'replaydbg[s3]'.\n",
+    )
+
+
+def test_a_store_that_cannot_be_written(folder: Path) -> None:
+    (folder / "blocked").write_text("a file")
+
+    done = replaydbg(folder, "push", "run-1", f"file://{folder}/blocked")
+
+    assert done.status == 2
+    assert b"cannot be" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_cache_that_cannot_be_written(folder: Path) -> None:
+    (folder / "file").write_text("")
+
+    done = replaydbg(folder, "replay", f"{url(folder)}/run-1", env={"XDG_CACHE_HOME": str(folder / "file")})
+
+    assert done.status == 0, done
