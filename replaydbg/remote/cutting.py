@@ -1,4 +1,4 @@
-"""Cut the files of a recording into the pieces of a remote store.
+"""CutPiece the files of a recording into the pieces of a remote store.
 
 A piece ends where a section of a recording does, so that what two recordings have in common is a piece of both, and is
 stored once; blocks within a section are put together up to 1 MiB, because a remote store takes as long for a small file
@@ -33,7 +33,7 @@ class LocalFile(NamedTuple):
     file: RecordedFile
 
 
-class Cut(NamedTuple):
+class CutPiece(NamedTuple):
     """A piece, and where its bytes are."""
 
     piece: Piece
@@ -64,7 +64,7 @@ def files_of(recording: Path) -> list[LocalFile]:
     return [*files, *(each for each in found if each.file.size >= _SMALL), *filter(_is_small, found)]
 
 
-def cut(files: list[LocalFile]) -> Iterator[Cut]:
+def cut(files: list[LocalFile]) -> Iterator[CutPiece]:
     """Yield the pieces of which the files consist, in their order."""
     small: list[tuple[Path, int, int]] = []
     for each in files:
@@ -128,9 +128,9 @@ def _ends(path: Path, size: int) -> Iterator[tuple[int, bool]]:
         before_is_large = is_large
 
 
-def _piece(parts: list[tuple[Path, int, int]]) -> Cut:
+def _piece(parts: list[tuple[Path, int, int]]) -> CutPiece:
     data = b"".join(map(_read, parts))
-    return Cut(Piece(digest_of(data), len(data)), tuple(parts))
+    return CutPiece(Piece(digest_of(data), len(data)), tuple(parts))
 
 
 def _read(part: tuple[Path, int, int]) -> bytes:

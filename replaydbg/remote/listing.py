@@ -25,6 +25,7 @@ from replaydbg.remote.remote_store import (
     index_path,
 )
 from replaydbg.store.catalog import BROKEN, DAMAGED, NEWER, UNCHECKED, CatalogRow
+from replaydbg.store.directory import number_of
 from replaydbg.store.own_files import OwnFiles
 
 _MOST = 1 << 28
@@ -32,7 +33,7 @@ _MOST = 1 << 28
 
 
 def remote_rows(url: str) -> list[CatalogRow]:
-    """Return the facts about the recordings of a remote store, by name. Raises RemoteFailed.
+    """Return the facts about the recordings of a remote store, in the order of `Store.list`. Raises RemoteFailed.
 
     An index that was read once is not read again: they never change.
     """
@@ -45,7 +46,7 @@ def remote_rows(url: str) -> list[CatalogRow]:
             known.add(each, _row(url, each, data))
     rows = [row for each in found if (row := known.row(each)) is not None]
     known.keep(found)
-    return rows
+    return sorted(rows, key=lambda row: (number_of(row.name), row.name))
 
 
 def _row(url: str, file: RemoteFile, data: bytes) -> CatalogRow:

@@ -16,14 +16,18 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, RemoteFailed
 from replaydbg.log.files import DataFile
 from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.remote.address import shown
-from replaydbg.remote.cutting import Cut, LocalFile, cut, files_of
+from replaydbg.remote.address import is_name, shown
+from replaydbg.remote.cutting import CutPiece, LocalFile, cut, files_of
 from replaydbg.remote.remote_index import MOST, RemoteIndex, digest_of, facts_of, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
 from replaydbg.store.catalog import CatalogRow
 
 FRESH = 12 * 3600.0
 """Seconds. An older piece is sent again, so that nobody who removes unused pieces takes it for one meanwhile."""
+
+
+class NameTaken(RemoteFailed):
+    """There is another recording of that name."""
 
 
 class Pushed(NamedTuple):
@@ -94,11 +98,11 @@ def _is_there(store: RemoteStore, name: str, index: RemoteIndex) -> bool:
         return False
     known = parse_index(f"{shown(store.url)}/{name}", found)
     if (known.files, known.pieces) != (index.files, index.pieces):
-        raise RemoteFailed(shown(store.url), f"it has another recording called {name}; give this one a name with --as")
+        raise NameTaken(shown(store.url), f"it has another recording called {name}; give this one a name with --as")
     return True
 
 
-def _send(store: RemoteStore, each: Cut) -> bool:
+def _send(store: RemoteStore, each: CutPiece) -> bool:
     """Send a piece unless it is there; return whether it was sent."""
     path = piece_path(each.piece.digest)
     found = store.find(path)
@@ -113,3 +117,14 @@ def _send(store: RemoteStore, each: Cut) -> bool:
 
 def _is_fresh(changed: float | None) -> bool:
     return changed is None or changed > time.time() - FRESH
+
+
+def push_under_free_name(recording: Path, row: CatalogRow, store: RemoteStore) -> str:
+    """Send a recording as `push`, under its name, or with its time behind that if it is another one's; return it."""
+    name = row.name if is_name(row.name) else "recording"
+    try:
+        push(recording, row, store, name)
+    except NameTaken:
+        name = f"{name}-{row.created.replace(':', '')}"
+        push(recording, row, store, name)
+    return name

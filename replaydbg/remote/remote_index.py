@@ -157,7 +157,7 @@ def _is_recording(paths: Sequence[str]) -> bool:
     return paths[:1] == [FACTS] and bool(others) and all(map(_MEMBER.fullmatch, others))
 
 
-class Places:
+class PiecePlaces:
     """Where the bytes of files are in the pieces."""
 
     def __init__(self, index: RemoteIndex) -> None:

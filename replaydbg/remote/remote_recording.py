@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.errors import Corrupt, NoSuchRecording, RemoteFailed
 from replaydbg.remote.address import Address, shown
 from replaydbg.remote.piece_cache import PieceCache
-from replaydbg.remote.remote_index import ONE, Places, RemoteIndex, digest_of, parse_index
+from replaydbg.remote.remote_index import ONE, PiecePlaces, RemoteIndex, digest_of, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
 
 
@@ -26,7 +26,7 @@ class RemoteRecording:
         if data is None:
             raise NoSuchRecording(str(address), shown(address.store))
         self.index: RemoteIndex = parse_index(str(address), data)
-        self.places = Places(self.index)
+        self.places = PiecePlaces(self.index)
 
     def piece(self, number: int) -> bytes:
         """Return a piece. Raises RemoteFailed if it cannot be fetched, Corrupt if it is not what the index says."""

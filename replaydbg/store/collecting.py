@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.errors import UsageError
+from replaydbg.errors import ReplaydbgError, UsageError, clause
 from replaydbg.log.unfinished_group import is_being_made
 from replaydbg.store.catalog import DIRECTORY, CatalogRow
 from replaydbg.store.directory import Store
@@ -39,23 +39,28 @@ def only_collector(store: Store) -> Iterator[None]:
 
 
 def collect(
-    store: Store, decisions: Sequence[Decision], is_pinned: Callable[[CatalogRow], bool]
+    store: Store,
+    decisions: Sequence[Decision],
+    is_pinned: Callable[[CatalogRow], bool],
+    keep_elsewhere: Callable[[Path, CatalogRow], None] = lambda path, row: None,
 ) -> Iterator[Collected]:
     """Remove the recordings that no rule keeps, and yield what became of each.
 
-    `is_pinned`: whether a recording has become pinned since it was decided.
+    `is_pinned`: whether a recording has become pinned since it was decided. `keep_elsewhere`: called with each before
+    it is removed; one for which that raises a ReplaydbgError stays.
     """
     files = store.files()
     for row in (each.row for each in decisions if not each.rule):
         found = files.get(row.name)
         if found is None:
             continue  # somebody else has removed it
-        why_not = "it has been pinned" if is_pinned(row) else _remove(store, Path(found[1].path), row)
+        why_not = "it has been pinned" if is_pinned(row) else _remove(store, Path(found[1].path), row, keep_elsewhere)
         yield Collected(row.name, row.size, why_not)
 
 
-def _remove(store: Store, path: Path, row: CatalogRow) -> str:
+def _remove(store: Store, path: Path, row: CatalogRow, keep_elsewhere: Callable[[Path, CatalogRow], None]) -> str:
     try:
+        keep_elsewhere(path, row)  # whoever reads it holds it by a lock that we could not have meanwhile
         with _unused(path) as is_unused:
             if not is_unused:
                 return "another replaydbg command has it open"
@@ -66,6 +71,8 @@ def _remove(store: Store, path: Path, row: CatalogRow) -> str:
             remove_recording(store, path, row.run)
     except OSError as error:
         return error.strerror or str(error)
+    except ReplaydbgError as error:
+        return f"it cannot be kept elsewhere: {clause(str(error))}"
     return "it has files of yours" if os.path.lexists(path) else ""
 
 

@@ -21,6 +21,8 @@ SAME_THING = {
     "live_cuts": "live cuts on disk, their state, and their check",
     "messages": "a command, and the messages that it shows",
     "predicates": "predicates as the debugger sends them, and in the program's process",
+    "pull": "a command, and how it fetches a recording",
+    "push": "a command, and how it sends a recording",
     "resources": "commands at the prompt and at the shell",
     "result": "the results of a recorded run and of a replay",
     "snapshots": "a command, and the snapshots that it lists",

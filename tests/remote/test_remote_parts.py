@@ -17,7 +17,7 @@ from replaydbg.remote.piece_cache import PieceCache
 from replaydbg.remote.remote_index import (
     ONE,
     Piece,
-    Places,
+    PiecePlaces,
     RecordedFile,
     RemoteIndex,
     digest_of,
@@ -101,7 +101,7 @@ def test_places_are_those_of_the_bytes(files: list[int], cuts: list[int], data: 
             pieces.append(min(each, left))
     pieces += [total - sum(pieces)] if total > sum(pieces) else []
     names = [str(number) for number in range(len(files))]
-    places = Places(index(list(zip(names, files, strict=True)), pieces))
+    places = PiecePlaces(index(list(zip(names, files, strict=True)), pieces))
     owner = [(name, at) for name, size in zip(names, files, strict=True) for at in range(size)]
     piece_of = [number for number, size in enumerate(pieces) for _ in range(size)]
 

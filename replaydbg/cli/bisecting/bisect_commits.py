@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from replaydbg.cli.bisecting.commits_watch import watching
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import is_terminal, print_json, print_table, the_store
+from replaydbg.cli.common.output import is_terminal, print_json, print_table
 from replaydbg.commits import CommitSearchResult, Question, find_commit
 from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError

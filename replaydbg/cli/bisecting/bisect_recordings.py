@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from replaydbg.bisect.twins import Comparison, InputKind, compare
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.debugger import Session
 from replaydbg.debugger.compare.first_difference import MemoryDifference, first_memory_difference, first_turn
 from replaydbg.debugger.compare.thread_switches import gave_way, took_turns

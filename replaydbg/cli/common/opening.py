@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import is_terminal, the_store
+from replaydbg.cli.common.output import is_terminal
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings

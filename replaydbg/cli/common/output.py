@@ -8,14 +8,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.schema import SCHEMA_VERSION
-from replaydbg.config import is_colour_forced, load_settings
+from replaydbg.config import is_colour_forced
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.remote.address import is_address
-from replaydbg.store.directory import Store
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -28,35 +28,11 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", help="a path, a name such as run-12, or latest")
 
 
-class _Named(Store):
-    """The user's store, which also finds what is kept elsewhere: that is fetched, and gone when the command ends."""
-
-    def resolve(self, text: str) -> Path:
-        if not is_address(text):
-            return super().resolve(text)
-        # Imported here, as in the others: most commands are given no address.
-        from replaydbg.remote.opening import fetched
-
-        return fetched(text)
-
-    def find_group(self, text: str) -> Path | None:
-        if not is_address(text):
-            return super().find_group(text)
-        from replaydbg.remote.opening import fetched_group
-
-        return fetched_group(text)
-
-
-def the_store() -> Store:
-    """Return the user's store."""
-    return _Named(load_settings().store)
-
-
 def open_named(name: str) -> Recording:
     """Open the recording that the user named; of one that is kept elsewhere, only what is read is fetched."""
     if not is_address(name):
         return open_recording(the_store().resolve(name))
-    from replaydbg.remote.opening import on_demand
+    from replaydbg.remote.fetched_files import on_demand
 
     return open_recording(on_demand(name))
 

@@ -19,9 +19,10 @@ from replaydbg.cli.common.heap_options import (
     stored,
 )
 from replaydbg.cli.common.heap_resources import add_resources, resources_beside
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import open_named, print_json, the_store
+from replaydbg.cli.common.output import open_named, print_json
 from replaydbg.commands.first_differences import first_differences
 from replaydbg.commands.heap_commands import seconds_of, unsearched_text, writers, written_paths
 from replaydbg.commands.view import View

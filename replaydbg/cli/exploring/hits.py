@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table, the_store
+from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.render.json_data.json_object import JsonObject

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import the_store
 from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.opening import add_place, add_quiet, opened_at
-from replaydbg.cli.common.output import add_json, add_recording, print_json, the_store
+from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.commands.view import View
 from replaydbg.errors import quoted
 from replaydbg.groups.messages import MessageEnd

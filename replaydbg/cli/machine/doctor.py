@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replaydbg import __version__
-from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json, print_table
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.errors import NotBuilt, UsageError
 from replaydbg.events.show import printable

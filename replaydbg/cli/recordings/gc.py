@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json, print_table
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
@@ -44,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RULE",
         help=f"keep recordings by this rule; repeatable, instead of the setting `keep`: {', '.join(rule_forms())}",
     )
+    parser.add_argument(
+        "--to",
+        metavar="URL",
+        help="send each recording to a remote store, or to another directory, before it is removed here",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would become of each recording, and why")
     add_json(parser)
 
@@ -51,30 +58,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Clean up; return 1 if that failed."""
     if not args.recordings:
-        if args.keep or args.dry_run:
-            raise UsageError("--keep and --dry-run need --recordings.")
+        if args.keep or args.dry_run or args.to:
+            raise UsageError("--keep, --to and --dry-run need --recordings.")
         if args.directory is not None and is_address(args.directory):
             return _clear_pieces(args.directory, as_json=args.json)
         return _clear_blocks(args.directory, as_json=args.json)
     if args.directory:
         raise UsageError("DIRECTORY cannot be combined with --recordings.")
-    return _remove_recordings(args.keep, is_dry=args.dry_run, as_json=args.json)
+    return _remove_recordings(args.keep, args.to, is_dry=args.dry_run, as_json=args.json)
 
 
 # ---- recordings ----
 
 
-def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -> int:
+def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, as_json: bool) -> int:
     rules = [parse_rule(each) for each in (load_settings().keep if keep is None else keep)]
     if not rules:
         raise UsageError("There are no rules, so nothing is removed: give --keep RULE, or set `keep` in your settings.")
     store = the_store()
+    if to:
+        to = parse_store(to if is_address(to) else f"file://{Path(to).absolute()}")
     if is_dry or not store.directory.is_dir():
         decisions, collected = _decisions(store, rules), []
     else:
         with only_collector(store):
             decisions = _decisions(store, rules)
-            collected = list(collect(store, decisions, partial(_is_pinned, store, rules)))
+            keep_elsewhere = _sender(to) if to else lambda path, row: None
+            collected = list(collect(store, decisions, partial(_is_pinned, store, rules), keep_elsewhere))
         if (store.directory / DIRECTORY).is_dir():
             clear(store.directory)
     if as_json:
@@ -84,7 +94,7 @@ def _remove_recordings(keep: list[str] | None, *, is_dry: bool, as_json: bool) -
     elif is_dry:
         _print_decisions(decisions)
     else:
-        _print_collected(store, collected, len(decisions))
+        _print_collected(store, collected, len(decisions), to)
     return 1 if any(each.why_not for each in collected) else 0
 
 
@@ -113,13 +123,28 @@ def _print_decisions(decisions: list[Decision]) -> None:
     print_table(("name", "size", "rule"), rows, right=("size",))
 
 
-def _print_collected(store: Store, collected: list[Collected], count: int) -> None:
+def _print_collected(store: Store, collected: list[Collected], count: int, to: str | None) -> None:
     for each in (each for each in collected if each.why_not):
         print(f"Not removed: {printable(each.name)} ({each.why_not}).")
     removed = [each for each in collected if not each.why_not]
     size = show_size(sum(each.size for each in removed))
     what = "1 recording" if len(removed) == 1 else f"{len(removed):,} recordings"
-    print(f"Removed {what} ({size}); {count - len(removed):,} stay in {store.directory}.")
+    done = f"Moved {what} ({size}) to {shown(to)}" if to else f"Removed {what} ({size})"
+    print(f"{done}; {count - len(removed):,} stay in {store.directory}.")
+
+
+def _sender(url: str) -> Callable[[Path, CatalogRow], None]:
+    """Return what sends a recording to a remote store."""
+    # Imported here, with fsspec: most recordings are removed for good.
+    from replaydbg.remote.push import push_under_free_name
+    from replaydbg.remote.remote_store import RemoteStore
+
+    remote = RemoteStore(url)
+
+    def send(path: Path, row: CatalogRow) -> None:
+        push_under_free_name(path, row, remote)
+
+    return send
 
 
 # ---- blocks ----

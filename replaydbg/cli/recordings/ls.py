@@ -7,7 +7,8 @@ import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table
 from replaydbg.errors import UsageError
 from replaydbg.remote.address import is_address, parse_store, shown
 from replaydbg.render.json_data.json_object import JsonObject

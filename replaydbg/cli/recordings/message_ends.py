@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from replaydbg.cli.common.group_problems import print_problems_of, problems_of
-from replaydbg.cli.common.output import add_json, one_process, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, one_process, print_json
 from replaydbg.events.show import printable
 from replaydbg.groups.messages import messages_of
 from replaydbg.groups.opened_group import OpenedGroup

@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.cli.common.secrets_of_live import secrets_of_live
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import pack_group

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import NotARecording, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import unpack_group
 from replaydbg.log.group import GROUP, process_facts

@@ -7,7 +7,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.log.group import read_group

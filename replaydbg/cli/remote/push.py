@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.cli.common.secrets_of_live import secrets_of_live
 from replaydbg.cli.common.transfer_progress import TransferProgress
 from replaydbg.errors import UsageError

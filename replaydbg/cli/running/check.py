@@ -7,8 +7,9 @@ import os
 import sys
 from typing import NoReturn
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import print_json, the_store
+from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.refused import refused
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings

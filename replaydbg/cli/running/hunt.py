@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-from replaydbg.cli.common.output import print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.config import load_settings
 from replaydbg.hunt.hunter import Caught, HuntRequest, HuntRun, Until, hunt

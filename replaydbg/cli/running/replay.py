@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
-from replaydbg.cli.common.output import the_store
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.config import is_notice_unwanted, load_settings
 from replaydbg.errors import NoSuchMoment, UsageError

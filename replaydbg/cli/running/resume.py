@@ -7,7 +7,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from replaydbg.cli.common.output import print_json, the_store
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.cli.running.resume_group import run_group

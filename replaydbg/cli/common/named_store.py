@@ -1,0 +1,34 @@
+"""The store in which commands look up the recordings that users name. It imports little: each replay needs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replaydbg.config import load_settings
+from replaydbg.store.directory import Store
+
+
+class NamedStore(Store):
+    """The user's store, which also finds what is kept elsewhere: that is fetched, and gone when the command ends."""
+
+    def resolve(self, text: str) -> Path:
+        """Return the recording as `Store.resolve`, or that at an address."""
+        if "://" not in text:
+            return super().resolve(text)
+        # Imported here, as below: most commands are given no address.
+        from replaydbg.remote.fetched_files import fetched
+
+        return fetched(text)
+
+    def find_group(self, text: str) -> Path | None:
+        """Return the directory of a group as `Store.find_group`, or of that at an address."""
+        if "://" not in text:
+            return super().find_group(text)
+        from replaydbg.remote.fetched_files import fetched_group
+
+        return fetched_group(text)
+
+
+def the_store() -> Store:
+    """Return the user's store."""
+    return NamedStore(load_settings().store)

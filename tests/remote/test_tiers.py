@@ -1,0 +1,86 @@
+"""`gc --recordings --to URL`: what no rule keeps here is kept elsewhere."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.remote.far import make_programs, pieces, replaydbg, url
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_programs(tmp_path)
+    for program in ("program.py", "forks.py"):
+        assert replaydbg(tmp_path, "record", "-q", program).status == 0
+    return tmp_path
+
+
+def names(folder: Path, *words: str) -> list[str]:
+    return [each["name"] for each in json.loads(replaydbg(folder, "ls", "--json", *words).stdout)["recordings"]]
+
+
+def test_what_no_rule_keeps_is_moved(folder: Path) -> None:
+    replaydbg(folder, "tag", "run-2", "pinned")
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "pinned", "--to", url(folder))
+
+    assert done.status == 0, done
+    assert f"to {url(folder)}; 1 stay in {folder}/store.".encode() in done.stdout
+    assert (names(folder), names(folder, url(folder))) == (["run-2"], ["run-1"])
+    assert replaydbg(folder, "replay", f"{url(folder)}/run-1").status == 0
+
+
+def test_to_another_directory(folder: Path) -> None:
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", "far")
+
+    assert done.status == 0, done
+    assert (names(folder), names(folder, url(folder))) == ([], ["run-1", "run-2"])
+
+
+def test_another_recording_has_that_name_there(folder: Path) -> None:
+    replaydbg(folder, "push", "run-2", url(folder), "--as", "run-1")
+
+    assert replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder)).status == 0
+
+    there = names(folder, url(folder))
+    assert there[0].startswith("run-1-20")
+    assert there[1:] == ["run-1", "run-2"]
+    assert replaydbg(folder, "verify", f"{url(folder)}/{there[0]}").status == 0
+
+
+def test_what_cannot_be_sent_stays(folder: Path) -> None:
+    (folder / "far").write_text("")
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder))
+
+    assert done.status == 1
+    assert done.stdout.count(b"it cannot be kept elsewhere") == 2
+    assert names(folder) == ["run-1", "run-2"]
+
+
+def test_what_is_damaged_stays(folder: Path) -> None:
+    path = folder / "store" / "run-1.rdbg"
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder))
+
+    assert done.status == 1, done
+    assert b"Not removed: run-1 (it cannot be kept elsewhere:" in done.stdout
+    assert (names(folder), names(folder, url(folder))) == (["run-1"], ["run-2"])
+
+
+def test_a_dry_run_sends_nothing(folder: Path) -> None:
+    assert replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder), "--dry-run").status == 0
+
+    assert names(folder) == ["run-1", "run-2"]
+    assert pieces(folder) == {}
+
+
+def test_it_needs_recordings(folder: Path) -> None:
+    refused = replaydbg(folder, "gc", "--to", url(folder))
+
+    assert (refused.status, b"--keep, --to and --dry-run need --recordings." in refused.stderr) == (2, True)
