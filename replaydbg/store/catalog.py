@@ -47,8 +47,8 @@ FOREIGN, NEWER, BROKEN = "foreign", "newer", "broken"
 
 _VERSION = crc32(f"2 {__version__}".encode()) >> 1
 """Of the table and of the lines in it. A file with another one is made anew."""
-_MOST = 1 << 28
-"""Bytes of the file: more than a million recordings."""
+_MOST = 1 << 30
+"""Bytes of the file: more than two million recordings."""
 _RACY = 1_000_000_000
 """Nanoseconds. A directory that was changed so shortly before it was read may have changed again at the same time."""
 _FEW = 1_000
