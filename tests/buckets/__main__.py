@@ -39,11 +39,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="replaydbg-buckets-"))
-    with s3_server() as env:
-        try:
-            return _try(folder, env, options.uploads, random.Random(seed))
-        finally:
-            shutil.rmtree(folder)
+    try:
+        with s3_server() as env:
+            status = _try(folder, env, options.uploads, random.Random(seed))
+            _is_refused(folder, env, f"s3://no-{BUCKET}/team", "there is no such bucket or directory.")
+        with s3_server(has_rights=False) as env:
+            _is_refused(folder, env, _URL, "you have no rights for it.")
+    finally:
+        shutil.rmtree(folder)
+    return status
 
 
 def _try(folder: Path, env: Mapping[str, str], uploads: int, chance: random.Random) -> int:
@@ -123,6 +127,13 @@ def _complete(folder: Path, env: Mapping[str, str]) -> set[str]:
 def _succeeds(folder: Path, env: Mapping[str, str], *words: str) -> None:
     done = replaydbg(folder, *words, env=env)
     assert done.status == 0, (words, done)
+
+
+def _is_refused(folder: Path, env: Mapping[str, str], url: str, reason: str) -> None:
+    done = replaydbg(folder, "push", "run-1", url, env=env)
+    assert (done.status, done.stderr.count(b"\n")) == (2, 1), done
+    assert reason.encode() in done.stderr, done
+    print(done.stderr.decode().strip())
 
 
 def _print(text: str) -> None:

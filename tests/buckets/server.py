@@ -15,13 +15,17 @@ _PATIENCE = 60.0
 
 
 @contextmanager
-def s3_server() -> Iterator[dict[str, str]]:
-    """Run a server with an empty bucket; yield the variables with which clients find it."""
+def s3_server(*, has_rights: bool = True) -> Iterator[dict[str, str]]:
+    """Run a server with an empty bucket; yield the variables with which clients find it.
+
+    Without `has_rights` it knows no keys, and refuses everything.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-c", "from moto.server import main; main()", "-H", "127.0.0.1", "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    own = os.environ | ({} if has_rights else {"INITIAL_NO_AUTH_ACTION_COUNT": "0"})
+    process = subprocess.Popen(command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + _PATIENCE
         while not _answers(port):
@@ -34,8 +38,9 @@ def s3_server() -> Iterator[dict[str, str]]:
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": "us-east-1",
         }
-        code = f"import s3fs; s3fs.S3FileSystem().mkdir('{BUCKET}')"
-        subprocess.run([sys.executable, "-c", code], env=os.environ | env, check=True, timeout=_PATIENCE)
+        if has_rights:
+            code = f"import s3fs; s3fs.S3FileSystem().mkdir('{BUCKET}')"
+            subprocess.run([sys.executable, "-c", code], env=os.environ | env, check=True, timeout=_PATIENCE)
         yield env
     finally:
         process.kill()
