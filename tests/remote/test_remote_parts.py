@@ -13,7 +13,7 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.remote.cutting import LocalFile, cut
-from replaydbg.remote.piece_cache import PieceCache
+from replaydbg.remote.fetched_pieces import FetchedPieces
 from replaydbg.remote.remote_index import (
     ONE,
     Piece,
@@ -151,7 +151,7 @@ def test_pieces_are_the_bytes_of_the_files(tmp_path: Path) -> None:
 
 
 def test_the_cache_removes_what_was_used_least_recently(tmp_path: Path) -> None:
-    cache = PieceCache(tmp_path, most=100_000)
+    cache = FetchedPieces(tmp_path, most=100_000)
     pieces = []
     for number in range(20):
         data = bytes([number]) * 10_000
@@ -166,7 +166,7 @@ def test_the_cache_removes_what_was_used_least_recently(tmp_path: Path) -> None:
 
 
 def test_the_cache_believes_no_file(tmp_path: Path) -> None:
-    cache = PieceCache(tmp_path)
+    cache = FetchedPieces(tmp_path)
     piece = Piece(digest_of(b"right"), 5)
     cache.keep(piece, b"right")
     assert cache.read(piece) == b"right"

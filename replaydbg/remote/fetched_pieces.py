@@ -17,7 +17,7 @@ MOST = 2 << 30
 """Bytes of all pieces; beyond, those that were used least recently are removed until three quarters are left."""
 
 
-class PieceCache:
+class FetchedPieces:
     """The pieces in a directory."""
 
     def __init__(self, directory: Path | None = None, most: int = MOST) -> None:
