@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
@@ -23,21 +24,24 @@ def on_demand(text: str) -> Path:
     return _path(address, _parts(address.store, address.name)[0])
 
 
-def fetched(text: str) -> Path:
-    """Return the path of the recording at an address, all of which is there. Raises as `RemoteRecording`, OSError."""
+def fetched(text: str, progress: Callable[[int, int], None] = lambda done, total: None) -> Path:
+    """Return the path of the recording at an address, all of which is there. Raises as `RemoteRecording`, OSError.
+
+    `progress` is called with the bytes that were fetched, and those that were missing.
+    """
     address = parse_address(text)
     folder, parts, recording = _parts(address.store, address.name)
-    parts.fetch(range(len(recording.index.pieces)))
+    parts.fetch(range(len(recording.index.pieces)), progress)
     return _path(address, folder)
 
 
-def fetched_group(text: str) -> Path | None:
+def fetched_group(text: str, progress: Callable[[int, int], None] = lambda done, total: None) -> Path | None:
     """Return the directory of the group at an address, all of which is there; None: it is no group, or one process."""
     address = parse_address(text)
     folder, _, recording = _parts(address.store, address.name)
     if not recording.index.is_group or address.process:
         return None
-    fetched(text)
+    fetched(text, progress)
     return folder
 
 

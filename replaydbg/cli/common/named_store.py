@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from replaydbg.config import load_settings
+from replaydbg.remote.address import is_address, shown
 from replaydbg.store.directory import Store
 
 
@@ -13,20 +14,24 @@ class NamedStore(Store):
 
     def resolve(self, text: str) -> Path:
         """Return the recording as `Store.resolve`, or that at an address."""
-        if "://" not in text:
+        if not is_address(text):
             return super().resolve(text)
         # Imported here, as below: most commands are given no address.
+        from replaydbg.cli.common.transfer_progress import TransferProgress
         from replaydbg.remote.fetched_files import fetched
 
-        return fetched(text)
+        with TransferProgress(f"fetching {shown(text)}") as progress:
+            return fetched(text, progress.show)
 
     def find_group(self, text: str) -> Path | None:
         """Return the directory of a group as `Store.find_group`, or of that at an address."""
-        if "://" not in text:
+        if not is_address(text):
             return super().find_group(text)
+        from replaydbg.cli.common.transfer_progress import TransferProgress
         from replaydbg.remote.fetched_files import fetched_group
 
-        return fetched_group(text)
+        with TransferProgress(f"fetching {shown(text)}") as progress:
+            return fetched_group(text, progress.show)
 
 
 def the_store() -> Store:
