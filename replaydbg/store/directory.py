@@ -70,7 +70,9 @@ class Store:
     def _create(self, ending: str) -> Path:
         # Recordings contain environments and file contents: only their user may read them.
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        number = max((stored.number for stored in self.list()), default=0)
+        # By the names alone: each recording waits for it, and there may be very many.
+        names = os.listdir(self.directory)  # noqa: PTH208
+        number = max((number_of(name.partition(".")[0]) for name in names if name.startswith("run-")), default=0)
         while True:
             number += 1
             made = self.directory / f"run-{number}{ending}"
