@@ -85,7 +85,7 @@ class Looker:
         """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
         self.end = ""
         """The failure of the bad end: a commit that does not even start, and fails differently, is not bad."""
-        self._rate: tuple[int, int] | None = None
+        self.rate: tuple[int, int] | None = None
         """Number of failures of the recorded code with other random numbers, and number of these replays;
 
         None: not measured.
@@ -161,7 +161,9 @@ class Looker:
         """Return the dependencies of a look after one more run; None if that run cannot be read."""
         question = self._question
         try:
-            if question.replay is not None and question.recorded_root is not None:
+            if question.is_rest_recorded:
+                more = Dependencies()
+            elif question.replay is not None and question.recorded_root is not None:
                 more = of_replay(question.replay, question.recorded_root, began_ns)
             elif before is None or not output.exists():
                 return None
@@ -209,7 +211,7 @@ class Looker:
         if isinstance(outcome, OrderFailed):
             return _Ran(Verdict.UNDECIDED, outcome.error.removesuffix("."))
         if isinstance(outcome, ReplayedCode):
-            self._rate = outcome.rate or self._rate
+            self.rate = outcome.rate or self.rate
             shifts = outcome.numbers_shift, outcome.clock_shift
             return _Ran(outcome.verdict, outcome.why, outcome.liberties, "", *shifts)
         self._check_sources(Path(outcome.recording), worktree)
@@ -220,10 +222,11 @@ class Looker:
         assert question.replay is not None and question.recorded_root is not None, question
         return ReplayOrder(
             str(question.replay),
-            moved(question.replay, question.recorded_root, worktree),
+            moved(question.replay, question.recorded_root, worktree, is_rest_recorded=question.is_rest_recorded),
             question.check,
-            self._rate,
+            self.rate,
             self._data(worktree),
+            question.is_rest_recorded,
         )
 
     def _data(self, worktree: Path) -> list[str]:

@@ -33,6 +33,8 @@ class ReplayOrder:
     """How often the recorded code fails with other random numbers, and of how many replays; None: not measured."""
     data: list[str]
     """Recorded paths of the files and directories that come from the commit."""
+    is_rest_recorded: bool = False
+    """Whether modules outside of `sources` come from the recording, not from today's disk."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,8 @@ class Question:
     """With `replay`: number of real runs at the culprit and before it, to confirm the answer; 0: none."""
     is_data_of_commit: bool = False
     """With `replay`: whether files of the repository that are read as data come from the commit, not the recording."""
+    is_rest_recorded: bool = False
+    """With `replay`: whether modules outside of the repository come from the recording, not from today's disk."""
     recorded_root: Path | None = None
     """With `replay`: the repository's directory at the time of the recording; None: it is searched for."""
 

@@ -44,17 +44,18 @@ def find_root(recording: Path, repository: Repository, bad: str) -> Path:
     return Path(best[0])
 
 
-def moved(recording: Path, root: Path, worktree: Path) -> dict[str, str]:
+def moved(recording: Path, root: Path, worktree: Path, *, is_rest_recorded: bool = False) -> dict[str, str]:
     """Return where directories of the recorded program are read, innermost first: the repository's in the worktree.
 
-    Packages that were installed in it, such as in `.venv`, are in no commit and stay in place.
+    Packages that were installed in it, such as in `.venv`, are in no commit and stay in place; with
+    `is_rest_recorded` they come from the recording.
     """
     kept = set()
     for path in _sources(recording):
         parts = Path(path).parts
         if Path(path).is_relative_to(root) and _INSTALLED in parts:
             kept.add(str(Path(*parts[: parts.index(_INSTALLED) + 1])))
-    return {**{each: each for each in sorted(kept)}, str(root): str(worktree)}
+    return {**{each: "" if is_rest_recorded else each for each in sorted(kept)}, str(root): str(worktree)}
 
 
 def untracked(recording: Path, root: Path, files: Collection[str]) -> dict[str, bytes]:

@@ -18,12 +18,25 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 class Surroundings:
     """Translates between the user's checkout and a worktree of it."""
 
-    def __init__(self, root: Path, prefix: str, files: Iterable[str], *, base: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        prefix: str,
+        files: Iterable[str],
+        *,
+        base: Mapping[str, str] | None = None,
+        installed: Sequence[Path] | None = None,
+        copies: Path | None = None,
+    ) -> None:
         """Translate for the checkout at `root`, in its directory `prefix`; `files` are those that git tracks there.
 
-        `base` is the environment that is adapted for worktrees (default: our own).
+        `base` is the environment that is adapted for worktrees (default: our own), `installed` the directories of the
+        checkout from which packages are imported (default: what this process imports), and `copies` where files of the
+        checkout are that are taken along (default: in the checkout).
         """
         self._base = base
+        self._given_installed = installed
+        self._copies = copies or root
         self.root = root
         self.prefix = prefix
         self._files = frozenset(files)
@@ -54,7 +67,7 @@ class Surroundings:
         given = [word for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
         moved = [self._moved(word, worktree) for word in given]
         # Installed in place (`pip install -e`): the path configuration names the checkout.
-        installed = [self._moved(str(path), worktree) for path in self._installed()]
+        installed = [self._moved(str(path), worktree) for path in self.installed()]
         paths = [*moved, *(path for path in dict.fromkeys(installed) if path not in moved)]
         if paths:
             found["PYTHONPATH"] = os.pathsep.join(paths)
@@ -67,10 +80,11 @@ class Surroundings:
     def take_along(self, paths: Iterable[Path], worktree: Path) -> None:
         """Copy files and directories of the checkout to the same places in the worktree. Raises OSError."""
         for path in paths:
-            for each in _files_of(path):
-                target = place_in(worktree, each.relative_to(self.root))
+            given = self._copies / path.relative_to(self.root)
+            for each in _files_of(given):
+                target = place_in(worktree, each.relative_to(self._copies))
                 # The path may be a link: then its target is meant.
-                shutil.copy2(each, target, follow_symlinks=each == path)
+                shutil.copy2(each, target, follow_symlinks=each == given)
 
     def _moved(self, word: str, worktree: Path) -> str:
         path = Path(word)
@@ -84,8 +98,10 @@ class Surroundings:
                 return str(each.relative_to(self.root))
         return None
 
-    def _installed(self) -> list[Path]:
+    def installed(self) -> list[Path]:
         """Return the directories of the checkout from which an installed package would be imported."""
+        if self._given_installed is not None:
+            return list(self._given_installed)
         # The first is the directory of our own script.
         found = [Path(entry) for entry in sys.path[1:] if entry]
         for name, module in list(sys.modules.items()):

@@ -49,6 +49,7 @@ def _replay(order: ReplayOrder) -> ReplayedCode:
         stderr=null,
         # A commit may differ only in a module that could not be imported when the program was recorded.
         is_replayed_unchanged=True,
+        is_rest_recorded=order.is_rest_recorded,
     )
     found = judge.judge()
     verdict, why, replays, rate = found.verdict, found.reason, 0, order.rate

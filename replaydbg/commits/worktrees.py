@@ -18,10 +18,10 @@ PREFIX = "replaydbg-bisect-"
 class Worktrees:
     """The worktrees of one search; must be closed in any case."""
 
-    def __init__(self, repository: Repository) -> None:
-        """Make an empty directory for them, outside the repository."""
+    def __init__(self, repository: Repository, parent: Path | None = None) -> None:
+        """Make an empty directory for them in `parent` (default: that of temporary files), outside the repository."""
         self._repository = repository
-        parent = Path(tempfile.gettempdir()).resolve()
+        parent = (parent or Path(tempfile.gettempdir())).resolve()
         if parent.is_relative_to(repository.root.resolve()):
             raise UsageError(
                 f"The temporary directory {str(parent)!r} is in the repository: set TMPDIR to another one."

@@ -30,10 +30,10 @@ def changed_sources(
 
 
 def where_today(path: str, sources: Mapping[str, str]) -> str | None:
-    """Return where the file `path` of the recording is read today, or None if it is below none of the directories."""
+    """Return where the file `path` of the recording is read today, or None if it comes from the recording."""
     for old, new in sources.items():
         if path == old or path.startswith(old.rstrip("/") + "/"):
-            return new.rstrip("/") + path[len(old.rstrip("/")) :]
+            return None if not new else new.rstrip("/") + path[len(old.rstrip("/")) :]
     return None
 
 

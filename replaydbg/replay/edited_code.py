@@ -69,6 +69,8 @@ class Judge:
     """Absolute paths of the recording below `sources` whose data is read from today's files."""
     is_replayed_unchanged: bool = False
     """Whether to run the code even if none of the recorded sources has changed: there may be a new module."""
+    is_rest_recorded: bool = False
+    """Whether modules outside of `sources` come from the recording: they need not exist on this machine."""
 
     def judge(self) -> CodeVerdict:
         """Replay, and return the verdict. Raises what `replay` raises."""
@@ -77,7 +79,7 @@ class Judge:
             if test is not None and self.check is not None:
                 check_expression(self.check)
             # For a test that failed elsewhere: other imports need not exist here, and come from the recording.
-            moved_only = test is not None and bool(self.sources)
+            moved_only = self._is_moved_only(test)
             if test is not None and moved_only:
                 check_plugin(recording, test)
             changed = changed_sources(recording, self.sources, only_moved=moved_only)
@@ -116,11 +118,14 @@ class Judge:
         with open_recording(self.path) as recording:
             test = tested(recording)
         if is_edited:
-            moved_only = test is not None and bool(self.sources)
+            moved_only = self._is_moved_only(test)
             now = self._now(test, self.sources or {}, is_current=not moved_only, reseed=seed)
         else:
             now = self._now(test, {}, is_current=False, reseed=seed, is_edited=False)
         return self._of(now, judged_before.recorded)[0]
+
+    def _is_moved_only(self, test: Tested | None) -> bool:
+        return self.is_rest_recorded or (test is not None and bool(self.sources))
 
     def _now(
         self,

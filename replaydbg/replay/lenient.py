@@ -40,7 +40,8 @@ class Lenient:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Directories of the recording, and where their modules (and the script) are read today.
 
-    The program still sees the recorded names; files that it opens as data come from the recording.
+    The program still sees the recorded names; files that it opens as data come from the recording. The first one that
+    contains a file counts; an empty text instead of a directory of today: these files come from the recording.
     """
     check: str | None = None
     """An expression that is evaluated in `__main__` at the program's end, also after an exception."""
@@ -71,7 +72,9 @@ class Lenient:
             "reseed": self.reseed,
             "facts": _facts(recording) if current_source or self.sources else None,
             "data": sorted(os.fsencode(path) for path in self.data),
-            "sources": [(os.fsencode(_plain(then)), os.fsencode(_plain(now))) for then, now in self.sources.items()],
+            "sources": [
+                (os.fsencode(_plain(then)), os.fsencode(now and _plain(now))) for then, now in self.sources.items()
+            ],
             "edited": self._is_edited(recording, current_source=current_source),
         }
 

@@ -190,7 +190,8 @@ world_answer(const char *op, const char *path)
 /* ---- directories that lie elsewhere now ---- */
 
 typedef struct {
-    char *from, *to;
+    char *from;
+    char *to; /* empty: it stays as recorded, although it is in a directory that lies elsewhere */
     size_t length; /* of `from` */
 } Moved;
 static Moved *moved;
@@ -221,6 +222,8 @@ moved_path(PyObject *path)
         const char *text = PyBytes_AS_STRING(bytes);
         if (strncmp(text, moved[i].from, moved[i].length) == 0 &&
             (text[moved[i].length] == '/' || text[moved[i].length] == 0)) {
+            if (!*moved[i].to)
+                break;
             PyObject *to = PyUnicode_DecodeFSDefault(moved[i].to),
                      *rest = PyUnicode_DecodeFSDefault(text + moved[i].length);
             found = to && rest ? PyUnicode_Concat(to, rest) : NULL;

@@ -1,0 +1,138 @@
+"""Tasks about commits: how a program behaves at a commit, on the inputs of a recording or run anew."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from replaydbg.cluster.commit_facts import question_facts
+from replaydbg.cluster.tasks import ContentSink, JsonObject, Task
+from replaydbg.commits.question import TIMEOUT, Question
+from replaydbg.commits.recorded_paths import find_root
+from replaydbg.commits.repository import Repository
+from replaydbg.commits.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitContext:
+    """What the tasks of one search have in common."""
+
+    question: Question
+    """How commits are tested."""
+    around: Surroundings
+    """The checkout."""
+    commits: tuple[str, ...]
+    """The full names of all commits that tasks may name."""
+
+    def data(self) -> bytes:
+        """Return it for another machine."""
+        root = self.around.root
+        facts = {
+            "question": question_facts(self.question),
+            "root": str(root),
+            "prefix": self.around.prefix,
+            "files": sorted(self.around.files),
+            "installed": [str(path) for path in self.around.installed()],
+            # Others may be secrets, or paths of this machine.
+            "environment": {name: text for name, text in os.environ.items() if name.startswith("PYTHON")},
+        }
+        return json.dumps(facts, sort_keys=True).encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtCommit:
+    """How does the program behave at a commit? The answer has the fields of a CommitLook."""
+
+    context: CommitContext
+    commit: str
+    """Its full name."""
+    passes: int = 1
+    """Number of runs without a failure that make the commit good."""
+    is_measured: bool = False
+    """Whether to make all runs, and count the failures."""
+    expected: str = ""
+    """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
+    end: str = ""
+    """The failure of the bad end; see Looker."""
+    rate: tuple[int, int] | None = None
+    """How often the recorded code fails with other random numbers, and of how many replays; None: not measured."""
+
+    @property
+    def kind(self) -> str:
+        """The name of its handler."""
+        return "commit"
+
+    def order(self, recording: Path | None, sink: ContentSink) -> JsonObject:
+        """Return the fields of the order. Raises ReplaydbgError, GitFailed and OSError."""
+        around, taken = self.context.around, self.context.question.taken_along
+        return {
+            "context": sink.data("context.json", self.context.data()),
+            "recording": sink.recording(recording) if recording is not None else None,
+            "repository": sink.repository(around.root, self.context.commits),
+            "taken": sink.tree(around.root, _files_below(around.root, taken)) if taken else None,
+            "commit": self.commit,
+            "passes": self.passes,
+            "is_measured": self.is_measured,
+            "expected": self.expected,
+            "end": self.end,
+            "rate": self.rate,
+        }
+
+
+def _files_below(root: Path, paths: Sequence[Path]) -> list[str]:
+    found = []
+    for path in paths:
+        whole = [path] if not path.is_dir() else [each for each in path.rglob("*") if not each.is_dir()]
+        found += [str(each.relative_to(root)) for each in whole]
+    return found
+
+
+class CommitTasks:
+    """Makes tasks that replay recordings with the code of commits of one repository.
+
+    Modules outside of the repository come from the recording, so the result is the same on each machine.
+    """
+
+    def __init__(self, directory: Path, commits: Sequence[str], *, build: str = "", timeout: float = TIMEOUT) -> None:
+        """Use the repository of `directory`; `commits` are the full names of all commits that tasks will name.
+
+        `build` is a shell command that must succeed in the worktree first, `timeout` the limit in seconds of one build
+        or replay. Raises UsageError if it is no repository.
+        """
+        self._repository = Repository(directory)
+        self._commits = tuple(commits)
+        self._question = Question("", "", build=build, timeout=timeout, is_rest_recorded=True)
+        self._contexts: dict[tuple[Path, str, bool], CommitContext] = {}
+
+    @cached_property
+    def _around(self) -> Surroundings:
+        ends = {self._commits[0], self._commits[-1]}
+        return Surroundings(self._repository.root, self._repository.prefix, self._repository.files(*ends))
+
+    def root_of(self, recording: Path) -> Path:
+        """Return the repository's directory as the recorded program saw it.
+
+        Raises UsageError if it ran no file of the last commit.
+        """
+        return find_root(recording, self._repository, self._commits[-1])
+
+    def task(
+        self,
+        recording: Path,
+        commit: str,
+        *,
+        check: str = "",
+        recorded_root: Path | None = None,
+        is_data_of_commit: bool = False,
+    ) -> Task:
+        """Return the task for a recording and a commit, see `Question` for the options. Raises as `root_of`."""
+        root = recorded_root if recorded_root is not None else self.root_of(recording)
+        key = (root, check, is_data_of_commit)
+        if key not in self._contexts:
+            question = replace(self._question, check=check, recorded_root=root, is_data_of_commit=is_data_of_commit)
+            self._contexts[key] = CommitContext(question, self._around, self._commits)
+        return Task(recording, AtCommit(self._contexts[key], commit))
