@@ -58,6 +58,11 @@ class Settings(NamedTuple):
     keep: tuple[str, ...]
     """The rules by which `gc --recordings` keeps recordings, in order; empty: it removes none."""
 
+    worker_cache: Path
+    """The directory in which a worker of a cluster keeps the files that its tasks need."""
+    worker_cache_size: int
+    """Its largest size in bytes."""
+
     session_memory: int
     """Memory limit for all processes of a debugging session together, in bytes; 0: the engine's default."""
     theme: str
@@ -274,6 +279,8 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
 def _default(name: str) -> Path | int | str | tuple[str, ...] | Mapping[str, str] | None:
     if name == "store":
         return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "recordings"
+    if name == "worker_cache":
+        return user_cache_directory() / "worker"
     return _DEFAULTS[name]
 
 
@@ -358,7 +365,7 @@ CHILDREN = ("python", "fork", "none")
 """Which child processes `record` can record."""
 
 
-_OWN = frozenset({"python", "keep", "secrets", "recipients"})
+_OWN = frozenset({"python", "keep", "secrets", "recipients", "worker_cache", "worker_cache_size"})
 """Settings that no project has for its users."""
 
 
@@ -388,6 +395,7 @@ _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
     "checkpoint_events": 100_000,
     "checkpoint_size": 64 << 20,
     "children": "python",
+    "worker_cache_size": 10 << 30,
     "session_memory": 0,
     "theme": "dark",
     "ascii": False,
@@ -403,6 +411,8 @@ _READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[st
     "chaos": _seed,
     "on_deadlock": _on_deadlock,
     "children": _children,
+    "worker_cache": _path,
+    "worker_cache_size": parse_size,
     "session_memory": parse_size,
     "theme": _word,
     "ascii": _truth,

@@ -24,6 +24,7 @@ ReplaydbgError
 |-- NotComparable       two recordings have nothing that could be compared
 |-- CannotHunt          a command does not fail in one run and pass in another
 |-- Inconclusive        a bisection has no answer
+|-- SchedulerLost       the scheduler of a cluster does not answer
 |-- NoSuchMoment        a recording has no such moment
 |-- BadDeclaration      agents or channels of `replaydbg.distributed` are declared wrongly
 |-- ChannelMisuse       an agent uses a channel in a way that the channel does not have
@@ -497,6 +498,19 @@ class Inconclusive(ReplaydbgError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+class SchedulerLost(ReplaydbgError):
+    """The scheduler of a cluster does not answer, or no longer."""
+
+    slug = "scheduler-lost"
+    exit_code = 2
+    fields = ("address", "reason")
+
+    def __init__(self, address: str, reason: str) -> None:
+        self.address = address
+        self.reason = reason
+        super().__init__(f"The scheduler {address!r} {clause(reason)}.")
 
 
 class NoSuchMoment(ReplaydbgError):

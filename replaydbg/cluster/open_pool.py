@@ -1,18 +1,30 @@
-"""Open the pool that runs tasks."""
+"""Open the pool that runs tasks: of this machine, or of a scheduler."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from replaydbg.cluster.local_pool import LocalPool
 from replaydbg.cluster.tasks import TaskPool
 
 
 @contextmanager
-def open_pool(*, jobs: int = 1) -> Iterator[TaskPool]:
-    """Yield a pool of `jobs` tasks at once; all tasks that are left are ended afterwards."""
-    pool = LocalPool(jobs)
+def open_pool(scheduler: str = "", *, jobs: int = 1) -> Iterator[TaskPool]:
+    """Yield a pool on the workers of a scheduler such as `tcp://host:8786`, or of `jobs` tasks at once if it is empty.
+
+    All tasks that are left are ended afterwards. Raises UsageError if dask.distributed is not installed, SchedulerLost
+    if the scheduler does not answer.
+    """
+    pool: TaskPool
+    if scheduler:
+        # Imported here: only clusters need dask.
+        from replaydbg.cluster.scheduler_pool import SchedulerPool
+
+        pool = SchedulerPool(scheduler)
+    else:
+        from replaydbg.cluster.local_pool import LocalPool
+
+        pool = LocalPool(jobs)
     try:
         yield pool
     finally:

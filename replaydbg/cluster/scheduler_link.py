@@ -1,0 +1,88 @@
+"""The connection to a dask scheduler: the only module that imports dask.distributed in the command's process."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from replaydbg.errors import SchedulerLost, UsageError
+
+CONNECT = 10.0
+"""Seconds that a scheduler has to answer at first."""
+_CLOSE = 3.0
+"""Seconds for saying goodbye."""
+
+
+class SchedulerLink:
+    """A connection; used from several threads."""
+
+    def __init__(self, address: str) -> None:
+        """Connect. Raises UsageError if dask.distributed is missing or the address is none, SchedulerLost."""
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise UsageError(
+                f"--scheduler needs dask.distributed ({error}): install it with `pip install 'replaydbg[cluster]'`."
+            ) from None
+        self.address = address
+        # What matters of it is an error of ours; it would be printed between our lines.
+        for name in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        # Of versions that differ between client, scheduler and workers: what matters to a replay is compared by us.
+        warnings.filterwarnings("ignore", module="distributed")
+        try:
+            self._client: Any = Client(address, timeout=CONNECT, set_as_default=False, name="replaydbg")
+        except ValueError as error:
+            raise UsageError(f"--scheduler cannot be {address!r}: {error}.") from None
+        except (OSError, TimeoutError):
+            raise SchedulerLost(address, f"did not answer within {CONNECT:g} s") from None
+        except Exception as error:  # noqa: BLE001 - another server there: the handshake fails in many ways
+            raise SchedulerLost(address, f"is not a dask scheduler ({type(error).__name__}: {error})") from None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the scheduler is connected at present."""
+        return bool(self._client.status == "running")
+
+    def submit(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        *,
+        key: str,
+        workers: Sequence[str],
+        is_strict: bool,
+        priority: int,
+    ) -> Any:
+        """Return the dask future of a call on one of `workers` (empty: any; others are allowed unless `is_strict`)."""
+        return self._client.submit(
+            function,
+            *arguments,
+            key=key,
+            workers=list(workers) or None,
+            allow_other_workers=bool(workers) and not is_strict,
+            priority=priority,
+            pure=False,
+        )
+
+    def run(self, function: Callable[..., Any], argument: Any, workers: Sequence[str] | None = None) -> dict[str, Any]:
+        """Call a function on workers at once (None: on all); return what each returned or raised."""
+        found: Mapping[str, Any] = self._client.run(function, argument, workers=workers, on_error="return")
+        return dict(found)
+
+    def threads(self) -> dict[str, int]:
+        """Return the addresses of the workers, and how many tasks each runs at once. Raises OSError."""
+        return {address: int(about["nthreads"]) for address, about in self._client.scheduler_info()["workers"].items()}
+
+    def cancel(self, futures: Iterable[Any]) -> None:
+        """Cancel dask futures, where the scheduler is still there."""
+        with suppress(Exception):
+            self._client.cancel(list(futures), force=True)
+
+    def close(self) -> None:
+        """Disconnect: the scheduler drops what is left."""
+        with suppress(Exception):
+            self._client.close(timeout=_CLOSE)

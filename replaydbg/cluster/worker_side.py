@@ -1,0 +1,235 @@
+"""What runs inside a worker of a dask cluster: it answers one order, or says what it lacks.
+
+Only functions of this module are sent to workers, by their names, with plain values: nothing of the program, and no
+code, travels as a pickle. A worker whose Python differs can still load them, and says that it is not fit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+import time
+from contextlib import ExitStack, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from replaydbg.cluster.fitness import why_unfit
+from replaydbg.cluster.git_pack import unpack
+from replaydbg.cluster.handlers import answer
+from replaydbg.cluster.piece_cache import CacheFull, PieceCache, PiecesMissing
+from replaydbg.cluster.tasks import JsonObject
+from replaydbg.cluster.workplace import KeptWorktrees, TaskImpossible
+from replaydbg.commits.repository import GitFailed
+from replaydbg.commits.worktree_commands import GivenUp
+from replaydbg.commits.worktrees import Worktrees
+from replaydbg.config import load_settings
+from replaydbg.errors import ReplaydbgError, clause
+
+_WORK = "work"
+"""The directory in the cache's with one directory for each living worker."""
+_STEP = 0.25
+"""Seconds between two checks whether tasks were given up."""
+
+
+def run_task(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
+    """Answer an order; return `facts` and `why`, or that pieces are `missing`, or why this worker is `unfit`."""
+    reply = _reply(kind, order, needs)
+    return reply | {"worker": _address()}
+
+
+def receive(pieces: dict[str, bytes]) -> str:
+    """Put pieces into the cache; return why that is not possible, empty if it is."""
+    try:
+        _here().cache.put(pieces)
+    except (CacheFull, ReplaydbgError, OSError) as error:
+        return clause(str(error))
+    return ""
+
+
+def fitness(needs: JsonObject) -> str:
+    """Return why this worker cannot run tasks with these needs; empty: it can."""
+    return why_unfit(needs)
+
+
+def _reply(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
+    why = why_unfit(needs)
+    if why:
+        return {"unfit": why}
+    began = time.monotonic()
+    try:
+        with _Use(_here(), order) as place, _Watched() as cancel:
+            facts, why = answer(kind, order, place, cancel)
+    except PiecesMissing as missing:
+        return {"missing": missing.names}
+    except GivenUp:
+        return {"given_up": True}
+    except (CacheFull, ReplaydbgError, OSError) as error:
+        return {"facts": {}, "why": clause(str(error)), "seconds": time.monotonic() - began}
+    return {"facts": facts, "why": why, "seconds": time.monotonic() - began}
+
+
+class _WorkerPlace:
+    """The cache and the working directory of this process."""
+
+    def __init__(self) -> None:
+        settings = load_settings()
+        self.cache = PieceCache(settings.worker_cache, settings.worker_cache_size)
+        work = settings.worker_cache / _WORK
+        work.mkdir(mode=0o700, exist_ok=True)
+        _remove_abandoned(work)
+        self.directory = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=work))
+        self._lock = os.open(self.directory, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._worktrees = KeptWorktrees(self.directory)
+        self._repositories = threading.Lock()
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def worktrees(self, name: str, content: Path) -> Worktrees:
+        """Return the worktrees of the repository of a content; it is made first. Raises TaskImpossible."""
+        root = self.directory / "repositories" / name
+        with self._repositories:
+            if not root.is_dir():
+                partial = self.directory / "partial"
+                shutil.rmtree(partial, ignore_errors=True)
+                try:
+                    unpack(content / "commits.pack", (content / "facts.json").read_bytes(), partial)
+                    root.parent.mkdir(exist_ok=True)
+                    partial.rename(root)
+                except FileNotFoundError:
+                    raise TaskImpossible("git is not installed on the worker") from None
+                except GitFailed as error:
+                    raise TaskImpossible(f"git on the worker cannot read the commits: {error}") from None
+        (checkout,) = root.iterdir()
+        return self._worktrees.of(checkout)
+
+
+@cache
+def _here() -> _WorkerPlace:
+    with _making:
+        return _WorkerPlace()
+
+
+_making = threading.RLock()
+
+
+def _remove_abandoned(work: Path) -> None:
+    """Remove the directories of workers that were killed."""
+    for each in work.iterdir():
+        with suppress(OSError):
+            fd = os.open(each, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(each, ignore_errors=True)
+            finally:
+                os.close(fd)
+
+
+class _Use:
+    """A Workplace for one task: its contents stay in the cache until it ends."""
+
+    def __init__(self, here: _WorkerPlace, order: JsonObject) -> None:
+        self._here, self._order = here, order
+        self._stack = ExitStack()
+        self._paths: dict[str, Path] = {}
+        self.directory = here.directory
+
+    def __enter__(self) -> _Use:
+        missing: list[str] = []
+        try:
+            for name in _references(self._order):
+                try:
+                    self._paths[name] = self._stack.enter_context(self._here.cache.content(name))
+                except PiecesMissing as more:
+                    missing += more.names
+            if missing:
+                raise PiecesMissing(missing)
+            scratch = tempfile.TemporaryDirectory(dir=self._here.directory, ignore_cleanup_errors=True)
+            self.directory = Path(self._stack.enter_context(scratch))
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._stack.close()
+
+    def path(self, reference: JsonObject) -> Path:
+        return self._paths[reference["content"]] / str(reference["main"])
+
+    def worktrees(self, reference: JsonObject) -> Worktrees:
+        name = reference["content"]
+        return self._here.worktrees(name, self._paths[name])
+
+
+def _references(order: Any) -> list[str]:
+    """Return the names of all contents to which an order refers."""
+    if isinstance(order, dict):
+        if set(order) == {"content", "main"}:
+            return [order["content"]]
+        order = list(order.values())
+    found = [name for each in order for name in _references(each)] if isinstance(order, list) else []
+    return list(dict.fromkeys(found))
+
+
+# ---- tasks that are given up ----
+
+
+class _Watched:
+    """An event that is set when the scheduler no longer wants the task of this thread.
+
+    A thread cannot be stopped from outside. So one thread of the worker looks at the states of the running tasks: that
+    of a task whose future was cancelled, or whose client is gone, is no longer `executing`.
+    """
+
+    def __enter__(self) -> threading.Event:
+        self._event = threading.Event()
+        self._key = _key()
+        _watch(self._key, self._event)
+        return self._event
+
+    def __exit__(self, *exc_info: object) -> None:
+        with _watching:
+            _watched.pop(self._key, None)
+
+
+_watching = threading.Lock()
+_watched: dict[Any, threading.Event] = {}
+_watchers: list[threading.Thread] = []
+
+
+def _watch(key: Any, event: threading.Event) -> None:
+    with _watching:
+        _watched[key] = event
+        if not _watchers:
+            _watchers.append(threading.Thread(target=_look, args=(_worker(),), daemon=True, name="replaydbg-watch"))
+            _watchers[0].start()
+
+
+def _look(worker: Any) -> None:
+    while True:
+        time.sleep(_STEP)
+        with _watching:
+            running = dict(_watched)
+        for key, event in running.items():
+            task = worker.state.tasks.get(key)
+            if task is None or task.state not in ("executing", "long-running"):
+                event.set()
+
+
+def _worker() -> Any:
+    from distributed import get_worker  # only workers have it
+
+    return get_worker()
+
+
+def _key() -> Any:
+    return _worker().get_current_task()
+
+
+def _address() -> str:
+    return str(_worker().address)

@@ -1,0 +1,1 @@
+"""Tasks on the workers of a real dask cluster on this machine."""

@@ -1,0 +1,113 @@
+"""A real dask cluster of this machine: a scheduler and workers, each a process of its own, on 127.0.0.1."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from tests.harness.waiting import wait_until
+
+HOST = "127.0.0.1"
+
+
+class LocalCluster:
+    """A scheduler and its workers; a context manager, which ends them."""
+
+    def __init__(self, directory: Path, *, workers: int = 2, python: str = sys.executable, cache_size: str = "") -> None:
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.cache = directory / "cache"
+        self._cache_size = cache_size
+        self._python = python
+        self._count = workers
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self.address = ""
+
+    def __enter__(self) -> LocalCluster:
+        about = self.directory / "scheduler.json"
+        self.scheduler = self._start(sys.executable, "scheduler", "--port", "0", "--scheduler-file", str(about))
+        wait_until(lambda: about.exists() and about.stat().st_size, message=self.text)
+        self.address = json.loads(about.read_text())["address"]
+        self.workers = [self.add_worker(self._python, f"worker-{number}") for number in range(self._count)]
+        return self
+
+    def add_worker(self, python: str, name: str, *, cache: Path | None = None) -> subprocess.Popen[bytes]:
+        """Start a worker of one thread, and the nanny that starts it again when it is killed; return the nanny."""
+        words = ["worker", self.address, "--nthreads", "1", "--name", name, "--local-directory", str(self.directory)]
+        return self._start(python, *words, cache=cache or self.cache)
+
+    def _start(self, python: str, *words: str, cache: Path | None = None) -> subprocess.Popen[bytes]:
+        environment = {name: text for name, text in os.environ.items() if not name.startswith("REPLAYDBG_")}
+        environment |= {"REPLAYDBG_WORKER_CACHE": str(cache), "PYTHONWARNINGS": "ignore"} if cache else {}
+        if self._cache_size:
+            environment["REPLAYDBG_WORKER_CACHE_SIZE"] = self._cache_size
+        command = [python, "-m", "dask", *words, "--host", HOST, "--no-dashboard"]
+        with (self.directory / "cluster.txt").open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=self.directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        return process
+
+    def kill_worker(self, number: int) -> bool:
+        """Kill a worker's process, as the kernel does when memory is short; its nanny starts another one."""
+        for pid in _children(self.workers[number].pid):
+            if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    return True
+        return False
+
+    @contextmanager
+    def killing(self, seconds: float) -> Iterator[list[int]]:
+        """Kill a worker every so many seconds while the block runs, one after the other; yield the list of kills."""
+        is_over = threading.Event()
+        kills: list[int] = []
+
+        def kill() -> None:
+            number = 0
+            while not is_over.wait(seconds):
+                with suppress(OSError):
+                    if self.kill_worker(number % len(self.workers)):
+                        kills.append(number % len(self.workers))
+                number += 1
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        try:
+            yield kills
+        finally:
+            is_over.set()
+            thread.join()
+
+    def text(self) -> str:
+        """Return what the processes have written."""
+        return (self.directory / "cluster.txt").read_text(errors="replace")[-4000:]
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for process in reversed(self._processes):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(OSError):
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
