@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from replaydbg.cluster.commit_facts import question_facts
-from replaydbg.cluster.tasks import ContentSink, JsonObject, Task
-from replaydbg.commits.question import TIMEOUT, Question
+from replaydbg.cluster.commit_facts import look_from, question_facts
+from replaydbg.cluster.tasks import ContentSink, JsonObject, Task, TaskPool, TaskResult
+from replaydbg.commits.question import TIMEOUT, CommitLook, Question
 from replaydbg.commits.recorded_paths import find_root
 from replaydbg.commits.repository import Repository
 from replaydbg.commits.surroundings import Surroundings
+from replaydbg.commits.worktree_commands import GivenUp
+from replaydbg.events.verdict import Verdict
+
+_STEP = 0.05
+"""Seconds between two checks whether a look is still wanted."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class CommitContext:
     """What the tasks of one search have in common."""
 
@@ -28,8 +35,9 @@ class CommitContext:
     commits: tuple[str, ...]
     """The full names of all commits that tasks may name."""
 
+    @cached_property
     def data(self) -> bytes:
-        """Return it for another machine."""
+        """It, for another machine."""
         root = self.around.root
         facts = {
             "question": question_facts(self.question),
@@ -70,7 +78,7 @@ class AtCommit:
         """Return the fields of the order. Raises ReplaydbgError, GitFailed and OSError."""
         around, taken = self.context.around, self.context.question.taken_along
         return {
-            "context": sink.data("context.json", self.context.data()),
+            "context": sink.data("context.json", self.context.data),
             "recording": sink.recording(recording) if recording is not None else None,
             "repository": sink.repository(around.root, self.context.commits),
             "taken": sink.tree(around.root, _files_below(around.root, taken)) if taken else None,
@@ -89,6 +97,46 @@ def _files_below(root: Path, paths: Sequence[Path]) -> list[str]:
         whole = [path] if not path.is_dir() else [each for each in path.rglob("*") if not each.is_dir()]
         found += [str(each.relative_to(root)) for each in whole]
     return found
+
+
+class ClusterLooker:
+    """Looks at commits by the tasks of a pool: a CommitLooker."""
+
+    def __init__(
+        self, pool: TaskPool, question: Question, around: Surroundings, recordings: Path, commits: Sequence[str]
+    ) -> None:
+        """Keep recordings in the directory `recordings`; `commits` are all that it may look at."""
+        self._pool, self._question, self._recordings = pool, question, recordings
+        self._context = CommitContext(question, around, tuple(commits))
+        self.expected = self.end = ""
+        self.has_met_ours = False
+        self._rate: tuple[int, int] | None = None
+
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
+        """Return the result at `commit`, see CommitLooker; inconclusive where the task cannot be run."""
+        asked = AtCommit(self._context, commit, passes, is_measured, self.expected, self.end, self._rate)
+        future = self._pool.submit(Task(self._question.replay, asked))
+        while not wait([future], _STEP).done:
+            if cancel.is_set():
+                self._pool.give_up(future)
+                raise GivenUp
+        result = future.result()
+        if not result.facts:
+            return CommitLook(commit, Verdict.UNDECIDED, result.why, result.seconds, runs=0)
+        self._rate = tuple(result.facts["rate"]) if result.facts["rate"] else self._rate
+        self.has_met_ours = self.has_met_ours or result.facts["has_met_ours"]
+        kept = self._keep(commit, result)
+        return look_from(dict(result.facts), is_replay=self._question.replay is not None, recording=kept)
+
+    def _keep(self, commit: str, result: TaskResult) -> str:
+        data = result.facts["made"]
+        if data is None:
+            return ""
+        self._recordings.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._recordings / f"{commit}-{result.verdict.value}.rdbg"
+        with open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(data)
+        return str(path)
 
 
 class CommitTasks:

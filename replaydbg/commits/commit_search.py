@@ -12,7 +12,7 @@ from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.finished_search import settle
-from replaydbg.commits.looking import Looker
+from replaydbg.commits.looking import CommitLooker, Looker, LookersElsewhere
 from replaydbg.commits.progress import SearchProgress, Watcher
 from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
 from replaydbg.commits.recorded_paths import data_files, untracked
@@ -35,20 +35,24 @@ def find_commit(
     is_restart: bool = False,
     store: Path,
     watch: Watcher = lambda progress: None,
+    elsewhere: LookersElsewhere | None = None,
 ) -> CommitSearchResult:
     """Return the commit that introduced the failure, in the repository of `directory`.
 
     `state` is the file that holds the verdicts (None: one in the user's cache); an interrupted search is resumed from
-    it unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`. Raises
-    UsageError for an invalid question, and Inconclusive if it has no answer. Worktrees are always removed.
+    it unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`. With
+    `elsewhere` commits are looked at on other machines. Raises UsageError for an invalid question, Inconclusive if it
+    has no answer, and what `elsewhere` raises. Worktrees are always removed.
     """
     try:
-        return _find(Setting.of(question, directory), state, is_restart, Store(store), watch)
+        return _find(Setting.of(question, directory), state, is_restart, Store(store), watch, elsewhere)
     except GitFailed as error:
         raise Inconclusive(f"A git command of the search failed: {error}.") from None
 
 
-def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> CommitSearchResult:
+def _find(
+    setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher, far: LookersElsewhere | None
+) -> CommitSearchResult:
     with ExitStack() as stack:
         kept = setting.open_state(state, is_restart=is_restart)
         stack.callback(kept.close)
@@ -64,7 +68,9 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
         recording, root = setting.question.replay, setting.question.recorded_root
         pair = (recording, root) if recording is not None and root is not None else None
 
-        def looker_of(question: Question, around: Surroundings) -> Looker:
+        def looker_of(question: Question, around: Surroundings) -> CommitLooker:
+            if far is not None:
+                return far(question, around, kept.recordings, setting.all_commits())
             return Looker(question, worktrees, around, kept.recordings, recorded=pair)
 
         looker = looker_of(setting.question, setting.around)
@@ -82,7 +88,7 @@ class _CommitSearch:
     """One search in progress."""
 
     def __init__(
-        self, setting: Setting, state: State, looker: Looker, watch: Watcher, real: RealRuns | None = None
+        self, setting: Setting, state: State, looker: CommitLooker, watch: Watcher, real: RealRuns | None = None
     ) -> None:
         self._real = real
         self._setting = setting

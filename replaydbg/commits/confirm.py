@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from replaydbg.commits.looking import Looker
+from replaydbg.commits.looking import CommitLooker
 from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError, clause
@@ -16,7 +16,7 @@ from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 
-LookerMaker: TypeAlias = Callable[[Question, Surroundings], Looker]
+LookerMaker: TypeAlias = Callable[[Question, Surroundings], CommitLooker]
 """Creates the looker that runs a program at commits."""
 
 

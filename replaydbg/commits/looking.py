@@ -9,10 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Protocol
 
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
@@ -59,8 +60,30 @@ DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", 
 """Failures of a commit whose code does not even start: as with one that does not build, nothing can be tested."""
 
 
-class Looker:
+class CommitLooker(Protocol):
     """Looks at commits; usable from several threads."""
+
+    expected: str
+    """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
+    end: str
+    """The failure of the bad end: a commit that does not even start, and fails differently, is not bad."""
+    has_met_ours: bool
+    """Whether any program has imported a file of the repository."""
+
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
+        """Return the result at `commit`: bad if a run fails, good after `passes` runs that do not.
+
+        With `is_measured` it uses the maximum number of runs, and counts the failures. Raises GivenUp when `cancel` is
+        set, and Inconclusive if the program does not run the commit's code.
+        """
+
+
+LookersElsewhere = Callable[[Question, Surroundings, Path, tuple[str, ...]], CommitLooker]
+"""Makes a looker that uses other machines; the arguments are those of Looker, and the commits that it may look at."""
+
+
+class Looker:
+    """Looks at commits in worktrees of this machine: a CommitLooker."""
 
     def __init__(
         self,
@@ -82,23 +105,16 @@ class Looker:
         self._around = around
         self._recordings = recordings
         self.expected = ""
-        """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
         self.end = ""
-        """The failure of the bad end: a commit that does not even start, and fails differently, is not bad."""
         self.rate: tuple[int, int] | None = None
         """Number of failures of the recorded code with other random numbers, and number of these replays;
 
         None: not measured.
         """
         self.has_met_ours = False
-        """Whether any program has imported a file of the repository."""
 
     def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
-        """Return the result at `commit`: bad if a run fails, good after `passes` runs that do not.
-
-        With `is_measured` it uses the maximum number of runs, and counts the failures. Raises GivenUp when `cancel` is
-        set, and Inconclusive if the program does not run the commit's code.
-        """
+        """Return the result at `commit`, see CommitLooker."""
         began = time.monotonic()
         began_ns = time.time_ns()
         try:

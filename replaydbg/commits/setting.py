@@ -58,6 +58,11 @@ class Setting:
             notes += ("Submodules are empty in worktrees; --build 'git submodule update --init' fills them.",)
         return cls(question, repository, around, history, good, bad, bases, notes)
 
+    def all_commits(self) -> tuple[str, ...]:
+        """Return the full names of all commits that the search may look at, the older ones first."""
+        above = (parent for parents in self.history.parents.values() for parent in parents)
+        return tuple(dict.fromkeys((self.good, *self.bases, *above, *self.history.order, self.bad)))
+
     def with_hash_seed(self, key: str) -> Setting:
         """Return it with one hash seed for all commits, drawn from the state's `key` (equal after a resumption).
 

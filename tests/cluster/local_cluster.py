@@ -21,7 +21,9 @@ HOST = "127.0.0.1"
 class LocalCluster:
     """A scheduler and its workers; a context manager, which ends them."""
 
-    def __init__(self, directory: Path, *, workers: int = 2, python: str = sys.executable, cache_size: str = "") -> None:
+    def __init__(
+        self, directory: Path, *, workers: int = 2, python: str = sys.executable, cache_size: str = ""
+    ) -> None:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.cache = directory / "cache"

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replaydbg.cli.bisecting.commits_watch import watching
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import is_terminal, print_json, print_table
+from replaydbg.cli.common.scheduler_option import MOST_JOBS, add_scheduler, scheduler_pool
 from replaydbg.commits import CommitSearchResult, Question, find_commit
+from replaydbg.commits.looking import LookersElsewhere
 from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
 from replaydbg.render.commits_text import COLUMNS, answer_lines, as_markdown, deviation_lines, row
 from replaydbg.render.json_data.commits_json import facts
+
+if TYPE_CHECKING:
+    from replaydbg.cluster.tasks import TaskPool
 
 TAKES_PROGRAM = True
 """The words after `--` are the command line that is recorded at each commit."""
@@ -32,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_trial(parser)
     _add_runs(parser)
     _add_repository(parser)
+    add_scheduler(parser)
     _add_output(parser)
 
 
@@ -67,7 +76,12 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--same-failure", action="store_true", help="skip commits that fail differently from the bad end"
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="test N commits at once (default: 1)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="test N commits at once (default: 1, or with --scheduler all workers)",
+    )
     parser.add_argument(
         "--timeout",
         type=float,
@@ -133,7 +147,9 @@ def run(args: argparse.Namespace) -> int:
         warn_if_foreign(path, args.replay, quiet=args.quiet)
     question = _question(args, path)
     try:
-        with watching(is_quiet=args.quiet) as watch:
+        with scheduler_pool(args) as pool, watching(is_quiet=args.quiet) as watch:
+            if pool is not None and args.jobs is None:
+                question = replace(question, jobs=min(pool.slots, MOST_JOBS))
             found = find_commit(
                 question,
                 directory=Path.cwd(),
@@ -141,6 +157,7 @@ def run(args: argparse.Namespace) -> int:
                 is_restart=args.restart,
                 store=store.directory,
                 watch=watch,
+                elsewhere=_on_workers(pool) if pool is not None else None,
             )
     except INTERRUPTIONS:
         print(
@@ -157,8 +174,15 @@ def run(args: argparse.Namespace) -> int:
     return 1 if found.culprit is not None else 3
 
 
+def _on_workers(pool: TaskPool) -> LookersElsewhere:
+    # Imported here: only --scheduler needs it.
+    from replaydbg.cluster.commit_tasks import ClusterLooker
+
+    return partial(ClusterLooker, pool)
+
+
 def _question(args: argparse.Namespace, replay: Path | None) -> Question:
-    if args.runs < 1 or args.jobs < 1:
+    if args.runs < 1 or (args.jobs is not None and args.jobs < 1):
         raise UsageError("--runs and --jobs must be at least 1.")
     if args.confirm < 0:
         raise UsageError(f"--confirm must be at least 0 (got {args.confirm}).")
@@ -177,7 +201,8 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
         build=args.build,
         runs=args.runs,
         confidence=args.confidence,
-        jobs=args.jobs,
+        jobs=args.jobs or 1,
+        is_rest_recorded=bool(args.scheduler) and replay is not None,
         timeout=args.timeout,
         is_first_parent=args.first_parent,
         is_same_failure=args.same_failure,
