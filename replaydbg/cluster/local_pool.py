@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from replaydbg.cluster.handlers import answer
+from replaydbg.cluster.questions.handlers import answer
 from replaydbg.cluster.tasks import JsonObject, Task, TaskResult, discard, settle
 from replaydbg.cluster.workplace import LocalWorkplace
 from replaydbg.commits.surroundings import place_in

@@ -20,7 +20,7 @@ def open_pool(
     pool: TaskPool
     if scheduler:
         # Imported here: only clusters need dask.
-        from replaydbg.cluster.scheduler_pool import SchedulerPool
+        from replaydbg.cluster.scheduling.scheduler_pool import SchedulerPool
 
         pool = SchedulerPool(scheduler, notice)
     else:

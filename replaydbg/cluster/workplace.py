@@ -10,8 +10,13 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.cluster.tasks import JsonObject
-from replaydbg.commits.repository import Repository
+from replaydbg.commits.repository import Repository, outside_environment
 from replaydbg.commits.worktrees import Worktrees
+
+
+def task_environment() -> dict[str, str]:
+    """Return the environment of a task's processes: ours, without the hash seed that dask gives all of its workers."""
+    return {name: text for name, text in outside_environment().items() if name != "PYTHONHASHSEED"}
 
 
 class TaskImpossible(Exception):

@@ -6,8 +6,8 @@ import ast
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from replaydbg.bisect.search import Found, search
 from replaydbg.debugger import Session
@@ -62,14 +62,34 @@ class _MessageValue(NamedTuple):
     value: Any
 
 
+class ValuesElsewhere(Protocol):
+    """Evaluates an expression at positions of processes on other machines."""
+
+    def __call__(
+        self, wanted: Mapping[int, Collection[int]], expression: str, *, module: str
+    ) -> dict[int, dict[int, ModuleValue]]:
+        """Return the values by process and position."""
+
+
 class InvariantSearch:
     """Evaluates an invariant in the cuts of a chain, and finds the first one in which it does not hold."""
 
     def __init__(
-        self, cuts: GroupCuts, session: Callable[[int], Session], invariant: Invariant, *, quiet: bool = True
+        self,
+        cuts: GroupCuts,
+        session: Callable[[int], Session],
+        invariant: Invariant,
+        *,
+        quiet: bool = True,
+        values: ValuesElsewhere | None = None,
+        width: int = AT_ONCE,
     ) -> None:
-        """`session` returns the session of a process. Raises UsageError if an expression cannot be read."""
+        """`session` returns the session of a process; with `values` they are evaluated elsewhere, without sessions.
+
+        `width`: cuts that are evaluated at once. Raises UsageError if an expression cannot be read.
+        """
         self._cuts, self._session, self._invariant = cuts, session, invariant
+        self._elsewhere, self._width = values, width
         self._holds = _compiled(invariant.holds, "--holds")
         self._channel = _compiled(invariant.channel, "--channel") if invariant.channel else None
         self._contents = MessageContents(cuts.opened)
@@ -94,7 +114,7 @@ class InvariantSearch:
         All of them, if the expression has no value in it.
         """
         expression = f"bool({self._invariant.settled})"
-        found = values_at_positions(self._session(process), positions, expression, module=self._invariant.module)
+        found = self._values_of({process: positions}, expression)[process]
         if all(each.reason for each in found.values()):
             return positions
         return [position for position in positions if found[position].text == "True"]
@@ -106,7 +126,15 @@ class InvariantSearch:
             raise UsageError(f"--local has no value in any process at the end: {reasons[0]}.")
         if checks >= len(self.chain):
             self.evaluate(range(len(self.chain)))  # one run of each process passes all, instead of one for every few
-        return search(len(self.chain), self._look, width=AT_ONCE, checks=checks)
+        return search(len(self.chain), self._look, width=self._width, checks=checks)
+
+    def _values_of(self, wanted: Mapping[int, Collection[int]], expression: str) -> dict[int, dict[int, ModuleValue]]:
+        if self._elsewhere is not None and wanted:
+            return self._elsewhere(wanted, expression, module=self._invariant.module)
+        return {
+            process: values_at_positions(self._session(process), positions, expression, module=self._invariant.module)
+            for process, positions in wanted.items()
+        }
 
     @property
     def participants(self) -> set[int]:
@@ -131,9 +159,7 @@ class InvariantSearch:
             for process, position in self.chain[place].items():
                 if (process, position) not in self._values:
                     positions.setdefault(process, set()).add(position)
-        for process, wanted in positions.items():
-            session = self._session(process)
-            found = values_at_positions(session, wanted, self._invariant.local, module=self._invariant.module)
+        for process, found in self._values_of(positions, self._invariant.local).items():
             self._values |= {(process, position): value for position, value in found.items()}
         states = {place: self._state(place) for place in new}
         flying = {}

@@ -15,7 +15,7 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotHunt, CannotRecord, UsageError
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
-from replaydbg.hunt.worker import Finished, RecordingWorker
+from replaydbg.hunt.worker import Finished, Keeping, RunInProgress, RunStarter, start_here, why_failed
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
@@ -108,14 +108,22 @@ class Caught:
         return (until is Until.PASS or has_failed) and (until is Until.FAIL or self.passed is not None)
 
 
-def hunt(wanted: HuntRequest, settings: Settings, *, seen: Callable[[HuntRun], None] = lambda run: None) -> Caught:
+def hunt(
+    wanted: HuntRequest,
+    settings: Settings,
+    *,
+    seen: Callable[[HuntRun], None] = lambda run: None,
+    start: RunStarter = start_here,
+) -> Caught:
     """Record `wanted.command` until there is what is wanted, and keep that; `seen` is called with each run.
+
+    `start` starts each run (default: on this machine).
 
     Ctrl-C ends it with the runs so far. Raises CannotHunt if the command cannot be started, never fails or always does
     (one recording is kept then, too), UsageError for an invalid pattern or number.
     """
     pattern = _checked(wanted)
-    hunter = _Hunter(wanted, settings, pattern, seen)
+    hunter = _Hunter(wanted, settings, pattern, seen, start)
     try:
         caught = hunter.run()
     finally:
@@ -169,10 +177,11 @@ class _Hunter:
         settings: Settings,
         pattern: re.Pattern[bytes] | None,
         seen: Callable[[HuntRun], None],
+        start: RunStarter,
     ) -> None:
-        self.wanted, self.settings, self.pattern, self.seen = wanted, settings, pattern, seen
+        self.wanted, self.settings, self.pattern, self.seen, self.start = wanted, settings, pattern, seen, start
         self.place = _Place.make(wanted.directory, settings.store)
-        self.working: dict[RecordingWorker, tuple[int, int | None]] = {}
+        self.working: dict[RunInProgress, tuple[int, int | None]] = {}
         self.begun = self.ended = self.failures = 0
         self.failed: HuntRun | None = None
         self.passed: HuntRun | None = None
@@ -208,8 +217,14 @@ class _Hunter:
         settings = self.settings._replace(chaos=chaos, on_deadlock="stop")
         path = self.place.path(f"run-{self.begun}")
         with postponed():
-            worker = RecordingWorker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
+            worker = self.start(
+                self.wanted.command, path, settings, timeout=self.wanted.timeout, keeping=self._keeping()
+            )
             self.working[worker] = (self.begun, chaos)
+
+    def _keeping(self) -> Keeping:
+        is_more_wanted = self.failed is None or len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
+        return Keeping(failed=is_more_wanted, passed=self.passed is None)
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -228,7 +243,7 @@ class _Hunter:
             if self.failed is None and self.passed is None:
                 raise CannotHunt(f"The command cannot be recorded. {finished.error}", self.ended, self.failures)
             raise CannotRecord(str(finished.path), finished.error)
-        why = self._why_failed(finished)
+        why = why_failed(finished, self.pattern, self.wanted.timeout)
         kind = "fail" if why else "pass"
         is_first = (self.failed if why else self.passed) is None
         is_more = bool(why) and not is_first and len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
@@ -246,19 +261,6 @@ class _Hunter:
         else:
             self.passed = run
         self.seen(run)
-
-    def _why_failed(self, finished: Finished) -> str:
-        if finished.is_overdue:
-            return f"took longer than {self.wanted.timeout:g} s"
-        status = finished.outside.status
-        if status:
-            return f"exit code {status}" if status > 0 else f"killed by signal {-status}"
-        if self.pattern is not None:
-            for text in (finished.outside.output, finished.outside.errors):
-                found = self.pattern.search(text)
-                if found is not None:
-                    return f"it wrote {found[0].decode(errors='replace')!r}"
-        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import struct
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
@@ -40,6 +41,66 @@ class Finished(NamedTuple):
     """Why there is no recording; empty: there is one."""
     is_overdue: bool
     """Whether it was ended because it took too long."""
+
+
+class Keeping(NamedTuple):
+    """Which recordings are still wanted when a run is started."""
+
+    failed: bool = True
+    """Whether one of a run that fails."""
+    passed: bool = True
+    """Whether one of a run that passes."""
+
+
+class RunInProgress(Protocol):
+    """A run of the command that is being recorded."""
+
+    fd: int
+    """Readable when it has ended."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return the seconds until `remind` must be called; None: never."""
+
+    def remind(self) -> None:
+        """End the program if it takes too long."""
+
+    def finish(self) -> Finished:
+        """Return the result; to be called when the run has ended."""
+
+    def kill(self) -> None:
+        """End the run, and delete its recording."""
+
+
+class RunStarter(Protocol):
+    """Starts runs of a command."""
+
+    def __call__(
+        self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: Keeping
+    ) -> RunInProgress:
+        """Start a run; `timeout` is the program's time limit in seconds."""
+
+
+def start_here(
+    argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: Keeping
+) -> RunInProgress:
+    """Start a run on this machine; its recording is kept in any case."""
+    return RecordingWorker(argv, output, settings, timeout=timeout)
+
+
+def why_failed(finished: Finished, pattern: re.Pattern[bytes] | None, timeout: float | None) -> str:
+    """Return why a run counts as failed: `exit code 1`, `killed by signal 11` ...; empty if it passed."""
+    if finished.is_overdue:
+        return f"took longer than {timeout:g} s"
+    status = finished.outside.status
+    if status:
+        return f"exit code {status}" if status > 0 else f"killed by signal {-status}"
+    if pattern is not None:
+        for text in (finished.outside.output, finished.outside.errors):
+            found = pattern.search(text)
+            if found is not None:
+                return f"it wrote {found[0].decode(errors='replace')!r}"
+    return ""
 
 
 class RecordingWorker:

@@ -176,7 +176,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _on_workers(pool: TaskPool) -> LookersElsewhere:
     # Imported here: only --scheduler needs it.
-    from replaydbg.cluster.commit_tasks import ClusterLooker
+    from replaydbg.cluster.questions.commit_tasks import ClusterLooker
 
     return partial(ClusterLooker, pool)
 

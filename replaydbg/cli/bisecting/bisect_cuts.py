@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from replaydbg.bisect.search import CHECKS, Answer, Found
 from replaydbg.cli.common.group_problems import print_missing_ends, print_problems_of, problems_of
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, named_group, print_json
+from replaydbg.cli.common.scheduler_option import add_scheduler, scheduler_pool
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.events.verdict import Verdict
@@ -16,11 +18,14 @@ from replaydbg.groups.cut_values import ChangingLine, changes_between
 from replaydbg.groups.group_cuts import GroupCuts
 from replaydbg.groups.group_ends import require_ends
 from replaydbg.groups.group_session import GroupSession
-from replaydbg.groups.invariants import Invariant, InvariantSearch
+from replaydbg.groups.invariants import AT_ONCE, Invariant, InvariantSearch
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.render.groups.invariants_text import result_lines, result_remarks
 from replaydbg.render.json_data.cuts_json import change_facts, cut_value_facts
 from replaydbg.store.directory import member_path
+
+if TYPE_CHECKING:
+    from replaydbg.cluster.tasks import TaskPool
 
 FOUND, NOTHING = 1, 3
 
@@ -46,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="evaluate cuts at every event, not only quiet ones",
     )
     parser.add_argument("--all", action="store_true", help="evaluate every cut: also finds temporary violations")
+    add_scheduler(parser)
     add_quiet(parser)
     add_json(parser)
 
@@ -61,14 +67,29 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("Use either --settled or --every-event.")
     print_missing_ends(require_ends(cuts))
     invariant = Invariant(args.local, args.holds, args.channel, args.module, args.settled)
-    with opened(str(first), quiet=args.quiet) as view:
-        search = InvariantSearch(cuts, view.group.session, invariant, quiet=not args.every_event)
+    with scheduler_pool(args) as pool, opened(str(first), quiet=args.quiet) as view:
+        search = _search_of(cuts, view.group, invariant, pool, quiet=not args.every_event)
         found = search.search(checks=len(search.chain) if args.all else CHECKS)
         changes = _changes(view.group, search, found, invariant)
         _show(args, search, found, changes, group)
     print_problems_of(group)
     is_violated = any(each.verdict is Verdict.BAD for each in search.found.values())
     return FOUND if is_violated else NOTHING
+
+
+def _search_of(
+    cuts: GroupCuts, group: GroupSession, invariant: Invariant, pool: TaskPool | None, *, quiet: bool
+) -> InvariantSearch:
+    if pool is None:
+        return InvariantSearch(cuts, group.session, invariant, quiet=quiet)
+    # Imported here: only --scheduler needs it.
+    from replaydbg.cluster.questions.values_tasks import ClusterValues
+
+    directory = cuts.opened.directory
+    values = ClusterValues(pool, lambda process: member_path(directory, process))
+    return InvariantSearch(
+        cuts, group.session, invariant, quiet=quiet, values=values.at, width=max(AT_ONCE, pool.slots)
+    )
 
 
 def _changes(

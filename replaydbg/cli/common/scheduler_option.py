@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from replaydbg.events.verdict import Verdict
 
 if TYPE_CHECKING:
     from replaydbg.cluster.tasks import TaskPool
@@ -36,6 +39,26 @@ def scheduler_pool(args: argparse.Namespace) -> Iterator[TaskPool | None]:
 
     with open_pool(args.scheduler, notice=notice) as pool:
         yield pool
+
+
+@contextmanager
+def counting(total: int, *, is_quiet: bool) -> Iterator[Callable[[Verdict], None]]:
+    """Yield a function that is called with each verdict: at a terminal it shows how many there are of each."""
+    if is_quiet or total < 2 or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda verdict: None
+        return
+    counts: Counter[Verdict] = Counter()
+
+    def show(verdict: Verdict) -> None:
+        counts[verdict] += 1
+        of_each = ", ".join(f"{counts[each]} {each.value}" for each in Verdict if counts[each])
+        sys.stderr.write(f"\r\x1b[K{counts.total()} of {total}: {of_each}")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\x1b[K")
 
 
 def notice(text: str) -> None:

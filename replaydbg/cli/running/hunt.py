@@ -6,16 +6,22 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.program_words import split_words as split_words
+from replaydbg.cli.common.scheduler_option import MOST_JOBS, add_scheduler, scheduler_pool
 from replaydbg.config import load_settings
 from replaydbg.hunt.hunter import Caught, HuntRequest, HuntRun, Until, hunt
+from replaydbg.hunt.worker import RunStarter, start_here
 from replaydbg.launch.endings import end_like
 from replaydbg.log.reader import open_recording
 from replaydbg.render.hunt_text import HuntReport, KeptRun, hunt_lines
 from replaydbg.render.json_data.hunt_json import hunt_facts
+
+if TYPE_CHECKING:
+    from replaydbg.cluster.tasks import TaskPool
 
 FOUND, INCONCLUSIVE = 0, 3
 
@@ -54,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="DIR", help="where to keep the recordings (default: the store)"
     )
     parser.add_argument("--bisect", action="store_true", help="run `bisect recordings` afterwards")
+    add_scheduler(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
     parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
@@ -61,10 +68,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Hunt; return 0 if the wanted runs were recorded, 3 if not."""
+    with scheduler_pool(args) as pool:
+        return _hunted(args, pool)
+
+
+def _hunted(args: argparse.Namespace, pool: TaskPool | None) -> int:
+    slots = min(pool.slots, MOST_JOBS) if pool is not None else len(os.sched_getaffinity(0))
     wanted = HuntRequest(
         command=args.program,
         runs=args.runs,
-        jobs=args.jobs if args.jobs is not None else min(len(os.sched_getaffinity(0)), args.runs),
+        jobs=args.jobs if args.jobs is not None else min(slots, args.runs),
         is_chaotic=args.chaos,
         until=Until(args.until),
         failures=args.failures,
@@ -74,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
     )
     progress = _HuntProgress(args.runs, is_quiet=args.quiet)
     try:
-        caught = hunt(wanted, load_settings(), seen=progress)
+        start = _on_workers(pool, args.fails) if pool is not None else start_here
+        caught = hunt(wanted, load_settings(), seen=progress, start=start)
     finally:
         progress.clear()
     following = _following(caught, args.fails)
@@ -88,6 +102,13 @@ def run(args: argparse.Namespace) -> int:
         return FOUND if caught.has(wanted.until) else INCONCLUSIVE
     sys.stdout.flush()
     return _bisect(following, args)
+
+
+def _on_workers(pool: TaskPool, fails: str) -> RunStarter:
+    # Imported here: only --scheduler needs it.
+    from replaydbg.cluster.questions.run_tasks import ClusterRuns
+
+    return ClusterRuns(pool, Path.cwd(), fails)
 
 
 def _bisect(words: list[str], args: argparse.Namespace) -> int:

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replaydbg.cluster import worker_side
-from replaydbg.cluster.content import ContentChanged, ContentSupply
-from replaydbg.cluster.fitness import Requirement, requirement_here
-from replaydbg.cluster.scheduler_link import SchedulerLink
+from replaydbg.cluster.scheduling import worker_side
+from replaydbg.cluster.scheduling.content import ContentChanged, ContentSupply
+from replaydbg.cluster.scheduling.fitness import Requirement, requirement_here
+from replaydbg.cluster.scheduling.scheduler_link import SchedulerLink
 from replaydbg.cluster.tasks import JsonObject, Task, TaskResult, discard, settle
 from replaydbg.errors import SchedulerLost, clause
 

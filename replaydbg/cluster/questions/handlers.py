@@ -14,7 +14,10 @@ from replaydbg.cluster.workplace import Handler, TaskImpossible, Workplace
 from replaydbg.errors import ReplaydbgError, clause
 
 _MODULES = {
-    "commit": "replaydbg.cluster.commit_handler",
+    "commit": "replaydbg.cluster.questions.commit_handler",
+    "code": "replaydbg.cluster.questions.code_handler",
+    "values": "replaydbg.cluster.questions.values_handler",
+    "run": "replaydbg.cluster.questions.run_handler",
 }
 """For each kind the module with its `handle`: a worker imports what it needs."""
 

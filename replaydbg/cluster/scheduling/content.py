@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.cluster.fitness import Requirement, requirement_of
-from replaydbg.cluster.git_pack import pack_of
+from replaydbg.cluster.scheduling.fitness import Requirement, requirement_of
+from replaydbg.cluster.scheduling.git_pack import pack_of
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.errors import NotARecording
 from replaydbg.log.reader import open_recording

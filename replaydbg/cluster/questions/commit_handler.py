@@ -7,11 +7,10 @@ import tempfile
 import threading
 from pathlib import Path
 
-from replaydbg.cluster.commit_facts import look_facts, question_from
+from replaydbg.cluster.questions.commit_facts import look_facts, question_from
 from replaydbg.cluster.tasks import JsonObject
-from replaydbg.cluster.workplace import Workplace
+from replaydbg.cluster.workplace import Workplace, task_environment
 from replaydbg.commits.looking import Looker
-from replaydbg.commits.repository import outside_environment
 from replaydbg.commits.surroundings import Surroundings
 
 
@@ -27,7 +26,7 @@ def handle(order: JsonObject, place: Workplace, cancel: threading.Event) -> Json
         root,
         context["prefix"],
         context["files"],
-        base=outside_environment() | context["environment"],
+        base=task_environment() | context["environment"],
         installed=[Path(each) for each in context["installed"]],
         copies=taken,
     )

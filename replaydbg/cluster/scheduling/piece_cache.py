@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.cluster.content import ListedFile, name_of_piece, read_manifest
+from replaydbg.cluster.scheduling.content import ListedFile, name_of_piece, read_manifest
 from replaydbg.commits.surroundings import place_in
 from replaydbg.errors import clause
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from replaydbg.cluster.commit_facts import look_from, question_facts
+from replaydbg.cluster.questions.commit_facts import look_from, question_facts
 from replaydbg.cluster.tasks import ContentSink, JsonObject, Task, TaskPool, TaskResult
 from replaydbg.commits.question import TIMEOUT, CommitLook, Question
 from replaydbg.commits.recorded_paths import find_root

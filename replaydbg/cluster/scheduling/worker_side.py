@@ -18,10 +18,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from replaydbg.cluster.fitness import why_unfit
-from replaydbg.cluster.git_pack import unpack
-from replaydbg.cluster.handlers import answer
-from replaydbg.cluster.piece_cache import CacheFull, PieceCache, PiecesMissing
+from replaydbg.cluster.questions.handlers import answer
+from replaydbg.cluster.scheduling.fitness import why_unfit
+from replaydbg.cluster.scheduling.git_pack import unpack
+from replaydbg.cluster.scheduling.piece_cache import CacheFull, PieceCache, PiecesMissing
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.cluster.workplace import KeptWorktrees, TaskImpossible
 from replaydbg.commits.repository import GitFailed
