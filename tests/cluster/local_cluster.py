@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -41,16 +42,15 @@ class LocalCluster:
         self.workers = [self.add_worker(self._python, f"worker-{number}") for number in range(self._count)]
         return self
 
-    def add_worker(self, python: str, name: str, *, cache: Path | None = None) -> subprocess.Popen[bytes]:
+    def add_worker(self, python: str, name: str, **variables: str) -> subprocess.Popen[bytes]:
         """Start a worker of one thread, and the nanny that starts it again when it is killed; return the nanny."""
         words = ["worker", self.address, "--nthreads", "1", "--name", name, "--local-directory", str(self.directory)]
-        return self._start(python, *words, cache=cache or self.cache)
+        mine = {"REPLAYDBG_WORKER_CACHE": str(self.cache), "REPLAYDBG_WORKER_CACHE_SIZE": self._cache_size or "1G"}
+        return self._start(python, *words, **mine | variables)
 
-    def _start(self, python: str, *words: str, cache: Path | None = None) -> subprocess.Popen[bytes]:
+    def _start(self, python: str, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         environment = {name: text for name, text in os.environ.items() if not name.startswith("REPLAYDBG_")}
-        environment |= {"REPLAYDBG_WORKER_CACHE": str(cache), "PYTHONWARNINGS": "ignore"} if cache else {}
-        if self._cache_size:
-            environment["REPLAYDBG_WORKER_CACHE_SIZE"] = self._cache_size
+        environment |= {"PYTHONWARNINGS": "ignore"} | variables
         command = [python, "-m", "dask", *words, "--host", HOST, "--no-dashboard"]
         with (self.directory / "cluster.txt").open("ab") as log:
             process = subprocess.Popen(
@@ -61,6 +61,7 @@ class LocalCluster:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=_end_with_us,
             )
         self._processes.append(process)
         return process
@@ -109,7 +110,14 @@ class LocalCluster:
             process.wait()
 
 
+def _end_with_us() -> None:
+    """Have the kernel kill this process when the tests end, however they do."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def _children(pid: int) -> list[int]:
+    found: list[int] = []
     with suppress(OSError):
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    return []
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            found += [int(word) for word in (thread / "children").read_text().split()]
+    return found

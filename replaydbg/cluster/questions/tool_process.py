@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from replaydbg.cluster.questions import tool_start
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.cluster.workplace import TaskImpossible, task_environment
 from replaydbg.commits import start
@@ -26,14 +27,14 @@ def run_tool(
     environment: Mapping[str, str] | None = None,
     timeout: float = 0.0,
 ) -> JsonObject:
-    """Run `python -m MODULE WORDS` in `directory` (default: `scratch`), and return what it printed as JSON.
+    """Run a module as a program in `directory` (default: `scratch`), and return what it printed as JSON.
 
-    `timeout` is in seconds, 0 for none; `environment` adds variables to ours. Its files go to `scratch`. Raises
+    `words` are its command line. `timeout` is in seconds, 0 for none; `environment` adds variables to ours. Its files go to `scratch`. Raises
     TaskImpossible with its last words if it printed no JSON, and GivenUp when `cancel` is set.
     """
     printed, errors = scratch / "printed.json", scratch / "errors.txt"
-    # Not the package of our name that may be in the directory. The shell only redirects: the two streams stay apart.
-    command = shlex.join([sys.executable, "-P", "-m", module, *words])
+    # The shell only redirects: the two streams stay apart.
+    command = shlex.join([sys.executable, str(Path(tool_start.__file__)), module, *words])
     shell = f"exec {command} >{shlex.quote(str(printed))}"
     try:
         # By `start`: it ends when this worker is killed.

@@ -7,13 +7,27 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 from replaydbg.errors import SchedulerLost, UsageError
 
 CONNECT = 10.0
 """Seconds that a scheduler has to answer at first."""
+_SCHEMES = ("tcp", "tls", "ws", "wss")
+"""The kinds of connections that reach another machine; certificates for `tls` come from dask's configuration."""
 _CLOSE = 3.0
 """Seconds for saying goodbye."""
+
+
+def check_address(address: str) -> None:
+    """Raise UsageError if it is not the address of a scheduler."""
+    try:
+        parts = urlsplit(address)
+        is_one = parts.scheme in _SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise UsageError(f"--scheduler must be an address such as tcp://host:8786 (got {address!r}).")
 
 
 class SchedulerLink:
@@ -21,6 +35,7 @@ class SchedulerLink:
 
     def __init__(self, address: str) -> None:
         """Connect. Raises UsageError if dask.distributed is missing or the address is none, SchedulerLost."""
+        check_address(address)
         try:
             from distributed import Client
         except ImportError as error:
@@ -35,8 +50,6 @@ class SchedulerLink:
         warnings.filterwarnings("ignore", module="distributed")
         try:
             self._client: Any = Client(address, timeout=CONNECT, set_as_default=False, name="replaydbg")
-        except ValueError as error:
-            raise UsageError(f"--scheduler cannot be {address!r}: {error}.") from None
         except (OSError, TimeoutError):
             raise SchedulerLost(address, f"did not answer within {CONNECT:g} s") from None
         except Exception as error:  # noqa: BLE001 - another server there: the handshake fails in many ways
