@@ -6,6 +6,7 @@ anywhere. `LocalPool` runs tasks on this machine, `SchedulerPool` on the workers
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, InvalidStateError, as_completed
 from contextlib import suppress
@@ -130,10 +131,14 @@ def settle(future: Future[TaskResult], result: TaskResult | BaseException) -> No
             future.set_result(result)
 
 
+_discarding = threading.Lock()
+
+
 def discard(future: Future[TaskResult]) -> None:
     """Mark a future as given up: who waits for it gets CancelledError."""
-    if future.cancel():
-        future.set_running_or_notify_cancel()
+    with _discarding:
+        if not future.cancelled() and future.cancel():
+            future.set_running_or_notify_cancel()
 
 
 __all__ = [

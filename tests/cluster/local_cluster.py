@@ -23,13 +23,14 @@ class LocalCluster:
     """A scheduler and its workers; a context manager, which ends them."""
 
     def __init__(
-        self, directory: Path, *, workers: int = 2, python: str = sys.executable, cache_size: str = ""
+        self, directory: Path, *, workers: int = 2, threads: int = 1, cache_size: str = "1G", preload: str = ""
     ) -> None:
+        """`threads` and `preload` (a module that they import at their start) are those of each worker."""
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.cache = directory / "cache"
         self._cache_size = cache_size
-        self._python = python
+        self._threads, self._preload = threads, preload
         self._count = workers
         self._processes: list[subprocess.Popen[bytes]] = []
         self.address = ""
@@ -39,13 +40,21 @@ class LocalCluster:
         self.scheduler = self._start(sys.executable, "scheduler", "--port", "0", "--scheduler-file", str(about))
         wait_until(lambda: about.exists() and about.stat().st_size, message=self.text)
         self.address = json.loads(about.read_text())["address"]
-        self.workers = [self.add_worker(self._python, f"worker-{number}") for number in range(self._count)]
+        self.workers = [self.add_worker(sys.executable, f"worker-{number}") for number in range(self._count)]
+        self.wait_for(self._count)
         return self
 
+    def wait_for(self, workers: int) -> None:
+        """Wait until so many workers have registered."""
+        log = self.directory / "cluster.txt"
+        wait_until(lambda: log.read_text(errors="replace").count("Register worker") >= workers, message=self.text)
+
     def add_worker(self, python: str, name: str, **variables: str) -> subprocess.Popen[bytes]:
-        """Start a worker of one thread, and the nanny that starts it again when it is killed; return the nanny."""
-        words = ["worker", self.address, "--nthreads", "1", "--name", name, "--local-directory", str(self.directory)]
-        mine = {"REPLAYDBG_WORKER_CACHE": str(self.cache), "REPLAYDBG_WORKER_CACHE_SIZE": self._cache_size or "1G"}
+        """Start a worker, and the nanny that starts it again when it is killed; return the nanny."""
+        words = ["worker", self.address, "--nthreads", str(self._threads), "--name", name]
+        words += ["--local-directory", str(self.directory), *(["--preload", self._preload] if self._preload else [])]
+        mine = {"REPLAYDBG_WORKER_CACHE": str(self.cache), "REPLAYDBG_WORKER_CACHE_SIZE": self._cache_size}
+        mine |= {"PYTHONPATH": str(Path(__file__).parents[2])} if self._preload else {}
         return self._start(python, *words, **mine | variables)
 
     def _start(self, python: str, *words: str, **variables: str) -> subprocess.Popen[bytes]:

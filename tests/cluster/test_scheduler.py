@@ -322,7 +322,7 @@ def test_a_fit_worker_does_what_others_cannot(repository: Path, recordings: list
     with LocalCluster(tmp_path, workers=1) as cluster:
         cluster.add_worker(OTHER_PYTHON, "other", **OTHER)
         cluster.add_worker(OTHER_PYTHON, "without replaydbg", PYTHONPATH="")
-        wait_until(lambda: cluster.text().count("Register worker") == 3, message=cluster.text)
+        cluster.wait_for(3)
         there = verdicts(cluster.address, repository, recordings[:1])
 
     assert there == here

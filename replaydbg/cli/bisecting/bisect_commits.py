@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with scheduler_pool(args) as pool, watching(is_quiet=args.quiet) as watch:
             if pool is not None and args.jobs is None:
-                question = replace(question, jobs=min(pool.slots, MOST_JOBS))
+                question = replace(question, jobs=min(max(pool.slots, 2), MOST_JOBS))
             found = find_commit(
                 question,
                 directory=Path.cwd(),

@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _hunted(args: argparse.Namespace, pool: TaskPool | None) -> int:
-    slots = min(pool.slots, MOST_JOBS) if pool is not None else len(os.sched_getaffinity(0))
+    # More than there are workers at present: then an adaptive cluster grows.
+    slots = min(max(2 * pool.slots, 8), MOST_JOBS) if pool is not None else len(os.sched_getaffinity(0))
     wanted = HuntRequest(
         command=args.program,
         runs=args.runs,

@@ -29,8 +29,8 @@ def run_tool(
 ) -> JsonObject:
     """Run a module as a program in `directory` (default: `scratch`), and return what it printed as JSON.
 
-    `words` are its command line. `timeout` is in seconds, 0 for none; `environment` adds variables to ours. Its files go to `scratch`. Raises
-    TaskImpossible with its last words if it printed no JSON, and GivenUp when `cancel` is set.
+    `words` are its command line. `timeout` is in seconds, 0 for none; `environment` adds variables to ours. Its files
+    go to `scratch`. Raises TaskImpossible with its last words if it printed no JSON, and GivenUp when `cancel` is set.
     """
     printed, errors = scratch / "printed.json", scratch / "errors.txt"
     # The shell only redirects: the two streams stay apart.

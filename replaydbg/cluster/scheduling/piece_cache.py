@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -163,15 +164,13 @@ class PieceCache:
 
     def _make_room(self, size: int, *, keep: set[str]) -> None:
         """Remove entries that nobody uses until `size` more bytes fit, except those to `keep`. Raises CacheFull."""
-        # Twice: a piece that is a part of a content can only go after that.
-        for _ in range(2):
-            entries = sorted(self._entries())
-            total = sum(each.size for each in entries) + size
-            for each in entries:
-                if total <= self.limit:
-                    return
-                if each.path.name not in keep and self._remove(each.path):
-                    total -= each.size
+        entries = sorted(self._entries())
+        total = sum(each.size for each in entries) + size
+        for each in entries:
+            if total <= self.limit:
+                return
+            if each.path.name not in keep and self._remove(each.path):
+                total -= each.size
         if total > self.limit:
             raise CacheFull(
                 f"its cache {str(self.directory)!r} is full: {total:,} bytes are needed at once, and the limit is "
@@ -179,33 +178,37 @@ class PieceCache:
             )
 
     def _entries(self) -> Iterator[_CacheEntry]:
+        """Yield all entries; pieces that are files of a content count with that."""
         for path in (self.directory / _PIECES).glob("*/*"):
             with suppress(OSError):
                 about = path.stat()
-                yield _CacheEntry(about.st_mtime_ns, about.st_size, path)
+                if about.st_nlink == 1:
+                    yield _CacheEntry(about.st_mtime_ns, about.st_size, path)
         for path in (self.directory / _CONTENTS).iterdir():
             with suppress(OSError):
-                own = [each.stat(follow_symlinks=False) for each in path.rglob("*")]
-                yield _CacheEntry(
-                    path.stat().st_mtime_ns, sum(each.st_size for each in own if each.st_nlink == 1), path
-                )
+                size = sum(each.stat(follow_symlinks=False).st_size for each in path.rglob("*") if each.is_file())
+                yield _CacheEntry(path.stat().st_mtime_ns, size, path)
 
     def _remove(self, path: Path) -> bool:
         """Remove an entry unless it is in use; return whether it is gone."""
-        if path.is_dir():
+        try:
+            if not path.is_dir():
+                path.unlink()
+                return True
             fd = os.open(self.directory / _LOCKS / path.name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-                return not path.exists()
-            except BlockingIOError:
-                return False
+                self._remove_content(path)
             finally:
                 os.close(fd)
-        try:
-            if path.stat().st_nlink > 1:
-                return False
-            path.unlink()
         except OSError:
             return False
         return True
+
+    def _remove_content(self, path: Path) -> None:
+        """Remove a content, with the pieces that are its files and no other content's."""
+        for each in path.rglob("*"):
+            about = each.stat(follow_symlinks=False)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink == 2:
+                self._piece(name_of_piece(each.read_bytes())).unlink(missing_ok=True)
+        shutil.rmtree(path)

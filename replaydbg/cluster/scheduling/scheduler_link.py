@@ -30,6 +30,14 @@ def check_address(address: str) -> None:
         raise UsageError(f"--scheduler must be an address such as tcp://host:8786 (got {address!r}).")
 
 
+def _silence() -> None:
+    """Keep dask from printing between our lines: what matters of its log is an error of ours."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio") and isinstance(logger, logging.Logger):
+            logger.handlers = [logging.NullHandler()]
+            logger.propagate = False
+
+
 class SchedulerLink:
     """A connection; used from several threads."""
 
@@ -43,9 +51,7 @@ class SchedulerLink:
                 f"--scheduler needs dask.distributed ({error}): install it with `pip install 'replaydbg[cluster]'`."
             ) from None
         self.address = address
-        # What matters of it is an error of ours; it would be printed between our lines.
-        for name in ("distributed", "tornado", "asyncio"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        _silence()
         # Of versions that differ between client, scheduler and workers: what matters to a replay is compared by us.
         warnings.filterwarnings("ignore", module="distributed")
         try:
