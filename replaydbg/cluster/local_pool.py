@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from replaydbg.cluster.questions.handlers import answer
-from replaydbg.cluster.tasks import JsonObject, Task, TaskResult, discard, settle
+from replaydbg.cluster.tasks import JsonObject, RecordingTask, TaskResult, discard, settle
 from replaydbg.cluster.workplace import LocalWorkplace
 from replaydbg.commits.surroundings import place_in
 from replaydbg.commits.worktree_commands import GivenUp
@@ -30,7 +30,7 @@ class LocalPool:
         self._cancels: dict[Future[TaskResult], threading.Event] = {}
         self._is_closed = False
 
-    def submit(self, task: Task) -> Future[TaskResult]:
+    def submit(self, task: RecordingTask) -> Future[TaskResult]:
         """Begin a task as soon as one of the slots is free; see TaskPool."""
         order = task.question.order(task.recording, self._sink)
         future: Future[TaskResult] = Future()
@@ -38,7 +38,7 @@ class LocalPool:
         self._threads.submit(self._run, task, order, future, cancel)
         return future
 
-    def _run(self, task: Task, order: JsonObject, future: Future[TaskResult], cancel: threading.Event) -> None:
+    def _run(self, task: RecordingTask, order: JsonObject, future: Future[TaskResult], cancel: threading.Event) -> None:
         began = time.monotonic()
         try:
             if not cancel.is_set():

@@ -51,7 +51,7 @@ class TaskQuestion(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class RecordingTask:
     """A recording and a question."""
 
     recording: Path | None
@@ -63,7 +63,7 @@ class Task:
 class TaskResult:
     """The answer to a task."""
 
-    task: Task
+    task: RecordingTask
     facts: Mapping[str, Any] = field(default_factory=dict)
     """The answer, as the question's handler returns it; empty: there is none."""
     why: str = ""
@@ -91,7 +91,7 @@ class TaskPool(Protocol):
     def slots(self) -> int:
         """Number of tasks that run at once at present; at least 1."""
 
-    def submit(self, task: Task) -> Future[TaskResult]:
+    def submit(self, task: RecordingTask) -> Future[TaskResult]:
         """Begin a task, or let it wait. Raises what the question's `order` raises: its files cannot be read.
 
         The future has a TaskResult, also where the task could not be run; it raises SchedulerLost if there is no
@@ -105,7 +105,7 @@ class TaskPool(Protocol):
         """End all tasks, and release what the pool has; again is harmless."""
 
 
-def results(pool: TaskPool, tasks: Iterable[Task]) -> Iterator[TaskResult]:
+def results(pool: TaskPool, tasks: Iterable[RecordingTask]) -> Iterator[TaskResult]:
     """Yield the results of tasks as they come; those that are left when the iteration ends are given up.
 
     Put tasks of one recording next to each other: a worker keeps what it has. Raises what `submit` and its future do.
@@ -145,7 +145,7 @@ __all__ = [
     "CancelledError",
     "ContentSink",
     "JsonObject",
-    "Task",
+    "RecordingTask",
     "TaskPool",
     "TaskQuestion",
     "TaskResult",

@@ -15,7 +15,7 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotHunt, CannotRecord, UsageError
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
-from replaydbg.hunt.worker import Finished, Keeping, RunInProgress, RunStarter, start_here, why_failed
+from replaydbg.hunt.worker import Finished, RunInProgress, RunStarter, WantedRecordings, start_here, why_failed
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
@@ -222,9 +222,9 @@ class _Hunter:
             )
             self.working[worker] = (self.begun, chaos)
 
-    def _keeping(self) -> Keeping:
+    def _keeping(self) -> WantedRecordings:
         is_more_wanted = self.failed is None or len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
-        return Keeping(failed=is_more_wanted, passed=self.passed is None)
+        return WantedRecordings(failed=is_more_wanted, passed=self.passed is None)
 
     def _wait(self) -> None:
         poll = select.poll()

@@ -43,7 +43,7 @@ class Finished(NamedTuple):
     """Whether it was ended because it took too long."""
 
 
-class Keeping(NamedTuple):
+class WantedRecordings(NamedTuple):
     """Which recordings are still wanted when a run is started."""
 
     failed: bool = True
@@ -76,13 +76,13 @@ class RunStarter(Protocol):
     """Starts runs of a command."""
 
     def __call__(
-        self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: Keeping
+        self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: WantedRecordings
     ) -> RunInProgress:
         """Start a run; `timeout` is the program's time limit in seconds."""
 
 
 def start_here(
-    argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: Keeping
+    argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: WantedRecordings
 ) -> RunInProgress:
     """Start a run on this machine; its recording is kept in any case."""
     return RecordingWorker(argv, output, settings, timeout=timeout)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from replaydbg.cluster.open_pool import open_pool
 from replaydbg.cluster.questions.commit_tasks import AtCommit, CommitTasks
-from replaydbg.cluster.tasks import Task, results
+from replaydbg.cluster.tasks import RecordingTask, results
 from tests.cluster.local_cluster import LocalCluster
 from tests.cluster.simulated import Simulated
 from tests.culprits.cases import CASES
@@ -96,7 +96,7 @@ def _recorded(repository: Path, directory: Path, count: int) -> list[Path]:
     return made
 
 
-def _run(address: str, jobs: int, tasks: Sequence[Task], what: str) -> tuple[Verdicts, float]:
+def _run(address: str, jobs: int, tasks: Sequence[RecordingTask], what: str) -> tuple[Verdicts, float]:
     found: Verdicts = {}
     with open_pool(address, jobs=jobs) as pool:
         began = time.monotonic()
@@ -124,7 +124,7 @@ def _simulate(options: argparse.Namespace, directory: Path) -> int:
         recordings[-1].hardlink_to(recordings[number % 20])
     draw = random.Random(1)
     tasks = [
-        Task(path, Simulated(draw.uniform(0.5, 1.5) * options.seconds))
+        RecordingTask(path, Simulated(draw.uniform(0.5, 1.5) * options.seconds))
         for path in recordings
         for _ in range(options.commits)
     ]

@@ -15,7 +15,7 @@ from replaydbg.cluster.scheduling.content import PIECE_SIZE, ContentChanged, Con
 from replaydbg.cluster.scheduling.fitness import digest_of, requirement_of, why_unfit
 from replaydbg.cluster.scheduling.git_pack import pack_of, unpack
 from replaydbg.cluster.scheduling.piece_cache import CacheFull, PieceCache, PiecesMissing
-from replaydbg.cluster.tasks import CancelledError, JsonObject, Task, results
+from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
 from tests.cluster.failing_runs import make_repository, names_of, record_runs
@@ -78,7 +78,7 @@ def test_what_is_given_up_ends(repository: Path, recording: Path) -> None:
 
 def test_the_code_of_today(repository: Path, recording: Path) -> None:
     with open_pool() as pool:
-        (found,) = results(pool, [Task(recording, OfCode({}))])
+        (found,) = results(pool, [RecordingTask(recording, OfCode({}))])
 
     assert found.verdict is Verdict.BAD
     assert found.reason.startswith("still fails: ZeroDivisionError")

@@ -153,6 +153,8 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "secrets": "the default",
         "secret_names": "the default",
         "recipients": "the default",
+        "worker_cache": "the default",
+        "worker_cache_size": "the default",
         "session_memory": "the default",
         "theme": "the default",
         "ascii": "the default",

@@ -121,7 +121,7 @@ def _on_workers(args: argparse.Namespace, named: dict[Path, str], sources: dict[
     """Judge the code on the workers of a scheduler."""
     # Imported here: only this option needs them.
     from replaydbg.cluster.questions.code_tasks import OfCode
-    from replaydbg.cluster.tasks import Task, results
+    from replaydbg.cluster.tasks import RecordingTask, results
 
     if args.show_output:
         raise UsageError("--show-output cannot be used with --scheduler: the program runs on a worker.")
@@ -131,7 +131,7 @@ def _on_workers(args: argparse.Namespace, named: dict[Path, str], sources: dict[
     question = OfCode(sources, args.expr or "", args.timeout or 0)
     with scheduler_pool(args) as pool, counting(len(named), is_quiet=quiet) as progress:
         assert pool is not None
-        for each in results(pool, [Task(path, question) for path in named]):
+        for each in results(pool, [RecordingTask(path, question) for path in named]):
             assert each.task.recording is not None
             progress(each.verdict)
             facts = dict(each.facts["check"]) if each.facts else {"verdict": "cannot test", "sentence": each.why}

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from replaydbg.cluster.questions.commit_facts import look_from, question_facts
-from replaydbg.cluster.tasks import ContentSink, JsonObject, Task, TaskPool, TaskResult
+from replaydbg.cluster.tasks import ContentSink, JsonObject, RecordingTask, TaskPool, TaskResult
 from replaydbg.commits.question import TIMEOUT, CommitLook, Question
 from replaydbg.commits.recorded_paths import find_root
 from replaydbg.commits.repository import Repository
@@ -115,7 +115,7 @@ class ClusterLooker:
     def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         """Return the result at `commit`, see CommitLooker; inconclusive where the task cannot be run."""
         asked = AtCommit(self._context, commit, passes, is_measured, self.expected, self.end, self._rate)
-        future = self._pool.submit(Task(self._question.replay, asked))
+        future = self._pool.submit(RecordingTask(self._question.replay, asked))
         while not wait([future], _STEP).done:
             if cancel.is_set():
                 self._pool.give_up(future)
@@ -176,11 +176,11 @@ class CommitTasks:
         check: str = "",
         recorded_root: Path | None = None,
         is_data_of_commit: bool = False,
-    ) -> Task:
+    ) -> RecordingTask:
         """Return the task for a recording and a commit, see `Question` for the options. Raises as `root_of`."""
         root = recorded_root if recorded_root is not None else self.root_of(recording)
         key = (root, check, is_data_of_commit)
         if key not in self._contexts:
             question = replace(self._question, check=check, recorded_root=root, is_data_of_commit=is_data_of_commit)
             self._contexts[key] = CommitContext(question, self._around, self._commits)
-        return Task(recording, AtCommit(self._contexts[key], commit))
+        return RecordingTask(recording, AtCommit(self._contexts[key], commit))

@@ -18,7 +18,7 @@ from replaydbg.cluster.tasks import JsonObject
 from replaydbg.cluster.workplace import Workplace
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.config import load_settings
-from replaydbg.hunt.worker import Finished, Keeping, RecordingWorker, why_failed
+from replaydbg.hunt.worker import Finished, RecordingWorker, WantedRecordings, why_failed
 
 
 def handle(order: JsonObject, place: Workplace, cancel: threading.Event) -> JsonObject:
@@ -77,7 +77,7 @@ def main(words: list[str]) -> int:
 
 def _facts(finished: Finished, order: JsonObject) -> JsonObject:
     pattern = re.compile(order["pattern"].encode(errors="surrogateescape"), re.MULTILINE) if order["pattern"] else None
-    keeping = Keeping(*order["keeping"])
+    keeping = WantedRecordings(*order["keeping"])
     is_failure = bool(why_failed(finished, pattern, order["timeout"]))
     return {
         "status": finished.outside.status,

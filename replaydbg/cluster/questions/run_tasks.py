@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.cluster.tasks import ContentSink, JsonObject, Task, TaskPool, TaskResult
+from replaydbg.cluster.tasks import ContentSink, JsonObject, RecordingTask, TaskPool, TaskResult
 from replaydbg.commits.repository import Repository
 from replaydbg.commits.surroundings import Surroundings, without_python
 from replaydbg.config import Settings
 from replaydbg.errors import UsageError
 from replaydbg.hunt.capture import Outside
-from replaydbg.hunt.worker import Finished, Keeping
+from replaydbg.hunt.worker import Finished, WantedRecordings
 from replaydbg.secrets.age_keys import own_identity, recipient_of
 
 _MOST_BYTES = 512 << 20
@@ -37,7 +37,7 @@ class OneRun:
     """The program's time limit in seconds; None: none."""
     pattern: str
     """A run whose output matches it has failed, too; empty: none."""
-    keeping: Keeping
+    keeping: WantedRecordings
 
     @property
     def kind(self) -> str:
@@ -115,11 +115,11 @@ class ClusterRuns:
         self._pool, self._pattern, self._files = pool, pattern, ProgramFiles(directory)
 
     def __call__(
-        self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: Keeping
+        self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None, keeping: WantedRecordings
     ) -> ClusterRun:
         """Start a run."""
         asked = OneRun(self._files, without_python(argv), settings, timeout, self._pattern, keeping)
-        return ClusterRun(self._pool, self._pool.submit(Task(None, asked)), output)
+        return ClusterRun(self._pool, self._pool.submit(RecordingTask(None, asked)), output)
 
 
 class ClusterRun:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.cluster.tasks import ContentSink, JsonObject, Task, TaskPool, results
+from replaydbg.cluster.tasks import ContentSink, JsonObject, RecordingTask, TaskPool, results
 from replaydbg.debugger.values.values_at_moments import ModuleValue
 from replaydbg.errors import clause
 
@@ -48,10 +48,10 @@ class ClusterValues:
         self, wanted: Mapping[int, Iterable[int]], expression: str, *, module: str
     ) -> dict[int, dict[int, ModuleValue]]:
         """Return the values, by process and position; those that no worker can evaluate have a reason instead."""
-        tasks: dict[Task, int] = {}
+        tasks: dict[RecordingTask, int] = {}
         for process, positions in wanted.items():
             for chunk in _chunks(sorted(positions), max(1, self._pool.slots // len(wanted))):
-                tasks[Task(self._path_of(process), ValuesOf(tuple(chunk), expression, module))] = process
+                tasks[RecordingTask(self._path_of(process), ValuesOf(tuple(chunk), expression, module))] = process
         found: dict[int, dict[int, ModuleValue]] = {process: {} for process in wanted}
         for each in results(self._pool, tasks):
             question = each.task.question

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.cluster.scheduling.fitness import Requirement, requirement_of
+from replaydbg.cluster.scheduling.fitness import WorkerNeeds, requirement_of
 from replaydbg.cluster.scheduling.git_pack import pack_of
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.errors import NotARecording
@@ -78,7 +78,7 @@ class ContentSupply:
         self._directory = directory
         self._pieces: dict[str, _Source | bytes] = {}
         self._known: dict[object, JsonObject] = {}
-        self._requirements: dict[Path, Requirement] = {}
+        self._requirements: dict[Path, WorkerNeeds] = {}
         self._lock = threading.RLock()
 
     def recording(self, path: Path) -> JsonObject:
@@ -100,7 +100,7 @@ class ContentSupply:
                 self._known[key] = self._reference(files, f"{MAIN}.rdbg")
             return self._known[key]
 
-    def requirement(self, path: Path) -> Requirement:
+    def requirement(self, path: Path) -> WorkerNeeds:
         """Return what a worker must have for a recording that was referred to."""
         return self._requirements[path.absolute()]
 

@@ -17,7 +17,7 @@ from replaydbg.replay.find_python import find_python_and_core
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class WorkerNeeds:
     """What a task needs of the machine where it runs."""
 
     version: str
@@ -36,12 +36,12 @@ class Requirement:
         return asdict(self)
 
 
-def requirement_here() -> Requirement:
+def requirement_here() -> WorkerNeeds:
     """Return what a task needs that runs a program anew: this Python."""
-    return Requirement(replaydbg.__version__, own_code(), dict(this_python()), is_replay=False)
+    return WorkerNeeds(replaydbg.__version__, own_code(), dict(this_python()), is_replay=False)
 
 
-def requirement_of(recording: Recording) -> Requirement:
+def requirement_of(recording: Recording) -> WorkerNeeds:
     """Return what replays of a recording need; compiled modules that are not on this machine are left out."""
     python = {name: getattr(recording.header.python, name) for name in _PYTHON}
     found = {}
@@ -50,7 +50,7 @@ def requirement_of(recording: Recording) -> Requirement:
             digest = digest_of(answer.path) if answer.path.startswith("/") and not answer.raised else ""
             if digest:
                 found[answer.path] = digest
-    return Requirement(replaydbg.__version__, own_code(), python, is_replay=True, extensions=found)
+    return WorkerNeeds(replaydbg.__version__, own_code(), python, is_replay=True, extensions=found)
 
 
 _PYTHON = ("version", "hexversion", "executable", "prefix", "cache_tag", "soabi")

@@ -21,9 +21,9 @@ from typing import Any
 
 from replaydbg.cluster.scheduling import worker_side
 from replaydbg.cluster.scheduling.content import ContentChanged, ContentSupply
-from replaydbg.cluster.scheduling.fitness import Requirement, requirement_here
+from replaydbg.cluster.scheduling.fitness import WorkerNeeds, requirement_here
 from replaydbg.cluster.scheduling.scheduler_link import SchedulerLink
-from replaydbg.cluster.tasks import JsonObject, Task, TaskResult, discard, settle
+from replaydbg.cluster.tasks import JsonObject, RecordingTask, TaskResult, discard, settle
 from replaydbg.errors import SchedulerLost, clause
 
 MOST_LOSSES = 12
@@ -49,7 +49,7 @@ _HANDS = 8
 class _SentTask:
     """A task on its way."""
 
-    task: Task
+    task: RecordingTask
     order: JsonObject
     needs: JsonObject
     group: _RecordingGroup
@@ -105,7 +105,7 @@ class SchedulerPool:
             self._threads = self._link.threads()
         return max(1, sum(self._threads.values()))
 
-    def submit(self, task: Task) -> Future[TaskResult]:
+    def submit(self, task: RecordingTask) -> Future[TaskResult]:
         """Send a task, or let it wait for the first one of its recording; see TaskPool."""
         order = task.question.order(task.recording, self._supply)
         needs = requirement_here() if task.recording is None else self._supply.requirement(task.recording)
@@ -365,7 +365,7 @@ class SchedulerPool:
             settle(future, lost)
 
 
-def _facts(needs: Requirement) -> JsonObject:
+def _facts(needs: WorkerNeeds) -> JsonObject:
     return needs.facts()
 
 
