@@ -76,6 +76,7 @@ class _Paths:
         self._directory = directory
         self._number = itertools.count()
         self._data: dict[bytes, str] = {}
+        self._trees: dict[tuple[Path, tuple[str, ...]], str] = {}
 
     def recording(self, path: Path) -> JsonObject:
         return {"path": str(path.absolute())}
@@ -84,11 +85,14 @@ class _Paths:
         return {"path": str(path.absolute())}
 
     def tree(self, root: Path, names: Iterable[str]) -> JsonObject:
-        """Copy the files: they may be edited while tasks wait."""
-        target = self._new()
-        for name in names:
-            shutil.copy2(root / name, place_in(target, Path(name)), follow_symlinks=False)
-        return {"path": str(target)}
+        """Copy the files, once: they may be edited while tasks wait."""
+        key = root, tuple(names)
+        if key not in self._trees:
+            target = self._new()
+            for name in key[1]:
+                shutil.copy2(root / name, place_in(target, Path(name)), follow_symlinks=False)
+            self._trees[key] = str(target)
+        return {"path": self._trees[key]}
 
     def data(self, name: str, data: bytes) -> JsonObject:
         if data not in self._data:

@@ -110,9 +110,12 @@ class ContentSupply:
             return self._reference({MAIN: path}, MAIN)
 
     def tree(self, root: Path, names: Iterable[str]) -> JsonObject:
-        """Return the reference to a directory with these files of `root`, as they are now: they may be edited."""
+        """Return the reference to a directory with these files of `root`, as they were at first: they may be edited."""
         with self._lock:
-            return self._reference({name: root / name for name in names}, "", is_copied=True)
+            key = ("tree", root, tuple(names))
+            if key not in self._known:
+                self._known[key] = self._reference({name: root / name for name in key[2]}, "", is_copied=True)
+            return self._known[key]
 
     def data(self, name: str, data: bytes) -> JsonObject:
         """Return the reference to a file with this content."""

@@ -6,6 +6,7 @@ code, travels as a pickle. A worker whose Python differs can still load them, an
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import fcntl
 import os
@@ -42,8 +43,13 @@ def run_task(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
     return reply | {"worker": _address()}
 
 
-def receive(pieces: dict[str, bytes]) -> str:
+async def receive(pieces: dict[str, bytes]) -> str:
     """Put pieces into the cache; return why that is not possible, empty if it is."""
+    # In a thread: the worker's loop must not wait for the disk.
+    return await asyncio.to_thread(_put, pieces)
+
+
+def _put(pieces: dict[str, bytes]) -> str:
     try:
         _here().cache.put(pieces)
     except (CacheFull, ReplaydbgError, OSError) as error:
@@ -51,9 +57,9 @@ def receive(pieces: dict[str, bytes]) -> str:
     return ""
 
 
-def fitness(needs: JsonObject) -> str:
+async def fitness(needs: JsonObject) -> str:
     """Return why this worker cannot run tasks with these needs; empty: it can."""
-    return why_unfit(needs)
+    return await asyncio.to_thread(why_unfit, needs)
 
 
 def _reply(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
