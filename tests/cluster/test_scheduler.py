@@ -253,6 +253,31 @@ def test_an_interrupted_command_ends_its_tasks(repository: Path, tmp_path: Path,
             assert errors.count("\n") == 1
 
 
+@pytest.mark.parametrize("is_worker", [False, True])
+def test_a_run_ends_with_its_hunt_or_its_worker(tmp_path: Path, is_worker: bool) -> None:
+    program, mark = tmp_path / "program", tmp_path / "mark"
+    program.mkdir()
+    code = f"import os, time; open({str(mark)!r}, 'a').write(f'{{os.getpid()}} '); time.sleep(1000)"
+    (program / "endless.py").write_text(code)
+
+    with LocalCluster(tmp_path / "cluster", workers=1) as cluster:
+        words = ["hunt", "--scheduler", cluster.address, "-o", tmp_path / "caught", "endless.py"]
+        command = [sys.executable, "-m", "replaydbg", *map(str, words)]
+        process = subprocess.Popen(command, cwd=program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_until(lambda: process.poll() is not None or pids(mark), message=cluster.text)
+        running = pids(mark)
+        if is_worker:
+            assert cluster.kill_worker(0)
+        else:
+            process.send_signal(signal.SIGINT)
+
+        wait_until(lambda: are_gone(running), message=cluster.text)
+        process.kill()
+        process.communicate()
+
+    assert running
+
+
 def test_a_killed_worker_leaves_no_process(repository: Path, tmp_path: Path) -> None:
     with LocalCluster(tmp_path) as cluster:
         process = waiting_search(cluster, repository)

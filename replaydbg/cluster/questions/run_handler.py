@@ -19,6 +19,7 @@ from replaydbg.cluster.workplace import Workplace
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.config import load_settings
 from replaydbg.hunt.worker import Finished, RecordingWorker, WantedRecordings, why_failed
+from replaydbg.launch.interruption import INTERRUPTIONS, interruptible, number_of
 
 
 def handle(order: JsonObject, place: Workplace, cancel: threading.Event) -> JsonObject:
@@ -62,17 +63,27 @@ def main(words: list[str]) -> int:
     order = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     flags = order["settings"] | {"quiet": True}
     settings = load_settings({name: flag for name, flag in flags.items() if flag is not None})
-    run = RecordingWorker(order["command"], Path(order["output"]), settings, timeout=order["timeout"])
-    poll = select.poll()
-    poll.register(run.fd, select.POLLIN)
-    while not poll.poll(run.seconds_left * 1000 + 1 if run.seconds_left is not None else None):
-        run.remind()
-    finished = run.finish()
+    # SIGTERM comes when the run is not wanted any more, and when the worker has died.
+    with interruptible():
+        run = RecordingWorker(order["command"], Path(order["output"]), settings, timeout=order["timeout"])
+        try:
+            finished = _finished(run)
+        except INTERRUPTIONS as interruption:
+            run.kill()  # it has a session of its own
+            return 128 + number_of(interruption)
     streams = Path(order["streams"])
     (streams / "output").write_bytes(finished.outside.output)
     (streams / "errors").write_bytes(finished.outside.errors)
     json.dump(_facts(finished, order), sys.stdout)
     return 0
+
+
+def _finished(run: RecordingWorker) -> Finished:
+    poll = select.poll()
+    poll.register(run.fd, select.POLLIN)
+    while not poll.poll(run.seconds_left * 1000 + 1 if run.seconds_left is not None else None):
+        run.remind()
+    return run.finish()
 
 
 def _facts(finished: Finished, order: JsonObject) -> JsonObject:

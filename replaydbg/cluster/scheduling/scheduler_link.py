@@ -94,7 +94,7 @@ class SchedulerLink:
 
     def threads(self) -> dict[str, int]:
         """Return the addresses of the workers, and how many tasks each runs at once. Raises OSError."""
-        return {address: int(about["nthreads"]) for address, about in self._client.scheduler_info()["workers"].items()}
+        return {str(address): int(threads) for address, threads in self._client.nthreads().items()}
 
     def cancel(self, futures: Iterable[Any]) -> None:
         """Cancel dask futures, where the scheduler is still there."""
