@@ -68,6 +68,19 @@ def test_verdicts(failed: Path, command: list[str]) -> None:
     assert "new.txt" in text
 
 
+def test_a_relative_import_path_is_meant_from_where_the_program_ran(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "helper.py").write_text("def half(n):\n    return n / 0\n")
+    program = tmp_path / "work" / "program.py"
+    program.write_text("import sys\nsys.path[0] = '.'\nimport helper\nhelper.half(4)\n")
+    recording = record_file(program, program.parent, status=1)
+    (tmp_path / "work" / "helper.py").write_text("def half(n):\n    return n / 2\n")
+
+    ended = tool(tmp_path, "check", str(recording))
+
+    assert ended.stdout.startswith("no longer fails: exit code 0")
+
+
 def test_an_expression_says_what_is_good(failed: Path) -> None:
     assert tool(failed.parent, "check", failed.name, "--expr", "amounts == [4, 0, 5]").returncode == 0
     assert tool(failed.parent, "check", failed.name, "--expr", "len(amounts) == 2").returncode == 1

@@ -402,7 +402,12 @@ world_listdir(PyObject *self, PyObject *path)
 static PyObject *
 world_getcwd(PyObject *self, PyObject *unused)
 {
-    return world_ask("getcwd", Py_None, real_getcwd);
+    /* where the run took place stays as recorded, also with today's sources: a relative entry of sys.path is meant there */
+    bool current = core.current_source;
+    core.current_source = current && !(core.mode == REPLAY && world_has_answer("getcwd", ""));
+    PyObject *result = world_ask("getcwd", Py_None, real_getcwd);
+    core.current_source = current;
+    return result;
 }
 
 static PyObject *
