@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,8 @@ MOST_HASHED = 64 << 20
 CHANGING = "changed during the run"
 """The state of a file that another process changed during the run: it is equal to no later state."""
 
-_VOLATILE = ("/proc/", "/sys/", "/dev/")
+VOLATILE = ("/proc/", "/sys/", "/dev/")
+"""Directories whose files change all the time."""
 _MODULE_ENDINGS = (".py", ".so", ".pyd", ".pyc", ".egg-link", ".pth")
 
 
@@ -117,10 +118,14 @@ def _directory(dependency: Dependency) -> str:
 
 
 def _is_importable(directory: str, name: str) -> bool:
+    return is_importable_name(name, lambda: os.path.isdir(os.path.join(directory, name)))  # noqa: PTH112, PTH118
+
+
+def is_importable_name(name: str, is_folder: Callable[[], bool]) -> bool:
     """Whether an import may find it; the entries of a temporary directory change all the time."""
     if name == "__pycache__":
         return False
-    return name.endswith(_MODULE_ENDINGS) or (name.isidentifier() and os.path.isdir(os.path.join(directory, name)))  # noqa: PTH112, PTH118
+    return name.endswith(_MODULE_ENDINGS) or (name.isidentifier() and is_folder())
 
 
 def of_run(recording: Path, ours: Path, began_ns: int) -> Dependencies:
@@ -182,7 +187,7 @@ class _PathLog:
     def _outside(self, path: str) -> str:
         """Return the absolute path; empty for one in the worktree, and for paths that change all the time."""
         whole = os.path.normpath(os.path.join(self.cwd, path))  # noqa: PTH118
-        if "\0" in whole or f"{whole}/".startswith(_VOLATILE) or _is_below(whole, self._ours):
+        if "\0" in whole or f"{whole}/".startswith(VOLATILE) or _is_below(whole, self._ours):
             return ""
         folder = os.path.dirname(whole)  # noqa: PTH120
         if folder not in self._real:
@@ -210,7 +215,7 @@ def _imported(recording: Recording, asked: _PathLog) -> Iterator[Dependency]:
         yield Dependency(CONTENT, path)
     for answer in recording.world():
         path = answer.path
-        if not path.startswith("/") or _is_of_interpreter(path):
+        if not path.startswith("/") or is_of_interpreter(path):
             continue
         if answer.operation == "listdir":
             yield Dependency(MODULES, path)
@@ -220,7 +225,8 @@ def _imported(recording: Recording, asked: _PathLog) -> Iterator[Dependency]:
             yield Dependency(CONTENT, path)
 
 
-def _is_of_interpreter(path: str) -> bool:
+def is_of_interpreter(path: str) -> bool:
+    """Whether a path belongs to the standard library, and so to the interpreter."""
     return "/lib/python3." in path and "/site-packages" not in path and "/dist-packages" not in path
 
 

@@ -39,7 +39,7 @@ from replaydbg.log.reader import open_recording
 CANNOT_TEST = 125
 """The exit code with which a program reports that the commit cannot be tested; as in git."""
 
-_START = (sys.executable, str(Path(start.__file__)))
+START_COMMAND = (sys.executable, str(Path(start.__file__)))
 """The script that runs in a worktree, see `start`."""
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(: |$)")
 
@@ -198,11 +198,11 @@ class Looker:
         if not self._question.build:
             return ""
         try:
-            status = self._command([*_START, self._question.build], worktree, scratch / "build.txt", cancel)
+            status = self._command([*START_COMMAND, self._question.build], worktree, scratch / "build.txt", cancel)
         except TimedOut:
             return f"the build took longer than {self._question.timeout:g} s"
         last_line = last_words(scratch / "build.txt")
-        return f"it does not build: {last_line or _ending(status)}" if status else ""
+        return f"it does not build: {last_line or ending_text(status)}" if status else ""
 
     def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
         question = self._question
@@ -215,14 +215,14 @@ class Looker:
         answer.unlink(missing_ok=True)
         asked = scratch / "order.json"
         write_order(asked, order)
-        command = [*_START, str(answer), str(asked)]
+        command = [*START_COMMAND, str(answer), str(asked)]
         try:
             status = self._command(command, worktree, printed, cancel)
         except TimedOut:
             return _Ran(Verdict.UNDECIDED, f"it took longer than {question.timeout:g} s")
         if not answer.exists():
             last_line = last_words(printed)
-            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
+            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({ending_text(status)}): {last_line}")
         outcome = read_answer(answer)
         if isinstance(outcome, OrderFailed):
             return _Ran(Verdict.UNDECIDED, outcome.error.removesuffix("."))
@@ -334,8 +334,8 @@ def _judge(status: int, last_line: str, expected: str, end: str) -> _Ran:
         return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {last_line}".rstrip(": "))
     # The last line of a traceback, or the program's own last line.
     kind = _EXCEPTION.match(last_line)
-    failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
-    why = f"{_ending(status)}: {last_line}".rstrip(": ")
+    failure = f"{ending_text(status)}, {kind[1]}" if kind is not None else ending_text(status)
+    why = f"{ending_text(status)}: {last_line}".rstrip(": ")
     if expected and failure != expected:
         return _Ran(Verdict.UNDECIDED, f"fails differently: {why}")
     if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:
@@ -343,7 +343,8 @@ def _judge(status: int, last_line: str, expected: str, end: str) -> _Ran:
     return _Ran(Verdict.BAD, why, failure=failure)
 
 
-def _ending(status: int) -> str:
+def ending_text(status: int) -> str:
+    """Return how a process with this status ended, in a few words."""
     if status >= 0:
         return f"exit code {status}"
     try:

@@ -63,6 +63,10 @@ class ReplayedCode:
     """The place from which on random numbers served another purpose than recorded; empty: none."""
     clock_shift: str
     """The same for readings of the clock."""
+    is_other_failure: bool = False
+    """Whether it is undecided because the code fails otherwise than recorded."""
+    looked: tuple[tuple[str, str], ...] | None = None
+    """What the replays of the code asked of today's disk, see `ReplayEnding`; None: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,7 @@ def read_answer(path: Path) -> Answer:
         "verdict": Verdict(facts["verdict"]),
         "liberties": tuple(facts["liberties"]),
         "rate": _pair(facts["rate"]),
+        "looked": tuple(map(tuple, facts["looked"])) if facts["looked"] is not None else None,
     }
     return ReplayedCode(**facts)
 

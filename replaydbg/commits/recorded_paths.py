@@ -26,7 +26,11 @@ def find_root(recording: Path, repository: Repository, bad: str) -> Path:
     Sources are compared with the files of the commit `bad`: equal content decides, then equal paths. Raises UsageError
     if the program ran none of them.
     """
-    blobs = repository.blobs(bad)
+    return find_root_among(recording, repository.blobs(bad))
+
+
+def find_root_among(recording: Path, blobs: dict[str, str]) -> Path:
+    """Return the same for the hashes of a commit's files, by their paths from the root. Raises UsageError."""
     digits = len(next(iter(blobs.values()), ""))
     same: Counter[str] = Counter()
     alike: Counter[str] = Counter()
@@ -81,7 +85,7 @@ def test_files(recording: Path, root: Path) -> dict[str, bytes]:
     with open_recording(recording) as opened:
         imported = {answer.path for answer in opened.world() if answer.operation == "read"}
         found = sources_of(opened)
-    with_caches = imported | {_source_of_cache(path) for path in imported}
+    with_caches = imported | {source_of_cache(path) for path in imported}
     return {
         str(Path(path).relative_to(root)): content
         for path, content in found.items()
@@ -92,7 +96,8 @@ def test_files(recording: Path, root: Path) -> dict[str, bytes]:
 test_files.__test__ = False  # type: ignore[attr-defined]
 
 
-def _source_of_cache(path: str) -> str:
+def source_of_cache(path: str) -> str:
+    """Return the path of the source of a file with byte code; of another file its own."""
     with suppress(ValueError):  # a path of another kind
         return source_from_cache(path) if path.endswith(".pyc") else path
     return path
@@ -112,14 +117,18 @@ def data_files(recording: Path, root: Path, files: Collection[str]) -> tuple[str
     return tuple(found)
 
 
-def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> None:
-    """Write to the worktree the recorded sources that are in no commit, and test files that it lacks.
+def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> list[Path]:
+    """Write to the worktree the recorded sources that are in no commit, and test files that it lacks; return these.
 
     Raises OSError.
     """
+    written = []
     for inside, content in {**test_files(recording, root), **untracked(recording, root, files)}.items():
         if not os.path.lexists(worktree / inside):
-            place_in(worktree, Path(inside)).write_bytes(content)
+            place = place_in(worktree, Path(inside))
+            written.append(place)
+            place.write_bytes(content)
+    return written
 
 
 def _sources(recording: Path) -> dict[str, bytes]:

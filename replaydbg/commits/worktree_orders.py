@@ -11,6 +11,7 @@ from replaydbg.config import load_settings
 from replaydbg.events.verdict import Verdict
 from replaydbg.record import record
 from replaydbg.replay.edited_code import CodeVerdict, Judge
+from replaydbg.replay.result import ReplayResult
 
 MOST_LIBERTIES = 200
 """Maximum number of deviations of one replay that are kept; further ones are only counted."""
@@ -52,23 +53,44 @@ def _replay(order: ReplayOrder) -> ReplayedCode:
         is_rest_recorded=order.is_rest_recorded,
     )
     found = judge.judge()
+    looked = _Looked([found.result])
     verdict, why, replays, rate = found.verdict, found.reason, 0, order.rate
     if verdict is Verdict.GOOD and found.numbers_shift:
         rate = order.rate or _rate(judge, found)
-        verdict, what, replays = _with_other_numbers(judge, found, *rate)
+        verdict, what, replays = _with_other_numbers(judge, found, looked, *rate)
         why = f"{what}; {found.numbers_shift}"
     os.close(null)
     liberties = [str(liberty) for liberty in found.result.liberties[:MOST_LIBERTIES]]
     more = sum(found.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    return ReplayedCode(verdict, why, tuple(liberties), replays, rate, found.numbers_shift, found.clock_shift)
+    return ReplayedCode(
+        verdict,
+        why,
+        tuple(liberties),
+        replays,
+        rate,
+        found.numbers_shift,
+        found.clock_shift,
+        found.is_other_failure,
+        looked.together(),
+    )
+
+
+class _Looked(list[ReplayResult]):
+    """Replays of the same code, the answers to whose questions about today's disk decide the verdict."""
+
+    def together(self) -> tuple[tuple[str, str], ...] | None:
+        """Return all their questions; None: those of one are unknown."""
+        if any(each.looked is None for each in self):
+            return None
+        return tuple(sorted({one for each in self for one in each.looked or ()}))
 
 
 def _rate(judge: Judge, found: CodeVerdict) -> tuple[int, int]:
     """Return how often the recorded code fails with other random numbers, and the number of conclusive replays."""
     failed = measured = 0
     for seed in range(1, MOST_SEEDS + 1):
-        verdict = judge.with_other_numbers(seed, found, is_edited=False)
+        verdict, _ = judge.with_other_numbers(seed, found, is_edited=False)
         measured += verdict is not Verdict.UNDECIDED
         failed += verdict is Verdict.BAD
         if failed == ENOUGH_FAILURES:
@@ -76,11 +98,13 @@ def _rate(judge: Judge, found: CodeVerdict) -> tuple[int, int]:
     return failed, measured
 
 
-def _with_other_numbers(judge: Judge, found: CodeVerdict, failed: int, measured: int) -> tuple[Verdict, str, int]:
+def _with_other_numbers(
+    judge: Judge, found: CodeVerdict, looked: _Looked, failed: int, measured: int
+) -> tuple[Verdict, str, int]:
     """Return the verdict for code whose random numbers are shifted, the reason, and the number of replays.
 
     It does not fail with the recorded ones, which proves little. So it is replayed with others; `failed` of `measured`
-    such replays of the recorded code fail.
+    such replays of the recorded code fail. The replays of the code are added to `looked`.
     """
     if not failed:
         return (
@@ -97,7 +121,8 @@ def _with_other_numbers(judge: Judge, found: CodeVerdict, failed: int, measured:
         )
     passed = 0
     for other in range(MOST_SEEDS + 1, 2 * MOST_SEEDS + 1):
-        verdict = judge.with_other_numbers(other, found, is_edited=True)
+        verdict, result = judge.with_other_numbers(other, found, is_edited=True)
+        looked.append(result)
         if verdict is Verdict.BAD:
             tried = other - MOST_SEEDS
             return Verdict.BAD, f"fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried

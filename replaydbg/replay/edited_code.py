@@ -42,6 +42,12 @@ class CodeVerdict:
     """The same for readings of the clock."""
 
     @property
+    def is_other_failure(self) -> bool:
+        """Whether the edited program fails, and otherwise than the recorded one failed."""
+        is_compared = self.verdict is Verdict.UNDECIDED and self.recorded is not None and self.now is not None
+        return is_compared and not self.result.cannot_test and not self.result.ended_early
+
+    @property
     def reason(self) -> str:
         """The sentence, without its beginning that an undecided one has."""
         return self.sentence.removeprefix(_CANNOT_TEST)
@@ -110,7 +116,9 @@ class Judge:
         shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
         return replace(found, numbers_shift=shifts[0], clock_shift=shifts[1])
 
-    def with_other_numbers(self, seed: int, judged_before: CodeVerdict, *, is_edited: bool) -> Verdict:
+    def with_other_numbers(
+        self, seed: int, judged_before: CodeVerdict, *, is_edited: bool
+    ) -> tuple[Verdict, ReplayResult]:
         """Return the verdict of a replay with other random numbers than recorded, the same ones for the same `seed`.
 
         It runs the edited code, or the recorded code; `judged_before` is the result of `judge`.
@@ -122,7 +130,7 @@ class Judge:
             now = self._now(test, self.sources or {}, is_current=not moved_only, reseed=seed)
         else:
             now = self._now(test, {}, is_current=False, reseed=seed, is_edited=False)
-        return self._of(now, judged_before.recorded)[0]
+        return self._of(now, judged_before.recorded)[0], now
 
     def _is_moved_only(self, test: Tested | None) -> bool:
         return self.is_rest_recorded or (test is not None and bool(self.sources))

@@ -45,6 +45,8 @@ _REPORT = {
     "said": one_of((), (str,)),
     "kinds": ListOf((str, str)),
     "draws": ((bytes, COUNT), (bytes, COUNT)),
+    "looked": ListOf((str, str)),
+    "looked_all": COUNT,
 }
 
 
@@ -182,6 +184,10 @@ class ReplayEnding:
     """The program's own report of its result, such as a test's; empty: none."""
     draws: Draws = NO_DRAWS
     """The random numbers and readings of the clock that it took."""
+    looked: frozenset[tuple[str, str]] | None = None
+    """The questions about today's disk that a replay of edited code asked: `stat`, `listdir`, `read` or `data`, and the
+    path as recorded. None: unknown.
+    """
 
 
 NOTHING = ReplayEnding((), {}, None, None)
@@ -201,6 +207,7 @@ def read_ending(data: bytes, recording: Recording) -> ReplayEnding:
         check=_check(*report["check"]) if report["check"] else None,
         answer=report["said"][0] if report["said"] else "",
         draws=Draws(*(_taken(report["kinds"], *each) for each in report["draws"])),
+        looked=frozenset(map(tuple, report["looked"])) if report["looked_all"] else None,
     )
 
 

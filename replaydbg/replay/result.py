@@ -72,6 +72,8 @@ class ReplayResult:
     """The program's own report of its result in a lenient replay, such as a test's; empty: none."""
     draws: Draws | None = None
     """The random numbers and readings of the clock that it took; None unless the outcome was requested."""
+    looked: frozenset[tuple[str, str]] | None = None
+    """The questions about today's disk that it asked, see `ReplayEnding`; None: unknown."""
     is_mixed: bool = False
     """Whether the program moved its position in an output file, and its bytes were shown in the order of writing
     instead.
@@ -186,6 +188,7 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
         check=ending.check,
         answer=ending.answer,
         draws=ending.draws,
+        looked=ending.looked,
     )
 
 

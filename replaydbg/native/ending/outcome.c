@@ -8,6 +8,7 @@
 #include "crossing/crossing.h"
 #include "ending/ending.h"
 #include "lenient/lenient.h"
+#include "world/world.h"
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -246,9 +247,10 @@ ending_report(void)
     Buf b = {0};
     if (ending_fd < 0 || engine.is_on)
         return;
-    report_dict(&b, 7);
+    report_dict(&b, 9);
     liberties_report(&b);
     draws_report(&b);
+    looked_report(&b);
     report_key(&b, "said");
     report_list(&b, said.used ? 1 : 0);
     if (said.used)

@@ -47,6 +47,7 @@ place_of(PyObject *file)
     size_t n = facts_path(file, text, sizeof text);
     if (n == 0 || *idmap_slot(&named, hash_path(text, n)) == 0)
         return NULL;
+    world_looked("data", text);
     PyObject *path = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n),
              *place = path ? world_moved_path(path) : NULL;
     Py_XDECREF(path);

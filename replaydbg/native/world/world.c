@@ -318,11 +318,14 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
     PyObject *elsewhere = moved_path(path);
     if (key && core.lenient && (elsewhere || core.current_source) && is_cached(path))
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", key);
-    else if (key && elsewhere)
+    else if (key && elsewhere) {
+        world_looked(op, key);
         value = real(elsewhere);
+    }
     else if (key && is_answered_by_notes(op, key))
         value = world_answer(op, key);
     else if (key) {
+        world_looked(op, key);
         value = real(path);
         if (core.mode == RECORD)
             world_note(op, key, value);

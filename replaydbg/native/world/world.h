@@ -17,4 +17,8 @@ PyObject *world_fixed_if_known(const char *op, const char *key, PyObject *value)
 PyObject *world_content(const char *path);
 PyObject *world_moved_path(PyObject *path);
 
+/* looked.c: in a replay of edited code, what it asked of today's disk */
+void world_looked(const char *op, const char *path);
+void looked_report(Buf *b);
+
 #endif
