@@ -82,6 +82,9 @@ COMMANDS = {
     ),
     "diff": Command("exploring", "show what differs between two moments or two recordings", replays=True),
     "bisect": Command("bisecting", "find the moment, the input or the commit that made a program fail", replays=True),
+    "ci": Command(
+        "bisecting", "test failing recordings at a range of commits: which commit fixed or broke which", replays=True
+    ),
     "snapshots": Command("recordings", "list the heap snapshots in a recording"),
     "export": Command("exploring", "save an object as it was at a moment to a file (with dill)", replays=True),
     "events": Command("recordings", "show the events of a recording"),
