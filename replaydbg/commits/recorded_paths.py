@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from importlib.util import source_from_cache
 from pathlib import Path
@@ -26,15 +26,18 @@ def find_root(recording: Path, repository: Repository, bad: str) -> Path:
     Sources are compared with the files of the commit `bad`: equal content decides, then equal paths. Raises UsageError
     if the program ran none of them.
     """
-    return find_root_among(recording, repository.blobs(bad))
+    return find_root_among(recording, _sources(recording), repository.blobs(bad))
 
 
-def find_root_among(recording: Path, blobs: dict[str, str]) -> Path:
-    """Return the same for the hashes of a commit's files, by their paths from the root. Raises UsageError."""
+def find_root_among(recording: Path, sources: Mapping[str, bytes], blobs: Mapping[str, str]) -> Path:
+    """Return the same for the sources of a recording, and the hashes of a commit's files by their paths from the root.
+
+    Raises UsageError.
+    """
     digits = len(next(iter(blobs.values()), ""))
     same: Counter[str] = Counter()
     alike: Counter[str] = Counter()
-    for path, content in _sources(recording).items():
+    for path, content in sources.items():
         below = _tracked_below(path, blobs)
         if below is not None:
             root, tracked = below
@@ -136,7 +139,7 @@ def _sources(recording: Path) -> dict[str, bytes]:
         return sources_of(opened)
 
 
-def _tracked_below(path: str, blobs: dict[str, str]) -> tuple[str, str] | None:
+def _tracked_below(path: str, blobs: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the longest root for which `path` is a file of the repository, and that file."""
     parts = Path(path).parts
     for first in range(1, len(parts)):

@@ -18,6 +18,7 @@ from replaydbg.commits.recorded_paths import find_root_among
 from replaydbg.commits.repository import Repository
 from replaydbg.errors import UsageError
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sources import sources_of
 from replaydbg.regressions.night import NightQuestion
 
 
@@ -55,9 +56,10 @@ class CaseKeys:
             raise UsageError("It is not sealed: it is being recorded, or its recorder was killed.")
         with open_recording(recording) as opened:
             opened.check_secrets()
+            sources = sources_of(opened) if self._root is None else {}
         with recording.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        root = self._root if self._root is not None else find_root_among(recording, self._blobs)
+        root = self._root if self._root is not None else find_root_among(recording, sources, self._blobs)
         root = root.absolute()
         whole = f"{digest}\0{root}\0{self._options}"
         key = hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:32]
