@@ -180,6 +180,11 @@ def user_config_file() -> Path:
     return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_path") / "config.toml"
 
 
+def user_signers_file() -> Path:
+    """Return the path of the user's file of trusted signers, whether or not it exists."""
+    return user_config_file().with_name("allowed_signers")
+
+
 def user_key_file() -> Path:
     """Return the path of the key that marks this user's recordings, whether or not it exists."""
     return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "key"

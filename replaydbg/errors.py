@@ -11,6 +11,7 @@ ReplaydbgError
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             a part of the recording that is needed is damaged
+|-- SignatureRefused    the signature beside a recording does not match, or cannot be verified
 |-- SecretsMasked       a replay needs secrets for which there is no key
 |-- WrongPython         the recording needs another Python for its replay
 |-- CannotStart         a recording has interpreter options that `record` never writes
@@ -219,6 +220,18 @@ class Corrupt(ReplaydbgError):
         self.path = path
         self.reason = reason
         super().__init__(f"{path!r} is damaged: {clause(reason)}.")
+
+
+class SignatureRefused(ReplaydbgError):
+    """The signature beside a recording does not match it, or cannot be verified; nothing of the recording was used."""
+
+    slug = "signature-refused"
+    fields = ("path", "reason")
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"The signature of {path!r} {clause(reason)}. Nothing of the recording was used.")
 
 
 class BlocksMissing(ReplaydbgError):

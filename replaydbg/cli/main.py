@@ -91,6 +91,7 @@ COMMANDS = {
     "hits": Command("exploring", "count how often each line ran", replays=True),
     "verify": Command("recordings", "check a recording for damage, without running anything"),
     "redact": Command("running", "copy a recording with pseudonyms in the place of its secrets", replays=True),
+    "sign": Command("machine", "sign a recording with an SSH key; whoever opens it finds out who signed it"),
     "pack": Command("recordings", "copy a recording, or a group of processes, into one file that needs no other files"),
     "unpack": Command("recordings", "restore a group of processes from a file that pack wrote"),
     "push": Command("remote", "send recordings to a bucket, a server or another directory"),

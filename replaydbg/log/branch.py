@@ -84,6 +84,7 @@ class BranchSections:
     """The sections of a live directory with its parent's before them."""
 
     ok = False
+    signature = None
 
     def __init__(self, path: Path, own: LiveDirectory, branch: tuple[int, Branch], parent: Sections | None) -> None:
         self.problems = own.problems

@@ -14,7 +14,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.log.allowance import allowance
 from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.entries.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
-from replaydbg.log.files import BRANCH, PIECE, DataFile
+from replaydbg.log.files import BRANCH, PIECE, DataFile, forget_signature
 from replaydbg.log.sealed.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.sealed.origin import LONG, MARK, OriginMarker, own_key
 from replaydbg.log.sealed.shared import compressor, expand
@@ -221,6 +221,7 @@ def seal(
             writer = Writer(file, key=own_key(), size=size, hiding=hiding)
             _write(writer, live, end, sources, compress_world, common)
         partial.replace(target)
+        forget_signature(target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise

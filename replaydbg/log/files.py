@@ -20,6 +20,20 @@ BRANCH = "branch.json"
 on_demand: dict[str, Callable[[int, int], None]] = {}
 """What fetches bytes of a file that is not there as a whole, by its path: called with offset and size before a read."""
 
+SIGNATURE = ".sig"
+"""The suffix of a detached signature, after the whole name of its file."""
+
+
+def signature_path(path: Path) -> Path:
+    """Return where the signature of a file is."""
+    return path.with_name(path.name + SIGNATURE)
+
+
+def forget_signature(path: Path) -> None:
+    """Remove the signature of a file that is removed or replaced: no other file has it."""
+    with suppress(OSError):  # mostly there is none; one that cannot be removed is refused with the next file
+        signature_path(path).unlink()
+
 
 class DataFile:
     """A regular file open for reading at any offset. Close it, or use it as a context manager."""

@@ -17,8 +17,9 @@ from pathlib import Path
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NoSuchRecording, UnfinishedGroup
 from replaydbg.log.allowance import load_json
-from replaydbg.log.files import DataFile
+from replaydbg.log.files import DataFile, forget_signature
 from replaydbg.log.live_cuts import MOST_CUTS, LiveCut, checked, read_live_cuts
+from replaydbg.log.signature import verified
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -287,6 +288,7 @@ def write_group(directory: Path, group: Group) -> None:
     with os.fdopen(fd, "wb") as file:
         file.write(group_json(group))
     partial.replace(directory / FACTS)
+    forget_signature(directory / FACTS)
 
 
 def group_json(group: Group) -> bytes:
@@ -335,6 +337,7 @@ def read_group(directory: Path) -> Group:
 def _read_facts(directory: Path) -> Group:
     try:
         with DataFile(directory / FACTS, follow=False) as file:
+            verified(file.path, file.fileno())
             return parse_group(directory, file.read(0, LIMIT + 1))
     except NoSuchRecording:
         raise (UnfinishedGroup if directory.is_dir() else NoSuchRecording)(str(directory)) from None

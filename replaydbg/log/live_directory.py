@@ -28,6 +28,7 @@ class LiveDirectory:
     """The sections of a recording that is still being written, or whose recorder was killed."""
 
     ok = False
+    signature = None
 
     def __init__(self, path: Path) -> None:
         self.problems: dict[str, bool] = {}

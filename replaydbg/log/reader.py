@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TypeVar
 
     from replaydbg.log.entries.selected_events import PassedEvents
+    from replaydbg.log.signature import Signed
     from replaydbg.secrets.patches import Patches
 
     _Stream = TypeVar("_Stream", bound=LogStream)
@@ -56,13 +57,17 @@ class Recording:
     Damaged or missing data does not raise: reading ends there, and `problems` describes it.
     """
 
-    def __init__(self, path: Path, *, with_secrets: bool = True) -> None:
+    def __init__(self, path: Path, *, with_secrets: bool = True, with_signature: bool = True) -> None:
         """Open the recording at `path`; see `open_recording`."""
         self.path = path
         """The sealed file or live directory."""
         self.is_live = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where it may not look
         """Whether it is a live directory."""
-        self._sections: Sections = open_live(path) if self.is_live else SealedFile(path, with_secrets=with_secrets)
+        self._sections: Sections = (
+            open_live(path)
+            if self.is_live
+            else SealedFile(path, with_secrets=with_secrets, with_signature=with_signature)
+        )
         try:
             self.header: Header = self._read_header()
             self.end: End | None = self._read_end()
@@ -83,6 +88,11 @@ class Recording:
     def ok(self) -> bool:
         """Whether the recording was sealed after its program had ended."""
         return self._sections.ok and self.end is not None and self.end.ok
+
+    @property
+    def signature(self) -> Signed | None:
+        """The signature beside it, which matches it; None: there is none."""
+        return self._sections.signature
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -354,10 +364,12 @@ class Recording:
             self._problem(f"Its {what} {stream.problem}; {rest}.")
 
 
-def open_recording(path: Path | str, *, with_secrets: bool = True) -> Recording:
+def open_recording(path: Path | str, *, with_secrets: bool = True, with_signature: bool = True) -> Recording:
     """Open a recording: a sealed file, or a live directory.
 
     Without `with_secrets` its secrets stay masked, even if this user has the key: for what is written to other files.
-    Raises NoSuchRecording, NotARecording, NewerFormat, or Corrupt if not even the header can be read.
+    Without `with_signature` a signature beside it is not looked at: for what signs it anew.
+    Raises NoSuchRecording, NotARecording, NewerFormat, SignatureRefused if the signature beside it does not match, or
+    Corrupt if not even the header can be read.
     """
-    return Recording(Path(path), with_secrets=with_secrets)
+    return Recording(Path(path), with_secrets=with_secrets, with_signature=with_signature)

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from replaydbg.classes import dataclass
 from replaydbg.errors import CannotRedact, Corrupt, SecretsMasked
 from replaydbg.log.container import Writer, split
+from replaydbg.log.files import forget_signature
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
 from replaydbg.record.caches.sources import source_name
@@ -54,6 +55,7 @@ def redact(recording: Recording, target: Path, name: str) -> Redacted:
         _write(sections, proven, key)
         events = _proof(proven, name)
         os.link(proven, target)  # unlike a rename it replaces nothing
+        forget_signature(target)
     return Redacted(target.stat().st_size, len(found), events)
 
 

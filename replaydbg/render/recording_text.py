@@ -52,6 +52,8 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
     lines.append(("sections", ", ".join(sizes)))
     if recording.masked:
         lines.append(("secrets", _secrets(recording)))
+    if recording.signature is not None:
+        lines.append(("signed", f"by {recording.signature}"))
     if end is not None:
         if end.reason:
             lines.append(("reason", end.reason))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.container import remove_live
+from replaydbg.log.files import SIGNATURE, forget_signature
 from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_directory, read_group
 from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.sealed.shared import DIRECTORY
@@ -79,6 +80,7 @@ def finish_removing(store: Store) -> None:
 
 def _remove_sealed(path: Path) -> None:
     path.unlink()
+    forget_signature(path)
     index_path(path).unlink(missing_ok=True)
     group = group_directory(path)
     if group is not None and (group / DIRECTORY).is_dir():
@@ -93,9 +95,10 @@ def remove_group(directory: Path) -> None:
     """
     for path in sorted(directory.iterdir()):
         number, dot, ending = path.name.partition(".")
-        is_recording = number.isdigit() and dot + ending in (SEALED, SEALED + INDEX, LIVE + INDEX)
+        endings = (SEALED, SEALED + INDEX, SEALED + SIGNATURE, LIVE + INDEX)
+        is_recording = number.isdigit() and dot + ending in endings
         if (
-            path.name in (PAGE, HIDDEN_PAGE, WAKE, ORDERS, FACTS, CUTS)
+            path.name in (PAGE, HIDDEN_PAGE, WAKE, ORDERS, FACTS, FACTS + SIGNATURE, CUTS)
             or is_recording
             or _UNFINISHED.fullmatch(path.name)
         ):

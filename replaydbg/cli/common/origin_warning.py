@@ -24,11 +24,14 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     try:
         with open_recording(path) as recording:
             recording.check_secrets()
+            signed = recording.signature
     except ReplaydbgError:
         return  # no program of it can run, as the command is about to find out
     shown = printable(quoted(name))
     # A copy of a live directory may be the user's own, see `origin`.
     doubt = f"nothing shows that you recorded {shown}" if path.is_dir() else f"{shown} was not recorded by you"
+    if signed is not None:
+        doubt += f", {'but' if signed.is_trusted else 'and'} is signed by {printable(str(signed))}"
     how = "behind the fence" if is_fence_wanted() else "with all your rights"
     print(
         f"replaydbg: {doubt} with this installation: the program in it now runs {how} "

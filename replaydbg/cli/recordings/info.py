@@ -38,6 +38,7 @@ def _facts(recording: Recording) -> JsonObject:
         "sealed": not recording.is_live,
         "ok": recording.ok,
         "problems": list(recording.problems),
+        "signature": recording.signature.facts() if recording.signature is not None else None,
         "header": dict(recording.header.raw),
         "end": None if recording.end is None else dict(recording.end.raw),
         "log": None if log is None else log._asdict() | {"stopped": log.stopped.name.lower()},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,8 +15,11 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.cli.common.secrets_of_live import secrets_of_live
 from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
 from replaydbg.log.edit.group_pack import pack_group
 from replaydbg.log.edit.standalone import write_standalone
+from replaydbg.log.files import signature_path
+from replaydbg.log.group import FACTS
 from replaydbg.log.reader import open_recording
 from replaydbg.secrets.age_keys import encrypt_file
 
@@ -47,6 +51,12 @@ def run(args: argparse.Namespace) -> int:
         size = _encrypted(path, args.output, args.to, is_group=group is not None)
     else:
         size = _packed(path, args.output, is_group=group is not None)
+    signed = group / FACTS if group is not None else path
+    if sys.stderr is not None and os.path.lexists(signature_path(signed)):
+        print(
+            f"replaydbg: {printable(str(args.output))!r} is not signed: its bytes are not those that were signed.",
+            file=sys.stderr,
+        )
     if args.json:
         print_json({"path": str(args.output), "size": size, "is_group": group is not None})
     else:

@@ -12,6 +12,7 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import unpack_group
+from replaydbg.log.files import forget_signature
 from replaydbg.log.group import GROUP, process_facts
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
@@ -56,6 +57,7 @@ def _restore(args: argparse.Namespace, plain: Path) -> int:
     plain.chmod(0o600)
     try:
         os.link(plain, target)
+        forget_signature(target)
     except FileExistsError as error:
         raise UsageError(f"{str(target)!r} exists already.") from error
     if args.json:

@@ -96,6 +96,8 @@ def _verify(recording: Recording, *, as_json: bool) -> JsonObject:
             if is_sound
             else f"{recording.name} is damaged: {checked.events:,} events can be read."
         )
+        if recording.signature is not None:
+            print(f"It is signed by {printable(str(recording.signature))}, and is as it was signed.")
         if is_sound and recording.header.durable:
             print("It was recorded to survive power loss.")
     print_problems(recording)
@@ -109,4 +111,5 @@ def _verify(recording: Recording, *, as_json: bool) -> JsonObject:
         "world_answers": checked.answers,
         "sections": checked.sizes,
         "problems": list(recording.problems),
+        "signature": recording.signature.facts() if recording.signature is not None else None,
     }

@@ -15,7 +15,7 @@ from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.container import Beginning, Writer, split
 from replaydbg.log.edit.position import LogPosition
 from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
-from replaydbg.log.files import PIECE
+from replaydbg.log.files import PIECE, forget_signature
 from replaydbg.log.sealed.origin import own_key
 from replaydbg.log.sealed.shared import STEP, BlockStore
 
@@ -162,6 +162,7 @@ class LiveRecording:
             with open(fd, "wb", buffering=0) as file:  # noqa: PTH123
                 file.write(data)
             os.replace(partial, target)  # noqa: PTH105 - there may be thousands
+            forget_signature(Path(target))
         except BaseException:
             with suppress(OSError):
                 os.unlink(partial)  # noqa: PTH108

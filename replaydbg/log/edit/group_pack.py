@@ -19,7 +19,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NotARecording
 from replaydbg.log.container import Hiding
 from replaydbg.log.edit.standalone import write_standalone
-from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.files import PIECE, DataFile, forget_signature
 from replaydbg.log.group import FACTS, LIMIT, Group, GroupProcess, group_json, parse_group, read_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.blocks import PACK_FOLDER
@@ -68,6 +68,7 @@ def pack_group(directory: Path, target: Path, find_secrets: Callable[[Path], Hid
                     add_file(out, f"{DIRECTORY}/{name}", file.size, file.pieces(file.size))
             out.write(_END)
         partial.replace(target)
+        forget_signature(target)
     finally:
         with suppress(FileNotFoundError):
             partial.unlink()

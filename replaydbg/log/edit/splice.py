@@ -12,7 +12,7 @@ from replaydbg.events.values import Value
 from replaydbg.log.coding.encode import encode_value
 from replaydbg.log.container import Hiding, Writer, split
 from replaydbg.log.entries.logfile import LOG_HEADER
-from replaydbg.log.files import PIECE
+from replaydbg.log.files import PIECE, forget_signature
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
 from replaydbg.log.sealed.shared import STEP, BlockStore
@@ -70,6 +70,7 @@ def write_with_log(recording: Recording, target: Path, log: bytes, end: Mapping[
             writer.finish(syncs=False)
         size = partial.stat().st_size
         partial.replace(target)
+        forget_signature(target)
         return size
     finally:
         with suppress(OSError):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.log.container import Hiding, Writer, split
+from replaydbg.log.files import forget_signature
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
 
@@ -37,6 +38,7 @@ def write_standalone(recording: Recording, target: Path, hiding: Hiding | None =
                 raise Corrupt(str(recording.path), recording.damage[0].rstrip("."))
             writer.finish()
         partial.replace(target)
+        forget_signature(target)
     finally:
         with suppress(FileNotFoundError):
             partial.unlink()

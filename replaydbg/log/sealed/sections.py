@@ -27,6 +27,7 @@ from replaydbg.log.sealed.blocks import (
 )
 from replaydbg.log.sealed.origin import MARK, MARK_SIZE
 from replaydbg.log.sealed.shared import DIRECTORY, find_directory, load_source, names_in, size_of_files
+from replaydbg.log.signature import Signed, verified
 from replaydbg.secrets.patches import MASKED, SECRETS, Patches, patched
 
 TYPE_CHECKING = False
@@ -60,6 +61,11 @@ class Sections(Protocol):
     """Sentences about damaged or missing data, in the order met, each with whether it is damage."""
     ok: bool
     """Whether it is marked as written to its end."""
+
+    @property
+    def signature(self) -> Signed | None:
+        """The signature beside it; None: there is none."""
+        ...
 
     @property
     def masked(self) -> Masked | None:
@@ -124,10 +130,15 @@ class Sections(Protocol):
 class SealedFile:
     """The sections of a sealed recording, or of its remains."""
 
-    def __init__(self, path: Path, *, with_secrets: bool = True) -> None:
-        """Open it; without `with_secrets` what is masked stays so, even if this user has the key."""
+    def __init__(self, path: Path, *, with_secrets: bool = True, with_signature: bool = True) -> None:
+        """Open it; without `with_secrets` what is masked stays so, even if this user has the key.
+
+        A signature beside it is verified first, unless `with_signature` is false.
+        """
         self.problems: dict[str, bool] = {}
         self.ok = False
+        self.signature: Signed | None = None
+        """The signature beside it; None: there is none."""
         self._file = DataFile(path)
         self._file.hold()
         self._blocks: dict[str, list[StoredBlock]] = {}
@@ -136,6 +147,8 @@ class SealedFile:
         self._patches: Patches | None = None if with_secrets else {}
         """The masked bytes, once they were needed."""
         try:
+            if with_signature:
+                self.signature = verified(path, self._file.fileno())
             self._open()
         except BaseException:
             self.close()
@@ -160,7 +173,7 @@ class SealedFile:
             return self._walk()
         offsets = self._index(head.index_offset)
         if head.is_marked and not self._has_mark_at_end():
-            self.problems["The signature of its owner, at its end, is missing or damaged."] = True
+            self.problems["The mark of its owner, at its end, is missing or damaged."] = True
         if offsets is None:
             self.problems["Its index is missing or damaged."] = True
             return self._walk()
