@@ -18,6 +18,7 @@ from typing import Protocol
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.orders import (
+    DOES_NOT_START,
     Order,
     OrderFailed,
     RecordOrder,
@@ -54,10 +55,6 @@ class _Ran:
     failure: str = ""
     shift: str = ""
     clock_shift: str = ""
-
-
-DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
-"""Failures of a commit whose code does not even start: as with one that does not build, nothing can be tested."""
 
 
 class CommitLooker(Protocol):

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from replaydbg.events.verdict import Verdict
 
+DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
+"""Failures of a commit whose code does not even start: as with one that does not build, nothing can be tested."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordOrder:
@@ -64,7 +67,7 @@ class ReplayedCode:
     clock_shift: str
     """The same for readings of the clock."""
     is_other_failure: bool = False
-    """Whether it is undecided because the code fails otherwise than recorded."""
+    """Whether it is undecided because the code fails otherwise than recorded, after it has started."""
     looked: tuple[tuple[str, str], ...] | None = None
     """What the replays of the code asked of today's disk, see `ReplayEnding`; None: unknown."""
 

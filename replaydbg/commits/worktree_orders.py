@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from replaydbg.bisect.confidence import runs_needed
-from replaydbg.commits.orders import Order, RecordedRun, RecordOrder, ReplayedCode, ReplayOrder
+from replaydbg.commits.orders import DOES_NOT_START, Order, RecordedRun, RecordOrder, ReplayedCode, ReplayOrder
 from replaydbg.config import load_settings
 from replaydbg.events.verdict import Verdict
 from replaydbg.record import record
@@ -71,9 +71,18 @@ def _replay(order: ReplayOrder) -> ReplayedCode:
         rate,
         found.numbers_shift,
         found.clock_shift,
-        found.is_other_failure,
+        found.is_other_failure and _has_started(found),
         looked.together(),
     )
+
+
+def _has_started(found: CodeVerdict) -> bool:
+    """Whether the code ran: a commit that lacks the script or a module, or cannot be compiled, does not apply."""
+    raised = found.now.exception if found.now is not None else None
+    if raised is None:
+        return True
+    has_no_script = raised.type == "FileNotFoundError" and not raised.frames
+    return not has_no_script and raised.type.rpartition(".")[2] not in DOES_NOT_START
 
 
 class _Looked(list[ReplayResult]):

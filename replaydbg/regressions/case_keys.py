@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -36,8 +37,9 @@ class CaseKey(NamedTuple):
 class CaseKeys:
     """Computes the keys for one run."""
 
-    def __init__(self, question: NightQuestion, repository: Repository, last: str) -> None:
-        """`last` is the commit whose files show where the repository was."""
+    def __init__(self, question: NightQuestion, repository: Repository, last: str, files: Collection[str]) -> None:
+        """`last` is the commit whose files show where the repository was; `files` are those that count as tracked."""
+        self._files = files
         self._root = question.recorded_root
         self._blobs = repository.blobs(last)
         options = {
@@ -56,14 +58,19 @@ class CaseKeys:
             raise UsageError("It is not sealed: it is being recorded, or its recorder was killed.")
         with open_recording(recording) as opened:
             opened.check_secrets()
-            sources = sources_of(opened) if self._root is None else {}
+            sources = sources_of(opened)
         with recording.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         root = self._root if self._root is not None else find_root_among(recording, sources, self._blobs)
         root = root.absolute()
-        whole = f"{digest}\0{root}\0{self._options}"
+        # These are written into worktrees that lack them.
+        extra = "\0".join(sorted(path for path in sources if self._is_untracked(path, root)))
+        whole = f"{digest}\0{root}\0{self._options}\0{extra}"
         key = hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         return CaseKey(key, digest[:32], root)
+
+    def _is_untracked(self, path: str, root: Path) -> bool:
+        return path.startswith(f"{root}/") and path[len(str(root)) + 1 :] not in self._files
 
 
 @cache

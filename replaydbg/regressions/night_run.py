@@ -52,8 +52,10 @@ def run_night(
             with closing(VerdictFile(kept.path)) as file, ExitStack() as stack:
                 file.open(is_restart=is_restart)
                 worktrees = stack.enter_context(_worktrees(kept, plan.repository))
-                pool = stack.enter_context(closing(TrialPool(plan.question, worktrees, _surroundings(plan))))
+                around = _surroundings(plan)
+                pool = stack.enter_context(closing(TrialPool(plan.question, worktrees, around)))
                 night = _Night(plan, file, pool, watch)
+                night.begin(CaseKeys(plan.question, plan.repository, plan.last, around.files))
                 night.run()
                 report = night.report()
         except GitFailed as error:
@@ -119,7 +121,6 @@ class _Night:
 
     def run(self) -> None:
         """Find all verdicts."""
-        self._begin()
         for commit in reversed(self._plan.order):  # by commits, whose trees are read once in this way
             for chain in self._chains.values():
                 if chain.left and chain.left[-1] == commit:
@@ -134,8 +135,8 @@ class _Night:
             for trial, result in self._pool.wait():
                 self._note(trial, result)
 
-    def _begin(self) -> None:
-        keys = CaseKeys(self._plan.question, self._plan.repository, self._plan.last)
+    def begin(self, keys: CaseKeys) -> None:
+        """Find out what each recording is."""
         for number, case in enumerate(self._plan.question.cases):
             try:
                 if case.problem:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -129,6 +130,8 @@ class TrialSlot:
         state = state_of_verdict(found.verdict, is_other_failure=found.is_other_failure)
         # The programs of recordings see the recorded paths.
         why = found.why.replace(f"{trial.root}/", "").replace(f"{worktree}/", "")
+        if state is CodeState.UNKNOWN:
+            why = why.replace("fails differently: ", "it does not start: ", 1)
         verdict = CommitVerdict(state, clause(why), round(time.monotonic() - began, 3))
         return TrialResult(verdict, self._reads(found, trial, sources))
 
@@ -139,7 +142,8 @@ class TrialSlot:
             reads = CodeReads((), tuple(sorted(outside)), is_whole=True)
         else:
             roots = (trial.root, Path(sources[str(trial.root)]))
-            reads = reads_of(found.looked, roots, [old for old, new in sources.items() if old == new])
+            installed = [old for old, new in sources.items() if old == new]
+            reads = reads_of(found.looked, roots, installed, self._around.prefix)
         if self._question.build:
             reads = CodeReads((), reads.outside, is_whole=True)
         return None if any(_has_changed(each, self._began_ns) for each in reads.outside) else reads
@@ -148,7 +152,10 @@ class TrialSlot:
         """Return the recorded paths of the files and directories that come from the commit."""
         if not self._question.is_data_of_commit:
             return []
-        files = self._around.files | self._worktrees.files(worktree)
+        # Not those of other commits: the verdict must not depend on the range. What this one lacks is as recorded.
+        root = self._around.root
+        taken = {str(path.relative_to(root)) for path in self._question.taken_along}
+        files = taken | self._worktrees.files(worktree)
         folders = {str(parent) for file in files for parent in Path(file).parents}
         return [str(trial.root / each) for each in files | folders]
 
@@ -164,23 +171,32 @@ class TrialSlot:
         )
 
 
-def reads_of(looked: Iterable[tuple[str, str]], roots: Sequence[Path], installed: Iterable[str]) -> CodeReads:
+def reads_of(
+    looked: Iterable[tuple[str, str]], roots: Sequence[Path], installed: Iterable[str], prefix: str = ""
+) -> CodeReads:
     """Return what the questions of a replay depend on.
 
     `roots` are the directories of the repository: the recorded one, and the worktree. `installed` are directories in
-    them that are in no commit.
+    them that are in no commit; `prefix` is the directory in the worktree from which relative paths lead.
     """
-    inside, outside = set(), set()
+    inside, outside, is_whole = set(), set(), False
     apart = [f"{each}/" for each in installed]
     for question, path in looked:
         root = next((each for each in roots if f"{path}/".startswith(f"{each}/")), None)
         if root is not None and not any(f"{path}/".startswith(each) for each in apart):
             inside.add((question, path[len(str(root)) + 1 :]))
+            if path.endswith(".so"):
+                # It is loaded from where it was recorded.
+                outside.add(Dependency(CONTENT, path))
+        elif path and not path.startswith("/"):
+            whole = os.path.normpath(os.path.join(prefix, path))  # noqa: PTH118 - a relative path
+            inside.add((question, "" if whole == "." else whole))
+            is_whole = is_whole or whole.startswith("..")
         elif path.startswith("/") and not path.startswith(VOLATILE) and not is_of_interpreter(path):
             # Byte code has the time of its source in it, which each installation sets anew.
             aspect = CONTENT if path.endswith(".so") else _ASPECTS.get(question, CONTENT)
             outside.add(Dependency(aspect, source_of_cache(path) if question == "read" else path))
-    return CodeReads(tuple(sorted(inside)), tuple(sorted(outside)))
+    return CodeReads(tuple(sorted(inside)), tuple(sorted(outside)), is_whole)
 
 
 def _has_changed(dependency: Dependency, began_ns: int) -> bool:

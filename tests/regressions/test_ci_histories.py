@@ -31,11 +31,13 @@ def test_a_commit_that_fails_differently_or_does_not_start(tmp_path: Path) -> No
         Change("v2", {"shop/price.py": "def value(n):\n    raise KeyError(n)\n"}),
         Change("v3", {"shop/price.py": "def value(n):\n    return open('/nowhere')\n"}),
         Change("v4", {"shop/price.py": RIGHT}),
+        Change("v5", {"shop/price.py": "def (\n"}),
     )
 
-    facts = ground.ci("--commits", "v1..v4", code=0)
+    facts = ground.ci("--commits", "v1..v5", code=0)
 
-    assert states(facts) == {"run-1": "Fd?P"}
+    assert states(facts) == {"run-1": "Fd?P?"}
+    assert "it does not start: SyntaxError" in facts["recordings"][0]["verdicts"][4]["why"]
     assert turns(facts) == {"run-1": [("changed", "v2"), ("fixed", "v4")]}
     fixed = facts["recordings"][0]["changes"][1]
     assert fixed["suspects"] == [ground.name("v3"), ground.name("v4")]
@@ -93,6 +95,43 @@ def test_a_file_that_is_read_as_data_counts_with_data_from_commit(tmp_path: Path
     assert states(recorded) == {"run-1": "FFF"}
     assert states(of_commit) == {"run-1": "FFP"}
     assert of_commit["verdicts"]["replayed"] == 2
+
+
+def test_a_data_file_that_a_later_commit_adds_counts(tmp_path: Path) -> None:
+    """The commit that lacks it gets what was recorded, so one that has it is other code."""
+    run = "import os, json\nrate = json.load(open('rate.json'))\nassert rate == 2, 'wrong'\n"
+    ground = Ground.of(
+        tmp_path,
+        [
+            Change("v1", {"runs/price.py": run, "rate.json": "1"}),
+            Change("v2", {}, removed=["rate.json"]),
+            Change("v3", {"rate.json": "2"}),
+            Change("v4", {}, removed=["rate.json"]),
+        ],
+    )
+    ground.record("runs/price.py", commit="v1")
+
+    facts = ground.ci("--commits", "v1..v4", "--data-from-commit")
+
+    assert states(facts) == {"run-1": "FFPF"}
+    assert facts["verdicts"]["replayed"] == 3
+
+
+def test_the_range_does_not_decide_what_is_known(tmp_path: Path) -> None:
+    """Files that no end of the range has come from the recording: with other ends this is another question."""
+    ground = ground_of(
+        tmp_path,
+        Change("v1", BASE),
+        Change("v2", {"README": "2"}, removed=["runs/price.py"]),
+        Change("v3", {"README": "3"}),
+        Change("v4", {"runs/price.py": BASE["runs/price.py"]}),
+    )
+
+    whole = ground.ci("--commits", "v1..v4")
+    part = ground.ci("--commits", "v2..v3")
+
+    assert states(whole) == {"run-1": "F??F"}
+    assert states(part) == {"run-1": "FF"}
 
 
 def test_a_build_runs_once_for_a_commit_and_may_read_anything(tmp_path: Path) -> None:

@@ -45,13 +45,14 @@ place_of(PyObject *file)
 {
     char text[4096];
     size_t n = facts_path(file, text, sizeof text);
-    if (n == 0 || *idmap_slot(&named, hash_path(text, n)) == 0)
-        return NULL;
-    world_looked("data", text);
-    PyObject *path = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n),
+    PyObject *path = n ? PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n) : NULL,
              *place = path ? world_moved_path(path) : NULL;
     Py_XDECREF(path);
     PyErr_Clear();
+    if (place) /* that it is none of them is an answer, too: with other code it may be one */
+        world_looked("data", text);
+    if (place && *idmap_slot(&named, hash_path(text, n)) == 0)
+        Py_CLEAR(place);
     return place;
 }
 

@@ -25,6 +25,14 @@ world_looked(const char *op, const char *path)
     report_text(&kept, path, strlen(path));
 }
 
+/* A path that cannot be told in UTF-8: what was asked is unknown. */
+void
+world_looked_unnamed(void)
+{
+    if (core.mode == REPLAY && core.lenient)
+        count = MOST + 1;
+}
+
 void
 looked_report(Buf *b)
 {

@@ -301,6 +301,15 @@ is_answered_by_notes(const char *op, const char *path)
     return has || moved_count == 0;
 }
 
+static void
+looked_at(const char *op, const char *key, PyObject *escaped)
+{
+    if (escaped)
+        world_looked_unnamed();
+    else
+        world_looked(op, key);
+}
+
 /* Does the real thing unless replaying, and notes it while recording. Steals nothing. `path` names it. */
 static PyObject *
 world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
@@ -319,13 +328,13 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
     if (key && core.lenient && (elsewhere || core.current_source) && is_cached(path))
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", key);
     else if (key && elsewhere) {
-        world_looked(op, key);
+        looked_at(op, key, fallback);
         value = real(elsewhere);
     }
     else if (key && is_answered_by_notes(op, key))
         value = world_answer(op, key);
     else if (key) {
-        world_looked(op, key);
+        looked_at(op, key, fallback);
         value = real(path);
         if (core.mode == RECORD)
             world_note(op, key, value);

@@ -19,6 +19,7 @@ PyObject *world_moved_path(PyObject *path);
 
 /* looked.c: in a replay of edited code, what it asked of today's disk */
 void world_looked(const char *op, const char *path);
+void world_looked_unnamed(void);
 void looked_report(Buf *b);
 
 #endif
