@@ -24,7 +24,7 @@ from typing import NamedTuple, TypeVar, get_type_hints
 from zlib import crc32
 
 from replaydbg import __version__
-from replaydbg.errors import NewerFormat, NotARecording, ReplaydbgError, UnfinishedGroup
+from replaydbg.errors import NewerFormat, NotARecording, ReplaydbgError, SignatureRefused, UnfinishedGroup
 from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.unfinished_group import check_finished
@@ -42,8 +42,10 @@ UNCHECKED, SOUND, CUT, DAMAGED = VALIDITIES = ("unchecked", "sound", "cut", "dam
 program was killed with its recorder, or still runs; something in it is damaged or missing.
 """
 
-FOREIGN, NEWER, BROKEN = "foreign", "newer", "broken"
-"""Why a recording cannot be read: it is none; a newer replaydbg made it; it is damaged."""
+FOREIGN, NEWER, BROKEN, UNVERIFIED = "foreign", "newer", "broken", "unverified"
+"""Why a recording cannot be read: it is none; a newer replaydbg made it; it is damaged; its signature does not match,
+or cannot be verified on this machine.
+"""
 
 _VERSION = crc32(f"2 {__version__}".encode()) >> 1
 """Of the table and of the lines in it. A file with another one is made anew."""
@@ -97,7 +99,7 @@ class CatalogRow(NamedTuple):
     problem: str
     """Why it cannot be read, as a sentence; empty: it can."""
     unreadable: str = ""
-    """The same as one of FOREIGN, NEWER and BROKEN."""
+    """The same as one of FOREIGN, NEWER, BROKEN and UNVERIFIED."""
     validity: str = UNCHECKED
     """One of VALIDITIES."""
     checked: str = ""
@@ -221,7 +223,10 @@ class Catalog:
                 changed.append((stamp, self._store.stored(name, ending)))
         gone = [(_stored(name),) for name in rows if name not in files] if forget else []
         database.executemany("DELETE FROM recordings WHERE name = ?", gone)
-        database.executemany(_INSERT, (self._inserted(stamp, read_row(stored)) for stamp, stored in changed))
+        for stamp, stored in changed:
+            row = read_row(stored)
+            # Whether a signature can be verified shows neither the recording's file nor its time.
+            database.execute(_INSERT, self._inserted("" if row.unreadable == UNVERIFIED else stamp, row))
         database.execute("DELETE FROM directory")
         if forget:
             database.execute("INSERT INTO directory VALUES (?, ?)", times)
@@ -362,7 +367,8 @@ def read_row(stored: StoredRecording) -> CatalogRow:
         with open_recording(stored.path, with_secrets=False) as recording:
             return _row(stored, recording)
     except ReplaydbgError as error:
-        kind = NEWER if isinstance(error, NewerFormat) else FOREIGN if isinstance(error, NotARecording) else BROKEN
+        kinds = ((NewerFormat, NEWER), (NotARecording, FOREIGN), (SignatureRefused, UNVERIFIED))
+        kind = next((kind for error_type, kind in kinds if isinstance(error, error_type)), BROKEN)
         # No program runs in an unfinished group, and nothing can go on from it: `gc` may remove it.
         live = 0 if isinstance(error, UnfinishedGroup) else _live(stored)
         return CatalogRow(
@@ -384,7 +390,7 @@ def read_row(stored: StoredRecording) -> CatalogRow:
             live=live,
             problem=str(error),
             unreadable=kind,
-            validity=UNCHECKED if kind == NEWER else DAMAGED,
+            validity=UNCHECKED if kind in (NEWER, UNVERIFIED) else DAMAGED,
         )
 
 

@@ -175,6 +175,24 @@ def test_without_ssh_keygen_nothing_is_used(place: Place) -> None:
     assert "cannot be verified: ssh-keygen (of OpenSSH) is not installed, or not on PATH" in done.stderr
 
 
+def test_a_store_lists_it_and_removes_it_by_no_rule(place: Place) -> None:
+    for _ in range(2):
+        place.tool("record", "-q", "one.py")
+    place.tool("sign", "run-1", "--key", "key")
+
+    unverified = place.tool("ls", PATH="/nowhere")
+    kept = place.tool("gc", "--recordings", "--keep", "last", PATH="/nowhere")
+    listed = place.tool("ls")
+    removed = place.tool("gc", "--recordings", "--keep", "last")
+
+    assert "cannot be verified: ssh-keygen" in unverified.stdout
+    assert [line.split("\t")[0] for line in listed.stdout.splitlines()] == ["run-1", "run-2"]
+    assert kept.returncode == removed.returncode == 0, kept.stderr + removed.stderr
+    assert "cannot be verified" not in listed.stdout
+    store = place.top / "data" / "replaydbg" / "recordings"
+    assert sorted(path.name for path in store.glob("run-*")) == ["run-2.rdbg"]
+
+
 def test_the_warning_about_a_foreign_recording_names_the_signer(place: Place) -> None:
     place.tool("sign", "one.rdbg", "--key", "key")
     shutil.rmtree(place.top / "data")  # with the key of the mark
