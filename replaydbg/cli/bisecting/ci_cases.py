@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from replaydbg.cli.common.output import the_store
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.errors import NoSuchRecording, UsageError
 from replaydbg.regressions.code_verdicts import Case
 from replaydbg.render.recording_text import listing_text
