@@ -168,14 +168,22 @@ world_has_answer(const char *op, const char *path)
     return note_of(op, path)->count > 0;
 }
 
+/* The number of the answer to the next question, from 1; 0: there is none. */
+static size_t
+answer_now(const Note *n)
+{
+    size_t i = n->count;
+    while (i > 0 && n->answers[i - 1].from > n->asked)
+        i--;
+    return i;
+}
+
 static PyObject *
 world_answer(const char *op, const char *path)
 {
     Note *n = note_of(op, path);
     n->asked++;
-    size_t i = n->count;
-    while (i > 0 && n->answers[i - 1].from > n->asked)
-        i--;
+    size_t i = answer_now(n);
     if (i == 0) {
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", path);
         return NULL;
@@ -234,6 +242,23 @@ moved_path(PyObject *path)
     PyErr_Clear();
     Py_XDECREF(bytes);
     return found;
+}
+
+/* A new reference: a relative path from where the program ran, which is not where a replay with today's sources runs.
+ * NULL if it is absolute, or if the importer never asked for the directory (no exception set). */
+static PyObject *
+path_from_recorded_cwd(PyObject *path, const char *text)
+{
+    if (!core.lenient || !core.current_source || text[0] == 0 || text[0] == '/')
+        return NULL;
+    Note *n = note_of("getcwd", "");
+    size_t i = n->count ? answer_now(n) : 0;
+    const uint8_t *p = n->count ? n->answers[i ? i - 1 : 0].at : NULL;
+    PyObject *directory = p ? value_decode(&p, world_log.rend, &world_types, NULL, 0) : NULL;
+    PyObject *whole = directory && PyUnicode_Check(directory) ? PyUnicode_FromFormat("%U/%U", directory, path) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(directory);
+    return whole;
 }
 
 PyObject *
@@ -324,6 +349,13 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
     }
     PyObject *value = NULL;
     bool is_outermost = work_begin();
+    PyObject *whole = text && key ? path_from_recorded_cwd(text, key) : NULL;
+    const char *whole_key = whole ? PyUnicode_AsUTF8(whole) : NULL;
+    PyErr_Clear();
+    if (whole_key) {
+        key = whole_key;
+        path = whole;
+    }
     PyObject *elsewhere = moved_path(path);
     if (key && core.lenient && (elsewhere || core.current_source) && is_cached(path))
         PyErr_Format(PyExc_FileNotFoundError, "[Errno 2] No such file or directory: '%s'", key);
@@ -346,6 +378,7 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
             collector_give_exception();
     }
     Py_XDECREF(elsewhere);
+    Py_XDECREF(whole);
     Py_XDECREF(fallback);
     Py_XDECREF(text);
     return work_done(is_outermost, value);
