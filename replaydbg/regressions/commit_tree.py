@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -41,6 +42,12 @@ class CommitTree:
         return known
 
     def _answer(self, question: str, path: str) -> str:
+        parts = path.split("/") if path else []
+        if not {"", ".", ".."}.isdisjoint(parts):
+            path = os.path.normpath(path)
+            if ".." in parts and (self.indirect or path.startswith("..")):
+                return f"tree {self.name}"  # above what a link leads to is another directory
+            path = "" if path == "." else path
         if self.indirect and any(each in self.indirect for each in _with_parents(path)):
             return f"tree {self.name}"
         if path in self.folders:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import threading
@@ -179,7 +178,7 @@ def reads_of(
     `roots` are the directories of the repository: the recorded one, and the worktree. `installed` are directories in
     them that are in no commit; `prefix` is the directory in the worktree from which relative paths lead.
     """
-    inside, outside, is_whole = set(), set(), False
+    inside, outside = set(), set()
     apart = [f"{each}/" for each in installed]
     for question, path in looked:
         root = next((each for each in roots if f"{path}/".startswith(f"{each}/")), None)
@@ -189,14 +188,12 @@ def reads_of(
                 # It is loaded from where it was recorded.
                 outside.add(Dependency(CONTENT, path))
         elif path and not path.startswith("/"):
-            whole = os.path.normpath(os.path.join(prefix, path))  # noqa: PTH118 - a relative path
-            inside.add((question, "" if whole == "." else whole))
-            is_whole = is_whole or whole.startswith("..")
+            inside.add((question, f"{prefix}/{path}" if prefix else path))
         elif path.startswith("/") and not path.startswith(VOLATILE) and not is_of_interpreter(path):
             # Byte code has the time of its source in it, which each installation sets anew.
             aspect = CONTENT if path.endswith(".so") else _ASPECTS.get(question, CONTENT)
             outside.add(Dependency(aspect, source_of_cache(path) if question == "read" else path))
-    return CodeReads(tuple(sorted(inside)), tuple(sorted(outside)), is_whole)
+    return CodeReads(tuple(sorted(inside)), tuple(sorted(outside)))
 
 
 def _has_changed(dependency: Dependency, began_ns: int) -> bool:

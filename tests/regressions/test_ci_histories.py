@@ -97,6 +97,26 @@ def test_a_file_that_is_read_as_data_counts_with_data_from_commit(tmp_path: Path
     assert of_commit["verdicts"]["replayed"] == 2
 
 
+def test_relative_import_paths_lead_from_where_the_program_ran(tmp_path: Path) -> None:
+    run = "import sys\nsys.path[0] = '../src'\nfrom shop.price import value\nassert value(4) == 8, 'wrong'\n"
+    ground = Ground.of(
+        tmp_path,
+        [
+            Change("v1", {"app/run.py": run, "src/shop/__init__.py": "", "src/shop/price.py": WRONG}),
+            Change("v2", {"README": "2"}),
+            Change("v3", {"src/shop/price.py": RIGHT}),
+        ],
+    )
+    git(ground.repository, "checkout", "--quiet", "v1")
+    ground.tool("record", "--quiet", "run.py", directory=ground.repository / "app")
+    git(ground.repository, "checkout", "--quiet", "main")
+
+    facts = ground.ci("--commits", "v1..v3", code=0)
+
+    assert states(facts) == {"run-1": "FFP"}
+    assert facts["verdicts"]["replayed"] == 2
+
+
 def test_a_data_file_that_a_later_commit_adds_counts(tmp_path: Path) -> None:
     """The commit that lacks it gets what was recorded, so one that has it is other code."""
     run = "import os, json\nrate = json.load(open('rate.json'))\nassert rate == 2, 'wrong'\n"

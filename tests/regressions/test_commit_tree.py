@@ -40,6 +40,14 @@ def test_each_question_has_its_own_aspect(trees: CommitTrees) -> None:
     assert trees.of("v1").answer("stat", "") == "folder"
 
 
+def test_paths_are_those_that_they_lead_to(trees: CommitTrees) -> None:
+    tree = trees.of("v1")
+
+    assert tree.answer("read", "b/../a/./one.py") == tree.answer("read", "a/one.py") != "absent"
+    assert tree.answer("stat", ".") == tree.answer("stat", "a/..") == "folder"
+    assert tree.answer("stat", "a/../..") == f"tree {tree.name}"
+
+
 def test_a_directory_that_cannot_be_a_package_is_no_module(trees: CommitTrees) -> None:
     assert not same(trees, "listdir", "b", "v3", "v4")  # b/deep may be imported
     tree = trees.of("v4")
