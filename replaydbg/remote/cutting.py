@@ -9,11 +9,12 @@ does; A. Muthitacharoen, B. Chen, D. Mazieres, A low-bandwidth network file syst
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.files import PIECE, SIGNATURE, DataFile, signature_path
 from replaydbg.log.group import FACTS, read_group
 from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
 from replaydbg.log.sealed.shared import DIRECTORY, find_directory
@@ -54,6 +55,11 @@ def files_of(recording: Path) -> list[LocalFile]:
         paths = [recording / each for each in members]
     else:
         files, paths = [_local(recording, ONE)], [recording]
+    files += [
+        _local(signature, f"{each.file.path}{SIGNATURE}")
+        for each in files
+        if os.path.lexists(signature := signature_path(each.path))
+    ]
     blocks: dict[str, Path] = {}
     for path in paths:
         folder = find_directory(path)

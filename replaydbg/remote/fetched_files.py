@@ -10,7 +10,6 @@ from pathlib import Path
 from replaydbg.errors import NoSuchRecording
 from replaydbg.log import files
 from replaydbg.remote.address import Address, parse_address, shown
-from replaydbg.remote.remote_index import ONE
 from replaydbg.remote.remote_recording import PartlyThere, RemoteRecording
 from replaydbg.store.directory import GROUP, SEALED
 
@@ -21,7 +20,10 @@ def on_demand(text: str) -> Path:
     Raises as `RemoteRecording`, here and where it is read.
     """
     address = parse_address(text)
-    return _path(address, _parts(address.store, address.name)[0])
+    folder, parts, recording = _parts(address.store, address.name)
+    if recording.index.is_signed:  # a signature is one of whole files, and verified by another program
+        parts.fetch(range(len(recording.index.pieces)))
+    return _path(address, folder)
 
 
 def fetched(text: str, progress: Callable[[int, int], None] = lambda done, total: None) -> Path:
@@ -65,8 +67,7 @@ def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
     folder.mkdir(parents=True, mode=0o700)
     parts = PartlyThere(recording, folder, one=f"{name}{SEALED}")
     for each in recording.index.files:
-        path = folder / (f"{name}{SEALED}" if each.path == ONE else each.path)
-        files.on_demand[str(path)] = partial(parts.need, each.path)
+        files.on_demand[str(parts.path_of(each.path))] = partial(parts.need, each.path)
     return folder, parts, recording
 
 

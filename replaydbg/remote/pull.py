@@ -15,6 +15,7 @@ from pathlib import Path
 from replaydbg.errors import Corrupt
 from replaydbg.log.edit.group_pack import check_member
 from replaydbg.log.edit.standalone import write_standalone
+from replaydbg.log.files import signature_path
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.shared import DIRECTORY, load_source
@@ -67,7 +68,7 @@ def pull_to(recording: RemoteRecording, target: Path, progress: Progress) -> Pat
                 write_standalone(opened, partial / "whole")
             os.link(partial / "whole", target)
         else:
-            os.link(partial / ONE, target)
+            _link(partial / ONE, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target
@@ -101,4 +102,15 @@ def _add_to_store(partial: Path, target: Path) -> None:
                 os.utime(blocks / path.name)
             else:
                 path.rename(blocks / path.name)
-        os.link(partial / ONE, target)
+        _link(partial / ONE, target)
+
+
+def _link(path: Path, target: Path) -> None:
+    """Give a recording its name, and its signature before: it must not be seen without."""
+    if signature_path(path).exists():
+        os.link(signature_path(path), signature_path(target))
+    try:
+        os.link(path, target)
+    except BaseException:
+        signature_path(target).unlink(missing_ok=True)
+        raise

@@ -19,6 +19,7 @@ from typing import Any
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NewerFormat
+from replaydbg.log.files import SIGNATURE
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.catalog import CatalogRow
@@ -84,6 +85,11 @@ class RemoteIndex(NamedTuple):
     def is_group(self) -> bool:
         """Whether it is a group of processes."""
         return self.files[0].path == FACTS
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether there is a signature of a file of it."""
+        return any(each.path.endswith(SIGNATURE) for each in self.files)
 
     def encode(self) -> bytes:
         """Return it as it is stored, with its hash at the end."""
@@ -151,7 +157,10 @@ def _is_size(value: object) -> bool:
 
 def _is_recording(paths: Sequence[str]) -> bool:
     """Whether a recording, or a group of processes, has these files in this order."""
-    others = [each for each in paths[1:] if not _BLOCK.fullmatch(each)]
+    signed = {each.removesuffix(SIGNATURE) for each in paths if each.endswith(SIGNATURE)}
+    others = [each for each in paths[1:] if not _BLOCK.fullmatch(each) and not each.endswith(SIGNATURE)]
+    if not signed <= {*others, *paths[:1]}:
+        return False
     if paths[:1] == [ONE]:
         return not others
     return paths[:1] == [FACTS] and bool(others) and all(map(_MEMBER.fullmatch, others))

@@ -58,7 +58,7 @@ class PartlyThere:
         self._one = one
         self._there: set[int] = set()
         for each in recording.index.files:
-            path = self._path(each.path)
+            path = self.path_of(each.path)
             path.parent.mkdir(exist_ok=True, mode=0o700)
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
@@ -95,11 +95,12 @@ class PartlyThere:
     def _add(self, number: int, data: bytes) -> None:
         """Write a piece into the files of which it has bytes."""
         for each, start in self._recording.places.files(number):
-            self._write(self._path(each.path), start, data, each.size)
+            self._write(self.path_of(each.path), start, data, each.size)
         self._there.add(number)
 
-    def _path(self, path: str) -> Path:
-        return self._folder / (self._one if path == ONE else path)
+    def path_of(self, path: str) -> Path:
+        """Return where a file of the recording is."""
+        return self._folder / (self._one + path.removeprefix(ONE) if path.startswith(ONE) else path)
 
     @staticmethod
     def _write(path: Path, start: int, data: bytes, size: int) -> None:
