@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -254,5 +253,5 @@ def _env() -> dict[str, str]:
     return {
         **passed_on(),
         "PATH": os.environ.get("PATH", os.defpath),
-        "XDG_DATA_HOME": f"/nonexistent/{time.time_ns()}",
+        "XDG_DATA_HOME": "/dev/null/nonexistent",
     }
