@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from replaydbg.cluster.scheduling import worker_side
 from replaydbg.cluster.scheduling.content import ContentChanged, ContentSupply
 from replaydbg.cluster.scheduling.fitness import WorkerNeeds, requirement_here
 from replaydbg.cluster.scheduling.scheduler_link import SchedulerLink
+from replaydbg.cluster.scheduling.task_queue import SentTask, TaskQueue
 from replaydbg.cluster.tasks import JsonObject, RecordingTask, TaskResult, discard, settle
 from replaydbg.errors import SchedulerLost, clause
 
@@ -45,34 +45,6 @@ _HANDS = 8
 """Number of results that are fetched, and of workers that are supplied, at once."""
 
 
-@dataclass(slots=True, eq=False)
-class _SentTask:
-    """A task on its way."""
-
-    task: RecordingTask
-    order: JsonObject
-    needs: JsonObject
-    group: _RecordingGroup
-    future: Future[TaskResult] = field(default_factory=Future)
-    dask: Any = None
-    """The dask future; None: it waits here."""
-    only: tuple[str, ...] = ()
-    """The only workers that are fit for it; empty: all are, as far as is known."""
-    losses: int = 0
-    asks: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class _RecordingGroup:
-    """The tasks of one recording: the first one shows which worker has the recording, the others follow it."""
-
-    priority: int
-    holder: str = ""
-    """The address of the worker that has it; empty: none yet."""
-    leader: _SentTask | None = None
-    waiting: list[_SentTask] = field(default_factory=list)
-
-
 class SchedulerPool:
     """A TaskPool on the workers of a scheduler."""
 
@@ -86,11 +58,11 @@ class SchedulerPool:
         self._directory = tempfile.TemporaryDirectory(prefix="replaydbg-cluster-")
         self._supply = ContentSupply(Path(self._directory.name))
         self._lock = threading.RLock()
-        self._sent: dict[Future[TaskResult], _SentTask] = {}
-        self._groups: dict[Path | None, _RecordingGroup] = {}
+        self._sent: dict[Future[TaskResult], SentTask] = {}
+        self._queue = TaskQueue()
         self._fit: dict[str, tuple[float, dict[str, str]]] = {}
         self._unwanted: list[Any] = []
-        self._orphans: list[_SentTask] = []
+        self._orphans: list[SentTask] = []
         self._threads: dict[str, int] = {}
         self._lost: SchedulerLost | None = None
         self._hands = ThreadPoolExecutor(_HANDS, thread_name_prefix="replaydbg-cluster")
@@ -112,27 +84,21 @@ class SchedulerPool:
         with self._lock:
             if self._lost is not None:
                 raise self._lost
-            group = self._groups.setdefault(task.recording, _RecordingGroup(-len(self._groups)))
-            sent = _SentTask(task, order, _facts(needs), group)
+            sent = SentTask(task, order, _facts(needs), self._queue.group_of(task.recording))
             self._sent[sent.future] = sent
-            if task.recording is None or group.holder:
-                self._send(sent)
-            elif group.leader is None:
-                group.leader = sent
-                self._send(sent)
-            else:
-                group.waiting.append(sent)
+            self._queue.add(sent)
+            self._send_due()
         return sent.future
 
     def give_up(self, future: Future[TaskResult]) -> None:
         """End a task; see TaskPool."""
         with self._lock:
+            discard(future)  # first: it may wait to be sent
             sent = self._sent.get(future)
             if sent is not None:
                 if sent.dask is not None:
                     self._unwanted.append(sent.dask)
                 self._forget(sent)
-        discard(future)
 
     def close(self) -> None:
         """End all tasks, and disconnect."""
@@ -149,10 +115,10 @@ class SchedulerPool:
 
     # ---- on the way there ----
 
-    def _send(self, sent: _SentTask) -> None:
+    def _send(self, sent: SentTask) -> None:
         """Hand a task to the scheduler: near its recording, and to fit workers only, where these are known."""
         sent.only = sent.only or self._known_fit(sent.needs)
-        preferred = (sent.group.holder,) if sent.group.holder and not sent.only else sent.only
+        preferred: tuple[str, ...] = (sent.group.holder,) if sent.group.holder and not sent.only else sent.only
         if self._lost is not None or self._is_closed.is_set():
             return
         try:
@@ -162,7 +128,7 @@ class SchedulerPool:
                 key=f"replaydbg_{sent.task.question.kind}-{uuid.uuid4().hex}",
                 workers=preferred,
                 is_strict=bool(sent.only),
-                priority=sent.group.priority,
+                priority=-sent.group.number,
             )
         except Exception:  # noqa: BLE001 - the connection broke just now, in one of many ways; the watcher sees it
             self._orphans.append(sent)
@@ -170,24 +136,21 @@ class SchedulerPool:
         # In another thread than dask's single one for all callbacks: fetching a result takes a while.
         sent.dask.add_done_callback(lambda dask: self._hands.submit(self._ended, sent, dask))
 
-    def _follow(self, group: _RecordingGroup) -> None:
-        """Send the tasks that waited for the first one of their recording."""
-        group.leader = None
-        waiting, group.waiting = group.waiting, []
-        for each in waiting:
-            self._send(each)
+    def _send_due(self) -> None:
+        """Send what the scheduler can take; the lock is held."""
+        for sent in self._queue.due():
+            self._send(sent)
 
-    def _forget(self, sent: _SentTask) -> None:
+    def _forget(self, sent: SentTask) -> None:
         self._sent.pop(sent.future, None)
         sent.dask = None
-        if sent in sent.group.waiting:
-            sent.group.waiting.remove(sent)
-        if sent.group.leader is sent and not self._is_closed.is_set():
-            self._follow(sent.group)
+        self._queue.remove(sent)
+        if not self._is_closed.is_set():
+            self._send_due()
 
     # ---- on the way back ----
 
-    def _ended(self, sent: _SentTask, dask: Any) -> None:
+    def _ended(self, sent: SentTask, dask: Any) -> None:
         """Take the end of a dask task: a result, a wish, or a failure."""
         try:
             if sent.dask is not dask or sent.future not in self._sent:
@@ -204,7 +167,7 @@ class SchedulerPool:
                 if sent.dask is dask:
                     self._again(sent, f"its result could not be fetched ({type(error).__name__}: {error})")
 
-    def _take(self, sent: _SentTask, reply: JsonObject) -> None:
+    def _take(self, sent: SentTask, reply: JsonObject) -> None:
         worker = reply["worker"]
         if "unfit" in reply:
             self._elsewhere(sent)
@@ -216,17 +179,17 @@ class SchedulerPool:
             result = TaskResult(sent.task, reply["facts"], reply["why"], worker, reply["seconds"])
             self._finish(sent, result)
 
-    def _finish(self, sent: _SentTask, result: TaskResult) -> None:
+    def _finish(self, sent: SentTask, result: TaskResult) -> None:
         with self._lock:
             if result.worker:
                 sent.group.holder = sent.group.holder if sent.group.holder in self._threads else result.worker
             self._forget(sent)
         settle(sent.future, result)
 
-    def _impossible(self, sent: _SentTask, why: str, worker: str = "") -> None:
+    def _impossible(self, sent: SentTask, why: str, worker: str = "") -> None:
         self._finish(sent, TaskResult(sent.task, {}, clause(why), worker))
 
-    def _again(self, sent: _SentTask, why: str) -> None:
+    def _again(self, sent: SentTask, why: str) -> None:
         """Send a task once more, unless that was done too often."""
         sent.losses += 1
         if sent.losses > MOST_LOSSES:
@@ -236,7 +199,7 @@ class SchedulerPool:
             if sent.future in self._sent:
                 self._send(sent)
 
-    def _failed(self, sent: _SentTask, error: BaseException) -> None:
+    def _failed(self, sent: SentTask, error: BaseException) -> None:
         if isinstance(error, ImportError) or type(error).__name__ == "KilledWorker":
             if isinstance(error, ImportError):
                 self._elsewhere(sent)  # replaydbg is not installed there
@@ -247,7 +210,7 @@ class SchedulerPool:
 
     # ---- what workers lack ----
 
-    def _supply_to(self, worker: str, sent: _SentTask, names: list[str]) -> None:
+    def _supply_to(self, worker: str, sent: SentTask, names: list[str]) -> None:
         sent.asks += 1
         if sent.asks > MOST_ASKS:
             self._impossible(sent, f"the cache of {worker} is too small: what it had received was gone again", worker)
@@ -268,7 +231,8 @@ class SchedulerPool:
             self._send(sent)
             if sent.group.leader is sent and sent.asks > 1:
                 # All of its pieces are there now.
-                self._follow(sent.group)
+                self._queue.follow(sent.group)
+                self._send_due()
 
     def _push(self, worker: str, names: list[str]) -> str:
         """Send pieces to a worker; return why it cannot take them. One that is gone is noticed by the scheduler."""
@@ -287,7 +251,7 @@ class SchedulerPool:
 
     # ---- which workers are fit ----
 
-    def _elsewhere(self, sent: _SentTask) -> None:
+    def _elsewhere(self, sent: SentTask) -> None:
         """Send a task to the workers that are fit for it, if there are any."""
         reasons = self._reasons(sent.needs)
         fit = tuple(address for address, why in reasons.items() if not why)
@@ -329,6 +293,9 @@ class SchedulerPool:
                 with suppress(Exception):
                     self._threads = self._link.threads()
                     self._send_orphans()
+                    with self._lock:
+                        self._queue.slots = sum(self._threads.values())
+                        self._send_due()
                     if not self._threads and self._sent and not is_told:
                         is_told = True
                         self._notice("the scheduler has no workers yet; the tasks wait for them")
@@ -341,7 +308,7 @@ class SchedulerPool:
         """Send again what was lost with a connection, and what waits for workers that are gone."""
         with self._lock:
             orphans, self._orphans = self._orphans, []
-            for sent in self._sent.values():
+            for sent in list(self._sent.values()):
                 if sent.only and sent.dask is not None and not set(sent.only) & set(self._threads):
                     self._unwanted.append(sent.dask)
                     orphans.append(sent)
