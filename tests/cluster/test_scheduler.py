@@ -359,8 +359,10 @@ def test_a_fit_worker_does_what_others_cannot(repository: Path, recordings: list
 @needs_other_python
 def test_a_worker_without_replaydbg(repository: Path, recordings: list[Path], tmp_path: Path) -> None:
     with LocalCluster(tmp_path, workers=0) as cluster:
-        cluster.add_worker(OTHER_PYTHON, "bare", PYTHONPATH="")
+        bare = cluster.add_worker(OTHER_PYTHON, "bare", PYTHONPATH="")
         found = command("check", recordings[0], "--scheduler", cluster.address, cwd=repository)
+        is_alive = bare.poll() is None and "Lost all workers" not in cluster.text()
 
     assert found.returncode == 125, found.stderr
     assert found.stdout.endswith("it has no replaydbg\n")
+    assert is_alive

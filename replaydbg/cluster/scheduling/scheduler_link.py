@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from replaydbg.cluster.scheduling import worker_side
+from replaydbg.cluster.tasks import JsonObject
 from replaydbg.errors import SchedulerLost, UsageError
 
 CONNECT = 10.0
 """Seconds that a scheduler has to answer at first."""
+_CALL = "__import__('importlib').import_module('replaydbg.cluster.scheduling.worker_side').{}(text)"
+"""What a worker evaluates.
+
+A function of ours as a pickle would end a worker that has no replaydbg: dask reads it in the connection to the scheduler,
+and closes that.
+"""
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 """The kinds of connections that reach another machine; certificates for `tls` come from dask's configuration."""
 _CLOSE = 3.0
@@ -68,18 +77,18 @@ class SchedulerLink:
 
     def submit(
         self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any],
+        order: JsonObject,
         *,
         key: str,
         workers: Sequence[str],
         is_strict: bool,
         priority: int,
     ) -> Any:
-        """Return the dask future of a call on one of `workers` (empty: any; others are allowed unless `is_strict`)."""
+        """Return the dask future of `run_task` on one of `workers` (empty: any; others too unless `is_strict`)."""
         return self._client.submit(
-            function,
-            *arguments,
+            eval,
+            _CALL.format("run_task"),
+            {"text": json.dumps(order)},
             key=key,
             workers=list(workers) or None,
             allow_other_workers=bool(workers) and not is_strict,
@@ -87,10 +96,15 @@ class SchedulerLink:
             pure=False,
         )
 
-    def run(self, function: Callable[..., Any], argument: Any, workers: Sequence[str] | None = None) -> dict[str, Any]:
-        """Call a function on workers at once (None: on all); return what each returned or raised."""
-        found: Mapping[str, Any] = self._client.run(function, argument, workers=workers, on_error="return")
-        return dict(found)
+    def give(self, worker: str, pieces: dict[str, bytes]) -> str:
+        """Have a worker put pieces into its cache; return why it cannot. One that is gone takes nothing."""
+        found = self._client.run(worker_side.receive, pieces, workers=[worker], on_error="return").get(worker, "")
+        return found if isinstance(found, str) else ""
+
+    def fitness(self, needs: JsonObject) -> dict[str, Any]:
+        """Return for each worker what `fitness` returned or raised there."""
+        words = (_CALL.format("fitness"), {"text": json.dumps(needs)})
+        return dict(self._client.run(eval, *words, on_error="return"))
 
     def threads(self) -> dict[str, int]:
         """Return the addresses of the workers, and how many tasks each runs at once. Raises OSError."""

@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.cluster.scheduling import worker_side
 from replaydbg.cluster.scheduling.content import ContentChanged, ContentSupply
 from replaydbg.cluster.scheduling.fitness import WorkerNeeds, requirement_here
 from replaydbg.cluster.scheduling.scheduler_link import SchedulerLink
@@ -123,8 +122,7 @@ class SchedulerPool:
             return
         try:
             sent.dask = self._link.submit(
-                worker_side.run_task,
-                (sent.task.question.kind, sent.order, sent.needs),
+                {"kind": sent.task.question.kind, "order": sent.order, "needs": sent.needs},
                 key=f"replaydbg_{sent.task.question.kind}-{uuid.uuid4().hex}",
                 workers=preferred,
                 is_strict=bool(sent.only),
@@ -240,9 +238,9 @@ class SchedulerPool:
         size = 0
         for name in [*names, ""]:
             if batch and (not name or size + self._supply.size(name) > _PUSH):
-                found = self._link.run(worker_side.receive, batch, [worker]).get(worker, "")
-                if isinstance(found, str) and found:
-                    return found
+                why = self._link.give(worker, batch)
+                if why:
+                    return why
                 batch, size = {}, 0
             if name:
                 batch[name] = self._supply.read(name)
@@ -270,7 +268,7 @@ class SchedulerPool:
         key = json.dumps(needs, sort_keys=True)
         asked = self._fit.get(key)
         if asked is None or time.monotonic() - asked[0] > _KNOWN:
-            found = self._link.run(worker_side.fitness, needs)
+            found = self._link.fitness(needs)
             reasons = {each: why if isinstance(why, str) else _no_module(why) for each, why in found.items()}
             asked = self._fit[key] = (time.monotonic(), reasons)
         return asked[1]

@@ -1,7 +1,7 @@
 """What runs inside a worker of a dask cluster: it answers one order, or says what it lacks.
 
-Only functions of this module are sent to workers, by their names, with plain values: nothing of the program, and no
-code, travels as a pickle. A worker whose Python differs can still load them, and says that it is not fit.
+A worker gets the names of functions of this module, with JSON: no code, and nothing of the program, is pickled. So a
+worker whose Python differs can still call them, and says that it is not fit; one without replaydbg raises an error.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import fcntl
+import json
 import os
 import shutil
 import tempfile
@@ -37,9 +38,9 @@ _STEP = 0.25
 """Seconds between two checks whether tasks were given up."""
 
 
-def run_task(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
-    """Answer an order; return `facts` and `why`, or that pieces are `missing`, or why this worker is `unfit`."""
-    reply = _reply(kind, order, needs)
+def run_task(text: str) -> JsonObject:
+    """Answer an order in JSON; return `facts` and `why`, or which pieces are `missing`, or why this is `unfit` for it."""
+    reply = _reply(**json.loads(text))
     return reply | {"worker": _address()}
 
 
@@ -57,9 +58,9 @@ def _put(pieces: dict[str, bytes]) -> str:
     return ""
 
 
-async def fitness(needs: JsonObject) -> str:
-    """Return why this worker cannot run tasks with these needs; empty: it can."""
-    return await asyncio.to_thread(why_unfit, needs)
+def fitness(text: str) -> str:
+    """Return why this worker cannot run tasks with the needs in this JSON; empty: it can."""
+    return why_unfit(json.loads(text))
 
 
 def _reply(kind: str, order: JsonObject, needs: JsonObject) -> JsonObject:
