@@ -19,8 +19,8 @@ CONNECT = 10.0
 _CALL = "__import__('importlib').import_module('replaydbg.cluster.scheduling.worker_side').{}(text)"
 """What a worker evaluates.
 
-A function of ours as a pickle would end a worker that has no replaydbg: dask reads it in the connection to the scheduler,
-and closes that.
+A function of ours as a pickle would end a worker that has no replaydbg: dask reads it in the connection to the
+scheduler, and closes that.
 """
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 """The kinds of connections that reach another machine; certificates for `tls` come from dask's configuration."""

@@ -39,7 +39,7 @@ _STEP = 0.25
 
 
 def run_task(text: str) -> JsonObject:
-    """Answer an order in JSON; return `facts` and `why`, or which pieces are `missing`, or why this is `unfit` for it."""
+    """Answer an order in JSON; return `facts` and `why`, or which pieces are `missing`, or why this is `unfit`."""
     reply = _reply(**json.loads(text))
     return reply | {"worker": _address()}
 
