@@ -98,15 +98,20 @@ def _recorded(repository: Path, directory: Path, count: int) -> list[Path]:
 
 def _run(address: str, jobs: int, tasks: Sequence[RecordingTask], what: str) -> tuple[Verdicts, float]:
     found: Verdicts = {}
+    busy = 0.0
     with open_pool(address, jobs=jobs) as pool:
+        slots = pool.slots
         began = time.monotonic()
         for each in results(pool, tasks):
             assert each.task.recording is not None
             assert isinstance(each.task.question, AtCommit)
             key = each.task.recording.name, each.task.question.commit[:10]
             found[key] = f"{each.verdict.value}: {each.reason}"
+            busy += each.seconds
         seconds = time.monotonic() - began
-    print(f"{what}: {seconds:.1f} s, {seconds / len(tasks):.2f} s a task", flush=True)
+    # Of what the slots could do; the rest is the transport, the order of the tasks, and what killed workers had done.
+    share = busy / (seconds * slots)
+    print(f"{what}: {seconds:.1f} s, {seconds / len(tasks):.2f} s a task, slots busy {share:.0%}", flush=True)
     return found, seconds
 
 
