@@ -199,7 +199,7 @@ world_answer(const char *op, const char *path)
 
 typedef struct {
     char *from;
-    char *to; /* empty: it stays as recorded, although it is in a directory that lies elsewhere */
+    char *to;      /* empty: it stays as recorded, although it is in a directory that lies elsewhere */
     size_t length; /* of `from` */
 } Moved;
 static Moved *moved;
