@@ -134,6 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_by(interruption: BaseException) -> int:
+    if "replaydbg.remote.fetched_files" in sys.modules:  # otherwise nothing was fetched
+        sys.modules["replaydbg.remote.fetched_files"].remove_fetched()
     # Imported here: it is seldom needed.
     from replaydbg.launch.endings import end_like
 

@@ -9,10 +9,11 @@ from replaydbg.errors import Corrupt
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.sections import SealedFile
+from replaydbg.log.sealed.shared import EMPTY
 
 
 def used_blocks(path: Path) -> set[str]:
-    """Return the names of all files outside the recording at `path` that it needs.
+    """Return the names of all files outside the recording at `path` that it needs, and of sources that it may have.
 
     Raises Corrupt if damage hides them; NoSuchRecording, NotARecording, BlocksMissing as opening does.
     """
@@ -22,5 +23,24 @@ def used_blocks(path: Path) -> set[str]:
     with closing(SealedFile(path, with_secrets=False, with_signature=False)) as sections:
         if not sections.size("end"):
             raise Corrupt(str(path), "its end is missing")
-        pieces = b"".join(sections.stored_pieces("end")) if sections.size("end") <= JSON_LIMIT else b""
-        return sections.shared_names() | set(parse_end(str(path), pieces).sources.values())
+        return sections.shared_names() | _sources(path, sections)
+
+
+def needed_blocks(path: Path) -> set[str]:
+    """Return the names of the files that a sealed recording needs: sources that it has itself are not among them.
+
+    Raises as `used_blocks`; one that was sealed without an end needs no sources.
+    """
+    with closing(SealedFile(path, with_secrets=False, with_signature=False)) as sections:
+        if sections.problems:
+            raise Corrupt(str(path), next(iter(sections.problems)).rstrip("."))
+        own = {each.removeprefix("source/") for each in sections.names() if each.startswith("source/")}
+        return sections.shared_names() | (_sources(path, sections) - own - {EMPTY})
+
+
+def _sources(path: Path, sections: SealedFile) -> set[str]:
+    """Return the names of the sources."""
+    size = sections.size("end")
+    if not size or size > JSON_LIMIT:
+        return set()
+    return set(parse_end(str(path), b"".join(sections.stored_pieces("end"))).sources.values())

@@ -57,10 +57,13 @@ def parse_address(text: str) -> Address:
 def check_name(name: str) -> str:
     """Return the name of a recording for a remote store. Raises UsageError for one that no address can have."""
     if not is_name(name):
-        raise UsageError(f"{name!r} cannot be a name in a remote store: use letters, digits and any of '._+=@-'.")
+        raise UsageError(
+            f"{name!r} cannot be a name in a remote store: use letters, digits and any of '._+=@-', not digits alone, "
+            "and no ending '.rdbg' or '.rdbgs'."
+        )
     return name
 
 
 def is_name(name: str) -> bool:
     """Whether an address can have this name: one of digits alone would be a process of a group."""
-    return bool(_NAME.fullmatch(name)) and not name.isdigit()
+    return bool(_NAME.fullmatch(name)) and not name.isdigit() and not name.endswith((".rdbg", ".rdbgs"))

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
+from replaydbg.errors import Corrupt
 from replaydbg.log.files import PIECE, SIGNATURE, DataFile, signature_path
 from replaydbg.log.group import FACTS, read_group
 from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
-from replaydbg.log.sealed.shared import DIRECTORY, find_directory
-from replaydbg.log.used_blocks import used_blocks
+from replaydbg.log.sealed.shared import DIRECTORY, find_directory, load_source
+from replaydbg.log.used_blocks import needed_blocks
 from replaydbg.remote.remote_index import LONGEST, ONE, Piece, RecordedFile, digest_of
 
 _SMALL = 1 << 16
@@ -63,9 +64,11 @@ def files_of(recording: Path) -> list[LocalFile]:
     blocks: dict[str, Path] = {}
     for path in paths:
         folder = find_directory(path)
-        names = used_blocks(path) if folder is not None else set()
-        # A small source is a section of the recording, and no file.
-        blocks |= {name: folder / name for name in names if folder is not None and (folder / name).is_file()}
+        for name in needed_blocks(path):
+            if load_source(name, folder) is None:
+                raise Corrupt(str(path), f"its block {name} is missing or damaged")
+            assert folder is not None, name
+            blocks[name] = folder / name
     found = [_local(path, f"{DIRECTORY}/{name}") for name, path in sorted(blocks.items())]
     return [*files, *(each for each in found if each.file.size >= _SMALL), *filter(_is_small, found)]
 

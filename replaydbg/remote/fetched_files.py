@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
@@ -12,6 +16,7 @@ from replaydbg.log import files
 from replaydbg.remote.address import Address, parse_address, shown
 from replaydbg.remote.remote_recording import PartlyThere, RemoteRecording
 from replaydbg.store.directory import GROUP, SEALED
+from replaydbg.store.process_check import exists
 
 
 def on_demand(text: str) -> Path:
@@ -23,7 +28,7 @@ def on_demand(text: str) -> Path:
     folder, parts, recording = _parts(address.store, address.name)
     if recording.index.is_signed:  # a signature is one of whole files, and verified by another program
         parts.fetch(range(len(recording.index.pieces)))
-    return _path(address, folder)
+    return _path(address, folder, recording)
 
 
 def fetched(text: str, progress: Callable[[int, int], None] = lambda done, total: None) -> Path:
@@ -34,7 +39,7 @@ def fetched(text: str, progress: Callable[[int, int], None] = lambda done, total
     address = parse_address(text)
     folder, parts, recording = _parts(address.store, address.name)
     parts.fetch(range(len(recording.index.pieces)), progress)
-    return _path(address, folder)
+    return _path(address, folder, recording)
 
 
 def fetched_group(text: str, progress: Callable[[int, int], None] = lambda done, total: None) -> Path | None:
@@ -47,8 +52,8 @@ def fetched_group(text: str, progress: Callable[[int, int], None] = lambda done,
     return folder
 
 
-def _path(address: Address, folder: Path) -> Path:
-    if not folder.name.endswith(GROUP):
+def _path(address: Address, folder: Path, recording: RemoteRecording) -> Path:
+    if not recording.index.is_group:
         if address.process:
             raise NoSuchRecording(str(address), shown(address.store))
         return folder / f"{address.name}{SEALED}"
@@ -71,6 +76,25 @@ def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
     return folder, parts, recording
 
 
+_NAME = re.compile(r"replaydbg-remote-([0-9]+)-.*")
+
+
 @cache
 def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="replaydbg-remote-")
+    _remove_those_left()
+    return tempfile.TemporaryDirectory(prefix=f"replaydbg-remote-{os.getpid()}-")
+
+
+def _remove_those_left() -> None:
+    """Remove the directories of processes of this user that were ended by a signal."""
+    with suppress(OSError):
+        for path in Path(tempfile.gettempdir()).iterdir():
+            match = _NAME.fullmatch(path.name)
+            if match and path.lstat().st_uid == os.getuid() and not exists(int(match[1])):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def remove_fetched() -> None:
+    """Remove what was fetched: this process is about to end by a signal, and runs nothing at its end."""
+    if _temporary.cache_info().currsize:
+        _temporary().cleanup()

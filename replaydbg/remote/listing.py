@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from replaydbg.config import user_cache_directory
-from replaydbg.errors import NewerFormat, NoSuchRecording, ReplaydbgError
-from replaydbg.remote.address import Address, shown
+from replaydbg.errors import NewerFormat, NoSuchRecording, ReplaydbgError, UsageError
+from replaydbg.remote.address import Address, is_name, shown
 from replaydbg.remote.push import FRESH
 from replaydbg.remote.remote_index import RemoteIndex, digest_of, parse_index, row_of
 from replaydbg.remote.remote_store import (
@@ -38,7 +38,7 @@ def remote_rows(url: str) -> list[CatalogRow]:
     An index that was read once is not read again: they never change.
     """
     store = RemoteStore(url)
-    found = [each for each in store.list(RECORDINGS) if each.name.endswith(ENDING)]
+    found = [each for each in store.list(RECORDINGS) if is_name(each.name.removesuffix(ENDING))]
     known = _Known(url)
     new = [each for each in found if not known.has(each)]
     for each, data in zip(new, store.read_all(f"{RECORDINGS}/{each.name}" for each in new), strict=True):
@@ -123,9 +123,14 @@ def _version(file: RemoteFile) -> str:
 
 
 def remove_remote(addresses: Iterable[Address]) -> list[Address]:
-    """Remove recordings of remote stores; return them. Raises NoSuchRecording before any is removed, RemoteFailed."""
+    """Remove recordings of remote stores; return them.
+
+    Raises NoSuchRecording, or UsageError for one process of a group, before any is removed; RemoteFailed.
+    """
     found = []
-    for each in dict.fromkeys(each._replace(process=0) for each in addresses):
+    for each in dict.fromkeys(addresses):
+        if each.process:
+            raise UsageError(f"A group is removed as a whole: leave out '/{each.process}'.")
         store = RemoteStore(each.store)
         if store.find(index_path(each.name)) is None:
             raise NoSuchRecording(str(each), shown(each.store))
@@ -146,7 +151,8 @@ def clear_pieces(url: str) -> tuple[int, int]:
     used: set[str] = set()
     for name, data in zip(names, store.read_all(f"{RECORDINGS}/{each}" for each in names), strict=True):
         if data is not None:
-            used.update(each.digest for each in parse_index(f"{shown(url)}/{name}", data).pieces)
+            address = f"{shown(url)}/{name.removesuffix(ENDING)}"
+            used.update(each.digest for each in parse_index(address, data).pieces)
     count = size = 0
     for each in (*pieces, *store.list(PIECES, unfinished=True), *store.list(RECORDINGS, unfinished=True)):
         if each.name in used or each.changed is None or each.changed > time.time() - 2 * FRESH:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, NotARecording
 from replaydbg.log.edit.group_pack import check_member
 from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.files import signature_path
@@ -20,9 +19,10 @@ from replaydbg.log.group import read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.shared import DIRECTORY, load_source
 from replaydbg.log.sealed.store_blocks import common_in
+from replaydbg.log.used_blocks import needed_blocks
 from replaydbg.remote.remote_index import ONE
 from replaydbg.remote.remote_recording import RemoteRecording
-from replaydbg.store.directory import GROUP, LIVE, SEALED, Store
+from replaydbg.store.directory import GROUP, LIVE, PULLED, SEALED, Store
 
 Progress = Callable[[int, int], None]
 
@@ -32,21 +32,25 @@ def pull(recording: RemoteRecording, store: Store, progress: Progress) -> Path:
 
     Raises RemoteFailed, Corrupt, and others of opening; OSError.
     """
-    is_group = recording.index.is_group
-    made = store.create_group() if is_group else store.create()
-    partial = made.with_name(f".{made.name}.{os.getpid()}.partial")
+    store.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The name is given last: whoever is killed before leaves nothing that is taken for a recording.
+    partial = store.directory / f"{PULLED}{os.getpid()}"
+    shutil.rmtree(partial, ignore_errors=True)
     try:
         _fetch(recording, partial, progress)
-        if is_group:
+        if recording.index.is_group:
+            made = store.create_group()
             partial.rename(made)
             return made
+        made = store.create()
         target = made.with_name(made.name.removesuffix(LIVE) + SEALED)
-        _add_to_store(partial, target)
+        try:
+            _add_to_store(partial, target)
+        finally:
+            made.rmdir()
         return target
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        with suppress(OSError):  # a group is there now, and not empty
-            made.rmdir()
 
 
 def pull_to(recording: RemoteRecording, target: Path, progress: Progress) -> Path:
@@ -83,14 +87,27 @@ def _fetch(recording: RemoteRecording, folder: Path, progress: Progress) -> None
         if name != each.path and load_source(name, folder / DIRECTORY) is None:
             # Blocks are named by what they contain: a wrong one must not be taken for that of another recording.
             raise Corrupt(str(recording.address), f"its block {name} has not the content of that name")
-    if not recording.index.is_group:
-        with open_recording(folder / ONE):
-            return
-    group = read_group(folder)
-    for process in group.processes:
-        if process.recording is not None:
-            with open_recording(folder / process.recording) as member:
-                check_member(member, group, process.number)
+    try:
+        _check(recording, folder)
+    except (Corrupt, NotARecording) as error:  # it names a file that is gone by then
+        raise Corrupt(str(recording.address), error.reason) from error
+
+
+def _check(recording: RemoteRecording, folder: Path) -> None:
+    there = {each.path.removeprefix(f"{DIRECTORY}/") for each in recording.index.files}
+    members = [ONE]
+    if recording.index.is_group:
+        group = read_group(folder)
+        members = [process.recording for process in group.processes if process.recording is not None]
+        for process in group.processes:
+            if process.recording is not None:
+                with open_recording(folder / process.recording) as member:
+                    check_member(member, group, process.number)
+    for each in members:
+        with open_recording(folder / each):
+            missing = needed_blocks(folder / each) - there
+        if missing:
+            raise Corrupt(str(recording.address), f"its index lacks the block {min(missing)}")
 
 
 def _add_to_store(partial: Path, target: Path) -> None:
@@ -98,10 +115,7 @@ def _add_to_store(partial: Path, target: Path) -> None:
     with common_in(target.parent):  # nobody takes the blocks away before the recording is there
         blocks = target.parent / DIRECTORY
         for path in (partial / DIRECTORY).iterdir() if (partial / DIRECTORY).is_dir() else ():
-            if (blocks / path.name).exists():
-                os.utime(blocks / path.name)
-            else:
-                path.rename(blocks / path.name)
+            path.replace(blocks / path.name)  # that was checked; one that is there may be damaged
         _link(partial / ONE, target)
 
 

@@ -30,6 +30,15 @@ class NameTaken(RemoteFailed):
     """There is another recording of that name."""
 
 
+class PushChoices(NamedTuple):
+    """How a recording is sent."""
+
+    is_checked: bool = False
+    """Whether pieces that are there are read, and those that were damaged are sent again."""
+    is_copy: bool = False
+    """Whether it is a copy made of a recording that was never sealed: each copy differs, and one of a run is enough."""
+
+
 class Pushed(NamedTuple):
     """What was sent."""
 
@@ -51,6 +60,7 @@ def push(
     store: RemoteStore,
     name: str,
     *,
+    how: PushChoices | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Pushed:
     """Send a sealed recording, or a group whose recordings are sealed, under a name; `row` has the facts about it.
@@ -63,23 +73,28 @@ def push(
         for each in files:
             if not each.file.path.startswith(DIRECTORY):
                 stack.enter_context(DataFile(each.path)).hold()  # `gc` leaves what is being sent
-        return _push(files, row, store, name, progress)
+        return _push(files, row, store, name, how or PushChoices(), progress)
 
 
 def _push(
-    files: list[LocalFile], row: CatalogRow, store: RemoteStore, name: str, progress: Callable[[int, int], None]
+    files: list[LocalFile],
+    row: CatalogRow,
+    store: RemoteStore,
+    name: str,
+    how: PushChoices,
+    progress: Callable[[int, int], None],
 ) -> Pushed:
     cuts = list(cut(files))
     index = RemoteIndex(facts_of(row), tuple(each.file for each in files), tuple(each.piece for each in cuts))
     data = index.encode()
     if len(data) > MOST:
         raise RemoteFailed(shown(store.url), f"an index of {len(data):,} bytes is too long")
-    is_new = not _is_there(store, name, index)
+    is_new = not _is_there(store, name, index, how)
     unique = {each.piece.digest: each for each in cuts}
     sent, done = [], 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            for each, is_sent in pool.map(lambda each: (each, _send(store, each)), unique.values()):
+            for each, is_sent in pool.map(lambda each: (each, _send(store, each, how)), unique.values()):
                 done += each.piece.size
                 sent.append(each.piece.size if is_sent else 0)
                 progress(done, index.size)
@@ -87,27 +102,31 @@ def _push(
             pool.shutdown(cancel_futures=True)
             raise
     if is_new and not store.create(index_path(name), data):
-        is_new = not _is_there(store, name, index)
+        is_new = not _is_there(store, name, index, how)
     return Pushed(len(unique), sum(map(bool, sent)), index.size, sum(sent), is_new)
 
 
-def _is_there(store: RemoteStore, name: str, index: RemoteIndex) -> bool:
+def _is_there(store: RemoteStore, name: str, index: RemoteIndex, how: PushChoices) -> bool:
     """Whether the recording is in the store. Raises RemoteFailed if there is another one of its name."""
     found = store.read(index_path(name))
     if found is None:
         return False
     known = parse_index(f"{shown(store.url)}/{name}", found)
+    if how.is_copy and known.facts["run"] == index.facts["run"]:
+        return True
     if (known.files, known.pieces) != (index.files, index.pieces):
         raise NameTaken(shown(store.url), f"it has another recording called {name}; give this one a name with --as")
     return True
 
 
-def _send(store: RemoteStore, each: CutPiece) -> bool:
+def _send(store: RemoteStore, each: CutPiece, how: PushChoices) -> bool:
     """Send a piece unless it is there; return whether it was sent."""
     path = piece_path(each.piece.digest)
     found = store.find(path)
     if found is not None and found.size == each.piece.size and _is_fresh(found.changed):
-        return False
+        there = store.read(path) if how.is_checked else None
+        if not how.is_checked or (there is not None and digest_of(there) == each.piece.digest):
+            return False
     data = each.read()
     if digest_of(data) != each.piece.digest:
         raise Corrupt(str(each.parts[0][0]), "it was changed while it was sent")

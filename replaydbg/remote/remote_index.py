@@ -19,6 +19,7 @@ from typing import Any
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, NewerFormat
+from replaydbg.log.allowance import load_json
 from replaydbg.log.files import SIGNATURE
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
@@ -35,20 +36,23 @@ ONE = "recording.rdbg"
 _HASH = re.compile(r"[0-9a-f]{64}")
 _MEMBER = re.compile(r"[1-9][0-9]{0,6}\.rdbg")
 _BLOCK = re.compile(rf"{DIRECTORY}/[0-9a-f]{{32}}")
-_FACTS = {
-    "created": str,
-    "command": str,
-    "commit": str,
-    "status": int | None,
-    "exception": str,
-    "events": int,
-    "seconds": float | int | None,
-    "python": str,
-    "processes": int,
-    "parent": str,
-    "cwd": str,
-    "run": str,
+_FACTS: dict[str, tuple[type, ...]] = {
+    "created": (str,),
+    "command": (str,),
+    "commit": (str,),
+    "status": (int, type(None)),
+    "exception": (str,),
+    "events": (int,),
+    "seconds": (float, int, type(None)),
+    "python": (str,),
+    "processes": (int,),
+    "parent": (str,),
+    "cwd": (str,),
+    "run": (str,),
 }
+_COUNTS = ("events", "processes")
+_MOST_SECONDS = 1e10
+"""Three hundred years."""
 
 
 class Piece(NamedTuple):
@@ -115,12 +119,14 @@ def parse_index(name: str, data: bytes) -> RemoteIndex:
     if len(data) > MOST or digest_of(text).encode() != digest:
         raise Corrupt(name, "its index is cut off or was changed")
     try:
-        value = json.loads(text)
+        value = load_json(text)
     except ValueError as error:
         raise Corrupt(name, "its index is not JSON") from error
     version = value.get("format") if isinstance(value, dict) else None
-    if isinstance(version, int) and version > FORMAT:
+    if type(version) is int and version > FORMAT:
         raise NewerFormat(name, version, FORMAT)
+    if type(version) is not int or version != FORMAT:
+        raise Corrupt(name, "its index has not the form of one")
     try:
         facts, files = dict(value["facts"]), [RecordedFile(*each) for each in value["files"]]
         pieces = [Piece(*each) for each in value["pieces"]]
@@ -134,7 +140,7 @@ def parse_index(name: str, data: bytes) -> RemoteIndex:
 
 def _problem(facts: dict[str, object], files: Sequence[Any], pieces: Sequence[Any]) -> str:
     """Return what is wrong with an index, whose fields can have any values; empty: nothing is."""
-    if not all(isinstance(facts.get(key), kind) for key, kind in _FACTS.items()):
+    if not all(type(facts.get(key)) in kinds for key, kinds in _FACTS.items()) or not _are_possible(facts):
         return "has not the facts of a recording"
     if not all(isinstance(each.path, str) and _is_size(each.size) for each in files):
         return "has a file without a name or a size"
@@ -149,6 +155,12 @@ def _problem(facts: dict[str, object], files: Sequence[Any], pieces: Sequence[An
     if sum(each.size for each in files) != sum(each.size for each in pieces):
         return "has pieces that do not add up to its files"
     return ""
+
+
+def _are_possible(facts: dict[str, Any]) -> bool:
+    """Whether the numbers among the facts are some that a run can have."""
+    seconds, status = facts["seconds"] or 0, facts["status"] or 0
+    return 0 <= seconds < _MOST_SECONDS and abs(status) < 1 << 31 and all(0 <= facts[key] < 1 << 63 for key in _COUNTS)
 
 
 def _is_size(value: object) -> bool:

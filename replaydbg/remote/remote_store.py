@@ -139,9 +139,17 @@ class RemoteStore:
             try:
                 found = self._fs.find(self._at(folder), detail=True)
             except FileNotFoundError:
-                return []
+                found = {}
+            if not found:
+                self._check_place()
             files = (self._file(each) for each in found.values() if each.get("type") == "file")
             return sorted(each for each in files if each.name.startswith(".") == unfinished)
+
+    def _check_place(self) -> None:
+        """Raise FileNotFoundError if there is no such directory, or bucket: it is not empty, but mistyped."""
+        place = self._root if self._is_local else self._root.partition("/")[0]
+        if not self._fs.exists(place):
+            raise FileNotFoundError(place)
 
     def remove(self, path: str) -> None:
         """Remove a file; one that is not there is ignored."""

@@ -16,6 +16,9 @@ SEALED, LIVE, GROUP = ".rdbg", ".rdbg-live", ".rdbgs"
 FOLLOWING = ".rdbg-next"
 """The suffix of the directory that takes the place of a live directory after a checkpoint."""
 
+PULLED = ".pulled-"
+"""The beginning of the name of a directory into which a recording is fetched; the process id follows."""
+
 INDEX = ".index"
 """The suffix of an index, after the whole name of its recording."""
 

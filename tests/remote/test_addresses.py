@@ -3,12 +3,17 @@
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.remote.far import index_of, make_programs, pieces, replaydbg, url
+from replaydbg.remote.remote_index import digest_of
+from tests.harness.waiting import wait_until
+from tests.remote.far import environment, index_of, make_programs, pieces, replaydbg, url
 
 pytestmark = pytest.mark.slow
 
@@ -126,6 +131,9 @@ def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
         (["info", "{}/run-1/2"], "No recording '{}/run-1/2' in {}. `replaydbg ls {}` lists the recordings."),
         (["info", "{}/run-2/7"], "No recording '{}/run-2/7' in {}. `replaydbg ls {}` lists the recordings."),
         (["rm", "{}/run-9"], "No recording '{}/run-9' in {}. `replaydbg ls {}` lists the recordings."),
+        (["rm", "{}/run-2/2"], "A group is removed as a whole: leave out '/2'."),
+        (["ls", "file:///nowhere/at/all"], "recordings cannot be listed: there is no such bucket or directory."),
+        (["gc", "file:///nowhere/at/all"], "pieces cannot be listed: there is no such bucket or directory."),
         (["rm", "{}/run-1", "run-1"], "Recordings of this machine and of remote stores cannot be removed together."),
         (["pull", "{}/run-2/2"], "A group is fetched as a whole: leave out '/2'."),
         (["pull", "run-2"], "'run-2' is not the address of a recording, such as s3://bucket/team/run-12."),
@@ -170,3 +178,40 @@ def test_a_cache_that_cannot_be_written(folder: Path) -> None:
     done = replaydbg(folder, "replay", f"{url(folder)}/run-1", env={"XDG_CACHE_HOME": str(folder / "file")})
 
     assert done.status == 0, done
+
+
+def test_an_index_from_anybody_spoils_no_listing(folder: Path) -> None:
+    text = b"[" * 200_000
+    (folder / "far" / "recordings" / "deep.json").write_bytes(text + b"\n" + digest_of(text).encode() + b"\n")
+    (folder / "far" / "recordings" / "we ird.json").write_bytes(b"")
+
+    listed = replaydbg(folder, "ls", url(folder))
+
+    assert (listed.status, listed.stderr) == (0, b""), listed
+    assert listed.stdout.count(b"\n") == 3
+    assert b"unreadable" in listed.stdout
+
+
+def test_what_a_killed_command_has_fetched_goes_with_the_next(folder: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    (own / "replaydbg-remote-999999999-x" / "0").mkdir(parents=True)
+
+    assert replaydbg(folder, "info", f"{url(folder)}/run-1", env={"TMPDIR": str(own)}).status == 0
+
+    assert list(own.iterdir()) == []
+
+
+def test_an_interrupted_command_leaves_nothing(folder: Path) -> None:
+    (folder / "slow.py").write_text("for _ in range(30_000_000): pass\n")
+    assert replaydbg(folder, "record", "-q", "slow.py").status == 0
+    assert replaydbg(folder, "push", "run-3", url(folder)).status == 0
+    own = folder / "own"
+    own.mkdir()
+    command = [sys.executable, "-m", "replaydbg", "replay", f"{url(folder)}/run-3"]
+    process = subprocess.Popen(command, cwd=folder, env=environment(folder) | {"TMPDIR": str(own)})
+    wait_until(lambda: list(own.glob("*/0/run-3/run-3.rdbg")) or process.poll() is not None)
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(60) == -signal.SIGINT
+    assert list(own.iterdir()) == []

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.log.used_blocks import used_blocks
 from tests.harness.process import run
+from tests.harness.waiting import wait_until
 from tests.remote.far import environment, index_of, make_programs, pieces, replaydbg, url
 from tests.resume.going_on import KILLED, run_in
 
@@ -83,7 +86,7 @@ def test_a_name_is_taken_once(folder: Path) -> None:
     assert replaydbg(folder, "push", "run-1", url(folder), "--as", "mine").status == 0
 
 
-@pytest.mark.parametrize("name", ["", "5", "../up", "a b", ".hidden", "a" * 101])
+@pytest.mark.parametrize("name", ["", "5", "x.rdbgs", "../up", "a b", ".hidden", "a" * 101])
 def test_names_that_no_address_can_have(name: str, folder: Path) -> None:
     replaydbg(folder, "record", "-q", "program.py")
 
@@ -154,6 +157,8 @@ def test_a_program_that_was_killed_with_its_recorder(folder: Path) -> None:
 
     assert sent.status == 0, sent
     assert [each.path for each in index_of(folder, "run-1").files] == ["recording.rdbg"]
+    again = replaydbg(folder, "push", "run-1", url(folder))
+    assert (again.status, b"was there already" in again.stderr) == (0, True), again
     pulled = replaydbg(elsewhere(folder), "pull", f"{url(folder)}/run-1", "-o", "x")
     assert pulled.status == 0, pulled
 
@@ -254,3 +259,72 @@ def test_a_recording_that_was_resumed_shares_its_past(folder: Path) -> None:
 
     first, second = json.loads(done.stdout)["recordings"]
     assert second["sent_size"] < first["sent_size"] / 2
+
+
+def test_a_program_that_still_runs(folder: Path) -> None:
+    (folder / "waits.py").write_text("open('ready', 'w').close()\ninput()\n")
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "waits.py"]
+    process = subprocess.Popen(command, cwd=folder, env=environment(folder), stdin=subprocess.PIPE)
+    try:
+        wait_until((folder / "ready").exists)
+        refused = replaydbg(folder, "push", "latest", url(folder))
+    finally:
+        process.communicate(b"\n", timeout=60)
+
+    assert (refused.status, b"is still being recorded (process " in refused.stderr) == (2, True), refused
+
+
+def test_a_damaged_piece_is_sent_again(folder: Path) -> None:
+    replaydbg(folder, "record", "-q", "program.py")
+    replaydbg(folder, "push", "run-1", url(folder))
+    largest = max(pieces(folder).values(), key=lambda path: path.stat().st_size)
+    largest.write_bytes(bytes(largest.stat().st_size))
+
+    done = replaydbg(folder, "push", "--check", "run-1", url(folder))
+
+    assert (done.status, b"of it were sent again" in done.stderr) == (0, True), done
+    assert replaydbg(elsewhere(folder), "pull", f"{url(folder)}/run-1").status == 0
+
+
+def test_a_damaged_block_is_not_sent_and_a_fetched_one_heals(folder: Path) -> None:
+    for _ in range(2):
+        replaydbg(folder, "record", "-q", "program.py")
+    replaydbg(folder, "push", "run-1", url(folder))
+    shared = used_blocks(folder / "store" / "run-1.rdbg") & used_blocks(folder / "store" / "run-2.rdbg")
+    paths = (folder / "store" / DIRECTORY / name for name in shared)
+    block = max((path for path in paths if path.exists()), key=lambda path: path.stat().st_size)
+    block.write_bytes(b"")
+
+    refused = replaydbg(folder, "push", "run-2", url(folder))
+    pulled = replaydbg(folder, "pull", f"{url(folder)}/run-1")
+
+    assert refused.status == 1
+    assert f"its block {block.name} is missing or damaged.".encode() in refused.stderr
+    assert pulled.status == 0, pulled
+    for name in ("run-1", "run-2", "run-3"):
+        assert replaydbg(folder, "verify", name).status == 0
+
+
+def test_what_a_killed_pull_has_left_is_removed(folder: Path) -> None:
+    replaydbg(folder, "record", "-q", "program.py")
+    left = folder / "store" / ".pulled-999999999"
+    left.mkdir()
+    os.utime(left, (0, 0))
+
+    assert replaydbg(folder, "gc", "--recordings", "--keep", "last").status == 0
+
+    assert not left.exists()
+
+
+def test_recordings_of_tests_have_the_names_of_the_tests(folder: Path) -> None:
+    (folder / "test_it.py").write_text("def test_one(): assert 0\ndef test_two(): assert 0\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--replaydbg=retain-on-failure"]
+    run(command, cwd=folder, env=environment(folder), timeout=60)
+    found = sorted(map(str, (folder / "test-results").glob("*/rec.rdbg")))
+    assert len(found) == 2
+
+    done = replaydbg(folder, "push", *found, url(folder))
+
+    assert done.status == 0, done
+    assert replaydbg(folder, "verify", f"{url(folder)}/test-it-py-test-one").status == 0
+    assert replaydbg(folder, "replay", f"{url(folder)}/test-it-py-test-two").status != 2

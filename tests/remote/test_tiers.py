@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.log.sealed.shared import DIRECTORY
 from tests.remote.far import make_programs, pieces, replaydbg, url
 
 pytestmark = pytest.mark.slow
@@ -84,3 +85,13 @@ def test_it_needs_recordings(folder: Path) -> None:
     refused = replaydbg(folder, "gc", "--to", url(folder))
 
     assert (refused.status, b"--keep, --to and --dry-run need --recordings." in refused.stderr) == (2, True)
+
+
+def test_what_has_a_damaged_block_stays(folder: Path) -> None:
+    (block,) = sorted((folder / "store" / DIRECTORY).iterdir(), key=lambda path: path.stat().st_size)[-1:]
+    block.write_bytes(block.read_bytes()[:-1] + b"x")
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder))
+
+    assert done.status == 1, done
+    assert "run-1" in names(folder)

@@ -164,6 +164,18 @@ def test_recordings_are_whole_however_often_blocks_are_removed(folder: Path) -> 
         assert replaydbg(folder, "replay", f"run-{number}").stdout == output
 
 
+def test_a_damaged_block_is_written_anew(folder: Path) -> None:
+    outputs = record(folder, 2)
+    shared = used_blocks(folder / "store" / "run-1.rdbg") & used_blocks(folder / "store" / "run-2.rdbg")
+    for name in shared & blocks(folder):
+        (folder / "store" / DIRECTORY / name).write_bytes(b"")
+
+    record(folder, 1)
+
+    assert replaydbg(folder, "verify", "run-3").status == 0
+    assert replaydbg(folder, "replay", "run-2").stdout == outputs[1]
+
+
 def test_a_sealer_that_is_killed_loses_nothing(folder: Path) -> None:
     """What it has held is free again, and the recording is still there as a directory."""
     code = """import os, signal, sys

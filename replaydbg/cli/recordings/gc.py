@@ -12,7 +12,7 @@ from pathlib import Path
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json, print_table
 from replaydbg.config import load_settings
-from replaydbg.errors import UsageError
+from replaydbg.errors import RemoteFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.remote.address import is_address, parse_store, shown
@@ -141,8 +141,16 @@ def _sender(url: str) -> Callable[[Path, CatalogRow], None]:
 
     remote = RemoteStore(url)
 
+    failed: list[RemoteFailed] = []
+
     def send(path: Path, row: CatalogRow) -> None:
-        push_under_free_name(path, row, remote)
+        if failed:  # it would not answer the others either, and each would wait for that
+            raise failed[0]
+        try:
+            push_under_free_name(path, row, remote)
+        except RemoteFailed as error:
+            failed.append(error)
+            raise
 
     return send
 

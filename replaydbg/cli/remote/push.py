@@ -19,11 +19,12 @@ from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import open_recording
 from replaydbg.remote.address import check_name, parse_store, shown
-from replaydbg.remote.push import Pushed, push
+from replaydbg.remote.push import PushChoices, Pushed, push
 from replaydbg.remote.remote_store import RemoteStore
 from replaydbg.render.measures import show_size
 from replaydbg.store.catalog import read_row
 from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, StoredRecording, member_path
+from replaydbg.store.removing import writer_in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", metavar="URL", help="the remote store, such as s3://bucket/team or file:///mnt/shared")
     parser.add_argument(
         "--as", dest="name", metavar="NAME", help="the name there, of a single recording (default: its name here)"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="read what is there already, and send again what was damaged"
     )
     add_json(parser)
 
@@ -43,12 +47,18 @@ def run(args: argparse.Namespace) -> int:
     store = the_store()
     remote = RemoteStore(parse_store(args.store))
     named = [_named(store, each, args.name) for each in args.recordings]
-    pushed = [(name, _push(path, remote, name)) for name, path in named]
+    if len({name for name, _ in named}) < len(named):
+        raise UsageError("Several of these recordings would have the same name there: send them one by one, with --as.")
+    pushed = [(name, _push(path, remote, name, is_checked=args.check)) for name, path in named]
     if args.json:
         print_json(
             {"store": shown(remote.url), "recordings": [{"name": name, **each._asdict()} for name, each in pushed]}
         )
     return 0
+
+
+_OF_TESTS = {"rec": "", "processes": "-processes"}
+"""The names of recordings of tests, and what is added to the name of the test."""
 
 
 def _named(store: Store, text: str, name: str | None) -> tuple[str, Path]:
@@ -58,21 +68,30 @@ def _named(store: Store, text: str, name: str | None) -> tuple[str, Path]:
     own = f"{group.name.removesuffix(GROUP)}-{path.name}" if group is not None else path.name
     for ending in (GROUP, SEALED, LIVE):
         own = own.removesuffix(ending)
+    if own in _OF_TESTS:
+        # A test recording: its directory has the name of the test.
+        own = f"{path.absolute().parent.name}{_OF_TESTS[own]}"
+        own = "".join(each if each.isascii() and each.isalnum() else "-" for each in own).strip("-")[-100:]
     return check_name(own if name is None else name), path
 
 
-def _push(path: Path, remote: RemoteStore, name: str) -> Pushed:
+def _push(path: Path, remote: RemoteStore, name: str, *, is_checked: bool) -> Pushed:
+    process = writer_in(path)
+    if process is not None:
+        raise UsageError(f"{str(path)!r} is still being recorded (process {process}).")
     with _sealed(path, name) as sealed, TransferProgress(f"sending {name}") as progress:
         is_group = sealed.name.endswith(GROUP)
         first = member_path(sealed, 1) if is_group else sealed
         row = read_row(StoredRecording(name, first, is_live=False, group=sealed if is_group else None))
-        pushed = push(sealed, row, remote, name, progress=progress.show)
+        how = PushChoices(is_checked=is_checked, is_copy=sealed != path)
+        pushed = push(sealed, row, remote, name, how=how, progress=progress.show)
     if pushed.is_new:
         already = pushed.size - pushed.sent_size
         there = f", {show_size(already)} of it were there" if already else ""
         print(f"Sent {shown(remote.url)}/{name} ({show_size(pushed.size)}{there}).", file=sys.stderr)
     else:
-        print(f"{shown(remote.url)}/{name} was there already.", file=sys.stderr)
+        again = f", and {show_size(pushed.sent_size)} of it were sent again" if pushed.sent_size else ""
+        print(f"{shown(remote.url)}/{name} was there already{again}.", file=sys.stderr)
     return pushed
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.log.allowance import load_json
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.log.sealed.shared import STEP, BlockStore, names_in
+from replaydbg.log.sealed.shared import STEP, BlockStore, load_source, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +65,12 @@ class GroupBlocks(BlockStore):
         if text in self._sizes:
             return
         path = f"{self.directory}/{text}"
-        try:
-            found = os.stat(path)  # noqa: PTH116
-            os.utime(path)
-        except FileNotFoundError:
+        found = None
+        if load_source(text, self.directory) is not None:  # one that was damaged would be that of each recording
+            with suppress(FileNotFoundError):
+                found = os.stat(path)  # noqa: PTH116
+                os.utime(path)
+        if found is None:
             data = packed()
             self._write(text, data)
             self._sizes[text] = len(data)
