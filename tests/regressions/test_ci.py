@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.sealed.shared import DIRECTORY
 from tests.harness.build import with_header
 from tests.harness.history import ENVIRONMENT, git, picture
 from tests.harness.regression_repository import Ground, changes, states, turns
@@ -217,7 +216,6 @@ def test_a_directory_of_recordings_is_searched(ground: Ground, tmp_path: Path) -
         (tmp_path / "results" / name).mkdir(parents=True)
     shutil.copy(ground.store / "run-1.rdbg", tmp_path / "results" / "one" / "rec.rdbg")
     shutil.copy(ground.store / "run-2.rdbg", tmp_path / "results" / "two" / "rec.rdbg")
-    shutil.copytree(ground.store / DIRECTORY, tmp_path / "results" / DIRECTORY)
 
     facts = ground.ci("--commits", "v3..v4", str(tmp_path / "results"))
 
