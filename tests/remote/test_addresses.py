@@ -20,11 +20,22 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    make_programs(tmp_path)
+    """A store with two recordings, and a remote one that has them, too."""
+    return _made(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for tests that change nothing."""
+    return _made(tmp_path_factory.mktemp("unchanged"))
+
+
+def _made(folder: Path) -> Path:
+    make_programs(folder)
     for program in ("program.py", "forks.py"):
-        assert replaydbg(tmp_path, "record", "-q", program).status == 0
-    assert replaydbg(tmp_path, "push", "run-1", "run-2", url(tmp_path)).status == 0
-    return tmp_path
+        assert replaydbg(folder, "record", "-q", program).status == 0
+    assert replaydbg(folder, "push", "run-1", "run-2", url(folder)).status == 0
+    return folder
 
 
 def test_reading_fetches_what_is_read(folder: Path) -> None:
@@ -54,8 +65,8 @@ def test_reading_fetches_what_is_read(folder: Path) -> None:
         (["channels", "{}/run-2"], b""),
     ],
 )
-def test_commands_take_addresses(words: list[str], expected: bytes, folder: Path) -> None:
-    done = replaydbg(folder, *(each.format(url(folder)) for each in words))
+def test_commands_take_addresses(words: list[str], expected: bytes, unchanged: Path) -> None:
+    done = replaydbg(unchanged, *(each.format(url(unchanged)) for each in words))
 
     assert done.status == 0, done
     assert expected in done.stdout
@@ -143,11 +154,11 @@ def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
         (["info", "file://user:password@/x/run-1"], "No recording 'file:///x/run-1' in file:///x."),
     ],
 )
-def test_one_sentence_for_each(words: list[str], reason: str, folder: Path) -> None:
-    done = replaydbg(folder, *(each.replace("{}", url(folder)) for each in words))
+def test_one_sentence_for_each(words: list[str], reason: str, unchanged: Path) -> None:
+    done = replaydbg(unchanged, *(each.replace("{}", url(unchanged)) for each in words))
 
     assert done.status == 2, done
-    assert reason.replace("{}", url(folder)) in done.stderr.decode()
+    assert reason.replace("{}", url(unchanged)) in done.stderr.decode()
     assert b"password" not in done.stderr
 
 
