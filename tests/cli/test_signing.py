@@ -64,7 +64,7 @@ def test_a_signature_is_shown_with_its_signer(place: Place) -> None:
     before = place.signature()
     done = place.tool("sign", "one.rdbg", "--key", "key")
     unknown = place.signature()
-    place.trust('alice@example.org namespaces="replaydbg" {key}')
+    place.trust('signer@example.org namespaces="replaydbg" {key}')
     trusted = place.signature()
 
     assert before is None
@@ -72,17 +72,29 @@ def test_a_signature_is_shown_with_its_signer(place: Place) -> None:
     assert 'NAME namespaces="replaydbg" ssh-ed25519 ' in done.stderr
     assert unknown["trusted"] is False and unknown["signer"] is None
     assert unknown["key"].startswith("ED25519 SHA256:")
-    assert trusted == {"signer": "alice@example.org", "key": unknown["key"], "trusted": True}
-    assert "signed:     by alice@example.org (ED25519 SHA256:" in place.tool("info", "one.rdbg").stdout
-    assert "It is signed by alice@example.org (ED25519 SHA256:" in place.tool("verify", "one.rdbg").stdout
+    assert trusted == {"signer": "signer@example.org", "key": unknown["key"], "trusted": True}
+    assert "signed:     by signer@example.org (ED25519 SHA256:" in place.tool("info", "one.rdbg").stdout
+    assert "It is signed by signer@example.org (ED25519 SHA256:" in place.tool("verify", "one.rdbg").stdout
 
 
 def test_openssh_verifies_it_without_replaydbg(place: Place) -> None:
     place.tool("sign", "one.rdbg", "--key", "key")
-    place.trust("alice {key}")
+    place.trust("signer {key}")
     signers = place.top / "config" / "replaydbg" / "allowed_signers"
 
-    command = ["ssh-keygen", "-Y", "verify", "-f", str(signers), "-I", "alice", "-n", "replaydbg", "-s", "one.rdbg.sig"]
+    command = [
+        "ssh-keygen",
+        "-Y",
+        "verify",
+        "-f",
+        str(signers),
+        "-I",
+        "signer",
+        "-n",
+        "replaydbg",
+        "-s",
+        "one.rdbg.sig",
+    ]
     with (place.top / "one.rdbg").open("rb") as file:
         done = subprocess.run(command, cwd=place.top, stdin=file, capture_output=True, check=False)
 
@@ -145,11 +157,11 @@ def test_what_is_no_signature_is_refused(place: Place, kind: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        'alice namespaces="git" {key}',
-        'alice valid-before="20200101" {key}',
-        "# alice {key}",
-        "alice",
-        "alice,bob ssh-ed25519 AAAA",
+        'signer namespaces="git" {key}',
+        'signer valid-before="20200101" {key}',
+        "# signer {key}",
+        "signer",
+        "signer,other ssh-ed25519 AAAA",
     ],
 )
 def test_a_key_that_is_not_trusted_for_this_is_that_of_an_unknown_signer(place: Place, line: str) -> None:
@@ -161,9 +173,9 @@ def test_a_key_that_is_not_trusted_for_this_is_that_of_an_unknown_signer(place: 
 
 def test_one_of_several_names_of_a_signer(place: Place) -> None:
     place.tool("sign", "one.rdbg", "--key", "key")
-    place.trust("alice@example.org,a@example.org {key}")
+    place.trust("signer@example.org,a@example.org {key}")
 
-    assert place.signature()["signer"] == "alice@example.org"
+    assert place.signature()["signer"] == "signer@example.org"
 
 
 def test_without_ssh_keygen_nothing_is_used(place: Place) -> None:
@@ -198,12 +210,12 @@ def test_the_warning_about_a_foreign_recording_names_the_signer(place: Place) ->
     shutil.rmtree(place.top / "data")  # with the key of the mark
 
     unknown = place.tool("replay", "one.rdbg")
-    place.trust("alice {key}")
+    place.trust("signer {key}")
     trusted = place.tool("replay", "one.rdbg")
 
     assert unknown.stdout == trusted.stdout == "hello\n"
     assert "was not recorded by you" in unknown.stderr and ", and is signed by an unknown signer (" in unknown.stderr
-    assert ", but is signed by alice (ED25519 " in trusted.stderr
+    assert ", but is signed by signer (ED25519 " in trusted.stderr
 
 
 def test_a_signature_goes_with_its_recording(place: Place) -> None:
