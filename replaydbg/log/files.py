@@ -17,7 +17,7 @@ BRANCH = "branch.json"
 """The file in a forked child's live directory that says what of its parent's recording comes before its own."""
 
 
-on_demand: dict[str, Callable[[int, int], None]] = {}
+fetchers: dict[str, Callable[[int, int], None]] = {}
 """What fetches bytes of a file that is not there as a whole, by its path: called with offset and size before a read."""
 
 SIGNATURE = ".sig"
@@ -53,7 +53,7 @@ class DataFile:
             raise NotARecording(str(path), f"it cannot be read ({_reason(error)})") from error
         found = os.fstat(self._fd)
         self.size = found.st_size
-        self._fetch = on_demand.get(str(path)) if on_demand else None
+        self._fetch = fetchers.get(str(path)) if fetchers else None
         if not stat.S_ISREG(found.st_mode):
             self.close()
             raise NotARecording(str(path), "it is not a regular file")

@@ -1,4 +1,4 @@
-"""CutPiece the files of a recording into the pieces of a remote store.
+"""Cut the files of a recording into the pieces of a remote store.
 
 A piece ends where a section of a recording does, so that what two recordings have in common is a piece of both, and is
 stored once; blocks within a section are put together up to 1 MiB, because a remote store takes as long for a small file
@@ -24,7 +24,7 @@ from replaydbg.remote.remote_index import LONGEST, ONE, Piece, RecordedFile, dig
 
 _SMALL = 1 << 16
 """Bytes. Sections and blocks that are smaller are put together."""
-_LAST = "01"
+_BEGINS = "01"
 """First digits of the names of blocks with which a new piece begins: one of eight."""
 
 
@@ -80,7 +80,7 @@ def cut(files: list[LocalFile]) -> Iterator[CutPiece]:
         if not each.file.size:
             continue
         if each.file.path.startswith(DIRECTORY) and _is_small(each):
-            if small and (each.path.name[0] in _LAST or sum(part[2] for part in small) >= PIECE):
+            if small and (each.path.name[0] in _BEGINS or sum(part[2] for part in small) >= PIECE):
                 yield _piece(small)
                 small = []
             small.append((each.path, 0, each.file.size))

@@ -72,7 +72,7 @@ def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
     folder.mkdir(parents=True, mode=0o700)
     parts = PartlyThere(recording, folder, one=f"{name}{SEALED}")
     for each in recording.index.files:
-        files.on_demand[str(parts.path_of(each.path))] = partial(parts.need, each.path)
+        files.fetchers[str(parts.path_of(each.path))] = partial(parts.need, each.path)
     return folder, parts, recording
 
 

@@ -38,7 +38,8 @@ def remote_rows(url: str) -> list[CatalogRow]:
     An index that was read once is not read again: they never change.
     """
     store = RemoteStore(url)
-    found = [each for each in store.list(RECORDINGS) if is_name(each.name.removesuffix(ENDING))]
+    found = [each for each in store.list(RECORDINGS) if each.name.endswith(ENDING)]
+    found = [each for each in found if is_name(each.name.removesuffix(ENDING))]
     known = _Known(url)
     new = [each for each in found if not known.has(each)]
     for each, data in zip(new, store.read_all(f"{RECORDINGS}/{each.name}" for each in new), strict=True):
@@ -84,7 +85,6 @@ class _Known:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
         self._files = OwnFiles(user_cache_directory() / "remote-listings")
         self._name = digest_of(url.encode())[:32] + ".json"
         self._rows: dict[str, tuple[str, CatalogRow]] = {}
@@ -147,14 +147,15 @@ def clear_pieces(url: str) -> tuple[int, int]:
     """
     store = RemoteStore(url)
     pieces = store.list(PIECES)  # before the indexes: what is sent from now on is not among them
-    names = [each.name for each in store.list(RECORDINGS)]
+    indexes = store.list(RECORDINGS)
+    names = [each.name for each in indexes if not each.name.startswith(".")]
     used: set[str] = set()
     for name, data in zip(names, store.read_all(f"{RECORDINGS}/{each}" for each in names), strict=True):
         if data is not None:
             address = f"{shown(url)}/{name.removesuffix(ENDING)}"
             used.update(each.digest for each in parse_index(address, data).pieces)
     count = size = 0
-    for each in (*pieces, *store.list(PIECES, unfinished=True), *store.list(RECORDINGS, unfinished=True)):
+    for each in (*pieces, *(each for each in indexes if each.name.startswith("."))):
         if each.name in used or each.changed is None or each.changed > time.time() - 2 * FRESH:
             continue
         again = store.find(f"{each.folder}/{each.name}")

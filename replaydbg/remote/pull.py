@@ -94,18 +94,15 @@ def _fetch(recording: RemoteRecording, folder: Path, progress: Progress) -> None
 
 
 def _check(recording: RemoteRecording, folder: Path) -> None:
+    """Raise Corrupt or others of opening unless these are the recordings that the index names, with their blocks."""
     there = {each.path.removeprefix(f"{DIRECTORY}/") for each in recording.index.files}
-    members = [ONE]
-    if recording.index.is_group:
-        group = read_group(folder)
-        members = [process.recording for process in group.processes if process.recording is not None]
-        for process in group.processes:
-            if process.recording is not None:
-                with open_recording(folder / process.recording) as member:
-                    check_member(member, group, process.number)
-    for each in members:
-        with open_recording(folder / each):
-            missing = needed_blocks(folder / each) - there
+    group = read_group(folder) if recording.index.is_group else None
+    members = {ONE: 0} if group is None else {each.recording: each.number for each in group.processes if each.recording}
+    for name, number in members.items():
+        with open_recording(folder / name) as member:
+            if group is not None:
+                check_member(member, group, number)
+        missing = needed_blocks(folder / name) - there
         if missing:
             raise Corrupt(str(recording.address), f"its index lacks the block {min(missing)}")
 

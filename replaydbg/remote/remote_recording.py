@@ -17,11 +17,11 @@ from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piec
 class RemoteRecording:
     """A recording in a remote store."""
 
-    def __init__(self, address: Address, store: RemoteStore | None = None, cache: FetchedPieces | None = None) -> None:
+    def __init__(self, address: Address, store: RemoteStore | None = None) -> None:
         """Read its index. Raises NoSuchRecording, RemoteFailed, Corrupt, NewerFormat, or UsageError as the store."""
         self.address = address
         self._store = RemoteStore(address.store) if store is None else store
-        self._cache = FetchedPieces() if cache is None else cache
+        self._cache = FetchedPieces()
         data = self._store.read(index_path(address.name))
         if data is None:
             raise NoSuchRecording(str(address), shown(address.store))

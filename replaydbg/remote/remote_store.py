@@ -71,11 +71,11 @@ class RemoteStore:
         self._is_local = isinstance(filesystem, LocalFileSystem)
         return filesystem, str(root).rstrip("/")
 
-    def read(self, path: str, start: int | None = None, end: int | None = None) -> bytes | None:
-        """Return a file's bytes, or those from `start` to `end`; None: there is no such file."""
+    def read(self, path: str) -> bytes | None:
+        """Return a file's bytes; None: there is no such file."""
         with self._reported(f"{path} cannot be read"):
             try:
-                data: bytes = self._fs.cat_file(self._at(path), start=start, end=end)
+                data: bytes = self._fs.cat_file(self._at(path))
             except FileNotFoundError:
                 return None
             return data
@@ -130,10 +130,10 @@ class RemoteStore:
             except FileNotFoundError:
                 return None
 
-    def list(self, folder: str, *, unfinished: bool = False) -> list[RemoteFile]:
+    def list(self, folder: str) -> list[RemoteFile]:
         """Return the files in a folder and those below, by name; none if it does not exist.
 
-        `unfinished`: those that somebody writes, or that were left when that was interrupted, in place of the others.
+        A name that begins with a full stop is that of one which somebody writes, or was interrupted in writing.
         """
         with self._reported(f"{folder} cannot be listed"):
             try:
@@ -142,8 +142,7 @@ class RemoteStore:
                 found = {}
             if not found:
                 self._check_place()
-            files = (self._file(each) for each in found.values() if each.get("type") == "file")
-            return sorted(each for each in files if each.name.startswith(".") == unfinished)
+            return sorted(self._file(each) for each in found.values() if each.get("type") == "file")
 
     def _check_place(self) -> None:
         """Raise FileNotFoundError if there is no such directory, or bucket: it is not empty, but mistyped."""
@@ -195,7 +194,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "there is no such bucket or directory"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return f"{(text or type(error).__name__).splitlines()[0][:300].rstrip('.')}"
+    return (text or type(error).__name__).splitlines()[0][:300].rstrip(".")
 
 
 def index_path(name: str) -> str:

@@ -195,6 +195,7 @@ def test_an_index_from_anybody_spoils_no_listing(folder: Path) -> None:
     text = b"[" * 200_000
     (folder / "far" / "recordings" / "deep.json").write_bytes(text + b"\n" + digest_of(text).encode() + b"\n")
     (folder / "far" / "recordings" / "we ird.json").write_bytes(b"")
+    (folder / "far" / "recordings" / "no-index").write_bytes(b"")
 
     listed = replaydbg(folder, "ls", url(folder))
 

@@ -47,14 +47,13 @@ def alone(directory: Path) -> Iterator[bool]:
 def _locked(directory: Path, how: int) -> Iterator[bool]:
     fd = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        is_locked = True
+        is_ours = True
         try:
             fcntl.flock(fd, how)
-        except BlockingIOError:
-            is_locked = False
-        except OSError:  # there are file systems without locks: then blocks of the last minute stay, as elsewhere
-            pass
-        yield is_locked
+        except OSError as error:
+            # There are file systems without locks: then blocks of the last minute stay, as elsewhere.
+            is_ours = not isinstance(error, BlockingIOError)
+        yield is_ours
     finally:
         with suppress(OSError):
             os.close(fd)

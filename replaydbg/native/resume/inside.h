@@ -50,8 +50,7 @@ void orders_follow(uint64_t event,
                    int lane); /* asks, and follows the answer; does not return if it is not to go live */
 const char *orders_map(void); /* maps files again; a problem, or NULL */
 void orders_await_go(void);   /* reports that all is there; the same */
-/* the same for a process that ends without any further call */
-_Noreturn void orders_report_end(uint64_t event);
-void orders_await_end(uint64_t event);
+_Noreturn void orders_report_end(uint64_t event); /* as orders_report(), for one that ends without any further call */
+void orders_await_end(uint64_t event);            /* tells the launcher the same, and waits until it may end */
 
 #endif
