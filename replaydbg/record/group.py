@@ -44,6 +44,7 @@ from replaydbg.record.place import (
     leave_group,
     reason_of,
     removed_unless_begun,
+    shared_store,
     sync_path,
 )
 from replaydbg.record.sealer.sealer_process import SealerProcess
@@ -100,7 +101,7 @@ class RecordedGroup:
         self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex() if identity is None else identity
         self._blocks = blocks
-        self._store = settings.store if output is None else None
+        self._store = shared_store(output, settings.store)
         """The store that it is in; None: the user has named its directory."""
         self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None

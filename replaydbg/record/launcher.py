@@ -14,7 +14,7 @@ from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.launch.quiet_start import without_second_warning
 from replaydbg.native import check_interpreter, core_file
-from replaydbg.record.place import handled_signals, make_live_directory, removed_unless_begun
+from replaydbg.record.place import handled_signals, make_live_directory, removed_unless_begun, shared_store
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.start import Wishes, make_header, wanted_program, write_files
@@ -94,7 +94,7 @@ def record(
             clock.stop()
         seconds = time.monotonic() - began
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-        return _sealed(live, ended, seconds, group, finish, settings.store if output is None else None)
+        return _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
 
 
 def _sealed(

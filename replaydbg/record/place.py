@@ -44,6 +44,11 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     return live
 
 
+def shared_store(output: Path | None, store: Path) -> Path | None:
+    """Return the store that a recording to `output` shares blocks with; None: it is one file that needs no other."""
+    return store if output is None else None
+
+
 def check_no_group(directory: Path) -> None:
     """Raise CannotRecord if `directory` exists."""
     if os.path.lexists(directory):

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from replaydbg.config import user_cache_directory
-from replaydbg.errors import NewerFormat, NoSuchRecording, ReplaydbgError, UsageError
+from replaydbg.errors import NoSuchRecording, ReplaydbgError, UsageError
 from replaydbg.remote.address import Address, is_name, shown
 from replaydbg.remote.push import FRESH
-from replaydbg.remote.remote_index import RemoteIndex, digest_of, parse_index, row_of
+from replaydbg.remote.remote_index import digest_of, parse_index, row_of
 from replaydbg.remote.remote_store import (
     ENDING,
     PIECES,
@@ -24,7 +24,7 @@ from replaydbg.remote.remote_store import (
     RemoteStore,
     index_path,
 )
-from replaydbg.store.catalog import BROKEN, DAMAGED, NEWER, UNCHECKED, CatalogRow
+from replaydbg.store.catalog import CatalogRow, row_of_problem
 from replaydbg.store.directory import number_of
 from replaydbg.store.own_files import OwnFiles
 
@@ -56,26 +56,7 @@ def _row(url: str, file: RemoteFile, data: bytes) -> CatalogRow:
     try:
         return row_of(name, address, parse_index(address, data))
     except ReplaydbgError as error:
-        row = row_of(name, address, RemoteIndex(_NOTHING, (), ()))
-        is_newer = isinstance(error, NewerFormat)
-        kind, validity = (NEWER, UNCHECKED) if is_newer else (BROKEN, DAMAGED)
-        return row._replace(problem=str(error), unreadable=kind, validity=validity)
-
-
-_NOTHING: dict[str, object] = {
-    "created": "",
-    "command": "",
-    "commit": "",
-    "status": None,
-    "exception": "",
-    "events": 0,
-    "seconds": None,
-    "python": "",
-    "processes": 1,
-    "parent": "",
-    "cwd": "",
-    "run": "",
-}
+        return row_of_problem(name, address, error, size=0)
 
 
 class _Known:

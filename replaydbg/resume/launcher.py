@@ -18,7 +18,7 @@ from replaydbg.errors import CannotResume, Corrupt
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.record.place import make_live_directory, write_start
+from replaydbg.record.place import make_live_directory, shared_store, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import ReplayStart
@@ -76,7 +76,7 @@ def resume(
         with removed_unless_live(live, run):
             ended, seconds = _perform(recording, live, run, settings)
         with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-            return seal_recording(live, ended, seconds, store=settings.store if output is None else None)
+            return seal_recording(live, ended, seconds, store=shared_store(output, settings.store))
 
 
 def plan_resume(

@@ -23,7 +23,7 @@ from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
 from replaydbg.log.container import remove_live
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.record.place import make_live_directory, reason_of, write_start
+from replaydbg.record.place import make_live_directory, reason_of, shared_store, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.find_python import find_python_and_core
@@ -198,9 +198,8 @@ def _stand_by_one_log(
             remove_live(live)
             return NotNeeded(ended.status)
         with postponed():  # as in `resume`
-            return seal_recording(
-                live, ended, time.monotonic() - run.began, store=settings.store if output is None else None
-            )
+            seconds = time.monotonic() - run.began
+            return seal_recording(live, ended, seconds, store=shared_store(output, settings.store))
 
 
 class _StandingBy(GoingLive):

@@ -367,31 +367,36 @@ def read_row(stored: StoredRecording) -> CatalogRow:
         with open_recording(stored.path, with_secrets=False) as recording:
             return _row(stored, recording)
     except ReplaydbgError as error:
-        kinds = ((NewerFormat, NEWER), (NotARecording, FOREIGN), (SignatureRefused, UNVERIFIED))
-        kind = next((kind for error_type, kind in kinds if isinstance(error, error_type)), BROKEN)
         # No program runs in an unfinished group, and nothing can go on from it: `gc` may remove it.
         live = 0 if isinstance(error, UnfinishedGroup) else _live(stored)
-        return CatalogRow(
-            name=stored.name,
-            path=str(stored.path),
-            created="",
-            command="",
-            commit="",
-            status=None,
-            exception="",
-            events=0,
-            seconds=None,
-            size=_size(stored),
-            python="",
-            processes=1,
-            parent="",
-            cwd="",
-            run="",
-            live=live,
-            problem=str(error),
-            unreadable=kind,
-            validity=UNCHECKED if kind in (NEWER, UNVERIFIED) else DAMAGED,
-        )
+        return row_of_problem(stored.name, str(stored.path), error, size=_size(stored), live=live)
+
+
+def row_of_problem(name: str, path: str, error: ReplaydbgError, *, size: int, live: int = 0) -> CatalogRow:
+    """Return the row of a recording that cannot be read."""
+    kinds = ((NewerFormat, NEWER), (NotARecording, FOREIGN), (SignatureRefused, UNVERIFIED))
+    kind = next((kind for error_type, kind in kinds if isinstance(error, error_type)), BROKEN)
+    return CatalogRow(
+        name=name,
+        path=path,
+        created="",
+        command="",
+        commit="",
+        status=None,
+        exception="",
+        events=0,
+        seconds=None,
+        size=size,
+        python="",
+        processes=1,
+        parent="",
+        cwd="",
+        run="",
+        live=live,
+        problem=str(error),
+        unreadable=kind,
+        validity=UNCHECKED if kind in (NEWER, UNVERIFIED) else DAMAGED,
+    )
 
 
 def _row(stored: StoredRecording, recording: Recording) -> CatalogRow:
