@@ -24,8 +24,9 @@ print(base64.b64encode(f"user:{password}".encode()).decode())
 with open("out", "w") as out:
     out.write(token + password * 3)
 """
-DEPENDS = """import os
-number = sum(map(ord, os.environ["MY_TOKEN"]))
+# A checksum: the sum of a pseudonym's letters is at times that of the secret.
+DEPENDS = """import os, zlib
+number = zlib.crc32(os.environ["MY_TOKEN"].encode())
 os.stat(f"file-{number}") if os.path.exists(f"file-{number}") else print(number)
 """
 
