@@ -138,7 +138,7 @@ class WaitHistory:
         """For each socket after which event of its thread it was first connected."""
         self.connections: dict[ChannelEnd, Contact] = {}
         """For each socket the call that connected it, also one that went on in the background."""
-        self.accepts: defaultdict[ChannelEnd, list[Contact]] = defaultdict(list)
+        self.accepts: defaultdict[ChannelEnd, dict[ChannelEnd, Contact]] = defaultdict(dict)
         """For each listening socket the connections that were accepted."""
         self.accepted: dict[ChannelEnd, int] = {}
         """For each accepted connection the event."""
@@ -271,7 +271,7 @@ class WaitHistory:
             listener, outcome = self.table.end_of(argument(event, 0), number), event.outcome
             if listener is not None:
                 address = outcome[1] if isinstance(outcome, tuple) and len(outcome) > 1 else None
-                self.accepts[listener].append(Contact(number, address))
+                self.accepts[listener][end] = Contact(number, address)
 
     def _connections(self, event: Event) -> None:
         if event.gate not in (_SHUTDOWN, *_CONNECTS):

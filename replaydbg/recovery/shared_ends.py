@@ -14,9 +14,9 @@ from pathlib import Path
 
 from replaydbg.distributed.descriptors import FILE, PAIR, PIPE, SOCKET, ChannelEnd
 from replaydbg.recovery.bytes_in_flight import FlyingPiece, flying_pieces
+from replaydbg.recovery.connections import Connections, find_connections
 from replaydbg.recovery.recovery_line import RecoveryLine
 from replaydbg.recovery.sent_before import sent_before
-from replaydbg.recovery.unaccepted import closed_connections
 from replaydbg.resources.kinds import (
     OpenedFile,
     OpenedPipe,
@@ -79,8 +79,9 @@ class SharedEnds:
         self._flying = flying_pieces(line, self._is_awaited, self._receives)
         self._add_sent_by_ended()
         self.channels = list(self._found())
-        """All of them, listening sockets first."""
-        self.channels.sort(key=lambda each: (each.kind == "waiting", each.ends))
+        """All of them, listening sockets before connections that wait for them, and these as they were begun."""
+        begun = {end: at for at, end in enumerate(self._connections.waiting)}
+        self.channels.sort(key=lambda each: (each.kind == "waiting", begun.get(each.ends[0], 0), each.ends))
 
     def _keep(self, end: ChannelEnd, opened: OpenResource) -> None:
         """Keep what knows most: a process need not know the offset, or the address, of what another one has opened."""
@@ -149,9 +150,9 @@ class SharedEnds:
             if channel is not None:
                 seen.update(channel.ends)
                 yield channel
-        closed = closed_connections(self._line, set(self._holders), self._flying, self._listening_to)
-        for end, listener in closed:
-            yield self._made((end,), "waiting", listener)
+        for end, listener in self._connections.waiting.items():
+            if end not in self._holders:  # it was closed
+                yield self._made((end,), "waiting", listener)
 
     def _listening_to(self, address: object) -> ChannelEnd | None:
         return self._listening_at(_address(address))
@@ -196,12 +197,21 @@ class SharedEnds:
         return dict(found)
 
     def _connection(self, end: ChannelEnd) -> SharedChannel | None:
-        others = self._ends.others(end) or self._partners.get(end)
-        accepted = sorted(each for each in others or () if each.kind == SOCKET)
+        partner, others = self._connections.partners.get(end), self._ends.others(end)
+        accepted = [partner] if partner else sorted(each for each in others or () if each.kind == SOCKET)
         if len(accepted) == 1 and (self._holders.get(accepted[0]) or self._was_held(accepted[0])):
             return self._made((end, accepted[0]), "connection")
-        listener = self._waits(others) if accepted or others else self._listener_of(end)
+        listener = self._connections.waiting.get(end) or self._waits(others)
         return self._made((end,), "waiting", listener) if listener is not None else None
+
+    @cached_property
+    def _connections(self) -> Connections:
+        sockets = {
+            end: opened
+            for end, opened in self._opened.items()
+            if end.kind == SOCKET and isinstance(opened, OpenedSocket) and opened.type == socket.SOCK_STREAM
+        }
+        return find_connections(self._line, sockets, self._listening_to)
 
     def _was_held(self, end: ChannelEnd) -> bool:
         """Whether a process had an end before the cut."""
@@ -217,55 +227,6 @@ class SharedEnds:
                 if found is not None:
                     return found
         return None
-
-    def _listener_of(self, end: ChannelEnd) -> ChannelEnd | None:
-        """Return the listening socket that a socket has connected to; None: none of the group, or it was accepted."""
-        identity, opened = self._ends.endpoint(end), self._opened.get(end)
-        if identity is not None:
-            return self._listening_at(identity.peer or identity.peer_path)
-        if not isinstance(opened, OpenedSocket) or opened.is_accepted or self._has_lone_acceptor():
-            return None
-        return self._listening_at(_address(opened.peer))
-
-    def _has_lone_acceptor(self) -> bool:
-        """Whether there is an accepted connection of which the other side is not known: it can be of any socket."""
-        return any(
-            isinstance(opened, OpenedSocket) and opened.is_accepted and not self._is_matched(end)
-            for end, opened in self._opened.items()
-        )
-
-    def _is_matched(self, end: ChannelEnd) -> bool:
-        return end in self._partners or self._ends.endpoint(end) is not None
-
-    @cached_property
-    def _partners(self) -> dict[ChannelEnd, set[ChannelEnd]]:
-        """The other sides of connections that nobody has used, by the addresses that the program asked for.
-
-        If only one socket and one accepted connection are left, they belong together.
-        """
-        sockets = {
-            end: opened
-            for end, opened in self._opened.items()
-            if end.kind == SOCKET
-            and isinstance(opened, OpenedSocket)
-            and opened.peer is not None
-            and opened.type == socket.SOCK_STREAM
-            and not self._ends.others(end)
-        }
-        accepted = {end: opened for end, opened in sockets.items() if opened.is_accepted}
-        found: dict[ChannelEnd, set[ChannelEnd]] = {}
-        for end, opened in sockets.items():
-            same = [
-                each
-                for each, other in accepted.items()
-                if not opened.is_accepted and isinstance(opened.bound, tuple) and other.peer == opened.bound
-            ]
-            if len(same) == 1:
-                found |= {end: {same[0]}, same[0]: {end}}
-        left = [end for end in sockets if end not in found]
-        if len(left) == 2 and len([end for end in left if end in accepted]) == 1:
-            found |= {left[0]: {left[1]}, left[1]: {left[0]}}
-        return found
 
     def is_inside(self, opened: OpenedSocket) -> bool:
         """Whether a socket has connected to one of the group's listening sockets."""

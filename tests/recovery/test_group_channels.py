@@ -281,6 +281,85 @@ def test_what_a_process_sent_before_it_ended(kind: str, waits: bool, tmp_path: P
 
 
 # The module subprocess makes an epoll and closes it when it is imported; sockets get its number afterwards.
+# Nobody has used these connections, and only their acceptor knows the addresses from which they came.
+_UNUSED = """import os, socket, sys
+listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+begin, go = os.pipe()
+for number, listener in enumerate(listeners):
+    if not os.fork():
+        os.close(go)
+        with socket.create_connection(listener.getsockname()) as to_parent:
+            os.read(begin, 1)
+            to_parent.sendall(b"from %d" % number)
+        os._exit(0)
+accepted = [each.accept()[0] for each in listeners]
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(go)
+print(*[each.recv(100) for each in accepted])
+print(*[os.wait()[1] for _ in accepted])
+"""
+
+
+def test_connections_that_nobody_has_used_are_told_apart_by_their_listening_sockets(tmp_path: Path) -> None:
+    record_killed(tmp_path, _UNUSED)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"b'from 0' b'from 1' b'from 2'\n0 0 0\n"), resumed
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
+
+
+# The same with one listening socket: they were begun in a known order, one was closed, and one is not accepted yet.
+_IN_ORDER = """import os, socket, sys
+listener = {listener}
+begin, go = os.pipe()
+told, tell = os.pipe()
+asked = []
+for number in range(5):
+    asked.append(os.pipe())
+    if not os.fork():
+        os.close(go)
+        os.read(asked[number][0], 1)
+        to_parent = socket.socket(listener.family)
+        to_parent.setblocking(False)
+        to_parent.connect_ex(listener.getsockname())
+        if number == 1:
+            to_parent.close()
+        os.write(tell, b"x")
+        os.read(begin, 1)
+        if number != 1:
+            to_parent.setblocking(True)
+            to_parent.sendall(b"from %d" % number)
+        os._exit(0)
+for number in (3, 1, 4, 0, 2):
+    os.write(asked[number][1], b"x")
+    os.read(told, 1)
+accepted = [listener.accept()[0] for _ in range(4)]
+open("ready", "w").close()
+sys.stdin.readline()
+os.close(go)
+accepted.append(listener.accept()[0])
+print(*[each.recv(100) for each in accepted])
+print(*[os.wait()[1] for _ in accepted])
+"""
+
+
+@pytest.mark.parametrize(
+    "listener", ['socket.create_server(("127.0.0.1", 0))', 'socket.create_server("here", family=socket.AF_UNIX)']
+)
+def test_connections_that_nobody_has_used_are_told_apart_by_their_order(listener: str, tmp_path: Path) -> None:
+    record_killed(tmp_path, _IN_ORDER.format(listener=listener))
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    expected = b"b'from 3' b'' b'from 4' b'from 0' b'from 2'\n0 0 0 0 0\n"
+    assert (resumed.status, resumed.stdout) == (0, expected), resumed
+    replayed = replaydbg(tmp_path, "replay", "two")
+    assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
+
+
 _STARTED = """import socket, subprocess, sys
 if sys.argv[1:]:
     with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as to_parent:

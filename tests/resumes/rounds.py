@@ -85,7 +85,7 @@ def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Ro
     done = 0
     while status == -signal.SIGKILL and done < kills:
         before = base / f"{done}.rdbg"
-        if _has_ended(before):  # it was killed on its way out
+        if has_ended(before):  # it was killed on its way out
             _check_ledger(program, count, work / "ledger")
             finished([*_COMMAND, "verify", str(before)], work)
             return Round(program, events, done)
@@ -245,7 +245,7 @@ def recorded_events(path: Path) -> int:
         return recording.log_header.crossings if recording.log_header is not None else 0
 
 
-def _has_ended(path: Path) -> bool:
+def has_ended(path: Path) -> bool:
     """Whether the program of a recording had nothing more to do when it was killed."""
     with open_recording(path) as recording:
         return read_past(recording, None).has_ended
