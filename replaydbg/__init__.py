@@ -61,8 +61,9 @@ def quiesce(callback: "Callable[[], Any]") -> "Callable[[], Any]":
     """Let `callback` run before each checkpoint, and before snapshots taken with `quiesce=True`; return it.
 
     It brings the program to a consistent state: it writes what is buffered, or stops accepting requests. If it returns
-    a function, that is called afterwards and undoes it. Callbacks run in the calling thread, in the order in which they
-    were registered, as a part of the recorded program; what undoes them runs in the opposite order.
+    a function, that is called after a snapshot, or if no checkpoint is taken, and undoes it: after a checkpoint the
+    program starts anew. Callbacks run in the calling thread, in the order in which they were registered, as a part of
+    the recorded program; what undoes them runs in the opposite order.
     """
     _callbacks.append(callback)
     return callback
