@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from replaydbg.classes import NamedTuple, replace
-from replaydbg.errors import CannotResume, Corrupt
+from replaydbg.errors import CannotResume
 from replaydbg.events.records import Event
 from replaydbg.log.reader import Recording
 from replaydbg.resources.descriptions import Description
@@ -37,11 +37,13 @@ def first_missing_write(recording: Recording, name: str) -> EventNumber:
     """Return the event of the first write that the disk lacks, or that nothing shows to be there; 0: it has all.
 
     Only files that are open right before that event count, and writes that the program has not synchronised. Raises
-    CannotResume if the recording is not durable, and Corrupt if it has no event log.
+    CannotResume if the recording is not durable, or has no event log.
     """
     if not recording.header.durable:
         reason = "it was not recorded with --durable: events before the power cut may be missing"
         raise CannotResume(name, reason)
+    if recording.log_header is None:
+        raise CannotResume(name, "none of its events had reached the disk, so nobody had seen any output: run it again")
     missing = 0
     while found := _first_missing(recording, missing - 1 if missing else None):
         missing = found  # before it, other files may have been open
@@ -50,8 +52,6 @@ def first_missing_write(recording: Recording, name: str) -> EventNumber:
 
 def _first_missing(recording: Recording, last: EventNumber | None) -> EventNumber:
     """Return the first missing write among those up to the event `last`; None: the last one of the log."""
-    if recording.log_header is None:
-        raise Corrupt(str(recording.path), "it has no event log")
     history = ResourceHistory(recording, ())
     writes: dict[Description, list[LastFileWrite]] = {}
     for entry in recording.events(last=last):

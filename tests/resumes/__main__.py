@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
 from tests.resumes import power_loss
+from tests.resumes.disks import disk_round, missing_mount
 from tests.resumes.group_rounds import ROUNDS as GROUPS
 from tests.resumes.group_rounds import group_round
 from tests.resumes.rounds import PROGRAMS, Round, WrongRound, missing, one_round, standby_round
@@ -28,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     restore_signals()
     seed = options.seed if options.seed is not None else random.randrange(1 << 24)
     print(f"seed {seed}", flush=True)
+    if options.disks and (reason := _missing_mount()):
+        print(f"--disks: {reason}", file=sys.stderr, flush=True)
+        return 2
     programs = [each for each in _wanted(options) if not _is_skipped(each)]
     if not programs:
         return 0
@@ -41,6 +45,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     played = list(zip((program for _, program in orders), results, strict=True))
     print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
     return int(None in results)
+
+
+def _missing_mount() -> str:
+    with tempfile.TemporaryDirectory(prefix="replaydbg-resume-") as scratch:
+        return missing_mount(Path(scratch))
 
 
 def _wanted(options: argparse.Namespace) -> list[str]:
@@ -65,6 +74,8 @@ def _played(seed: int, program: str, options: argparse.Namespace, port: int) -> 
             return group_round(seed, program, base, kills=options.kills)
         if options.power_loss:
             return power_loss.power_loss_round(seed, base, images=options.kills)[0]
+        if options.disks:
+            return disk_round(seed, program, base, cuts=options.kills, port=port)
         if options.standby:
             return standby_round(seed, program, base, port=port)
         return one_round(seed, program, base, kills=options.kills, port=port)
@@ -108,6 +119,12 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="a program that synchronises its ledger is recorded with --durable; it is resumed from what the disk may "
         "have after power was lost at --kills moments",
+    )
+    parser.add_argument(
+        "--disks",
+        action="store_true",
+        help="the programs are recorded with --durable on a disk of their own, and resumed from copies that were made "
+        "of it at --kills moments, as a power cut would leave it; needs the rights to mount a file",
     )
     parser.add_argument("--seed", metavar="N", type=int, help="of the first round (default: random)")
     parser.add_argument("--jobs", metavar="N", type=int, default=2, help="rounds at once (default: %(default)s)")

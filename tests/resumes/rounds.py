@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ PROGRAMS = {
 ANY_ORDER = frozenset({"threads", "server"})
 """Programs whose entries may come in any order."""
 
-_WITH_SERVER = "postgres"
+WITH_SERVER = "postgres"
 FOLDER = Path(__file__).parent / "programs"
 TIMEOUT = 120.0
 _USAGE = 2
@@ -40,7 +40,7 @@ _KILLS = 2
 """A program that is to be killed more often makes more entries: it must not end before."""
 _LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 20, "postgres": 10}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
-_LATEST = 0.25
+LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""
 _COMMAND = [sys.executable, "-m", "replaydbg"]
 
@@ -62,7 +62,7 @@ class Round:
 
 def missing(program: str) -> str:
     """Return why a program cannot run here; empty if it can."""
-    return missing_postgres() if program == _WITH_SERVER else ""
+    return missing_postgres() if program == WITH_SERVER else ""
 
 
 def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int = 0) -> Round:
@@ -71,7 +71,7 @@ def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int 
     `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
     """
     with ExitStack() as stack:
-        if program == _WITH_SERVER and not port:
+        if program == WITH_SERVER and not port:
             port = stack.enter_context(postgres())
         return _one_round(seed, program, base, kills, port)
 
@@ -79,14 +79,14 @@ def one_round(seed: int, program: str, base: Path, *, kills: int = 1, port: int 
 def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Round:
     chance = random.Random(seed)
     count = PROGRAMS[program] * max(kills, _KILLS) // _KILLS
-    work, first = _prepared(seed, program, base, count, port)
+    work, first = prepared(seed, program, base, count, port)
     status = _killed(first, work, base / "0.rdbg-live", 0, chance)
     events = recorded_events(base / "0.rdbg")
     done = 0
     while status == -signal.SIGKILL and done < kills:
         before = base / f"{done}.rdbg"
         if has_ended(before):  # it was killed on its way out
-            _check_ledger(program, count, work / "ledger")
+            check_ledger(program, count, work / "ledger")
             finished([*_COMMAND, "verify", str(before)], work)
             return Round(program, events, done)
         done += 1
@@ -97,7 +97,7 @@ def _one_round(seed: int, program: str, base: Path, kills: int, port: int) -> Ro
             status = finished(command, work).status
     if status != 0:
         raise WrongRound(f"the program ended with {status} after {done} kills, {events} events")
-    _check_ledger(program, count, work / "ledger")
+    check_ledger(program, count, work / "ledger")
     check_replay(base / f"{done}.rdbg", work)
     return Round(program, events, done)
 
@@ -108,7 +108,7 @@ def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Roun
     `port`: that of the PostgreSQL server; 0: one is started for the round if the program needs it.
     """
     with ExitStack() as stack:
-        if program == _WITH_SERVER and not port:
+        if program == WITH_SERVER and not port:
             port = stack.enter_context(postgres())
         return _standby_round(seed, program, base, port)
 
@@ -116,11 +116,11 @@ def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Roun
 def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     chance = random.Random(seed)
     count = PROGRAMS[program] * _LONGER[program]
-    work, first = _prepared(seed, program, base, count, port)
+    work, first = prepared(seed, program, base, count, port)
     follow = [*_COMMAND, "resume", "--follow", "--in-flight=repeat", "-o", str(base / "1.rdbg"), str(base / "0.rdbg")]
-    with _begun(first, work) as recorder, ExitStack() as stack:
+    with begun(first, work) as recorder, ExitStack() as stack:
         _wait_for(lambda: _has_begun(work) or recorder.poll() is not None)
-        standby = stack.enter_context(_begun(follow, work))
+        standby = stack.enter_context(begun(follow, work))
         _wait_for(lambda: "standing by" in _tail(base / "output") or standby.poll() is not None)
         _kill_program(recorder, chance)
         status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
@@ -128,25 +128,38 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     had_ended = not took_over and "its program is no longer running" in _tail(base / "output")
     if status != 0 and not had_ended:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
-    _check_ledger(program, count, work / "ledger")
+    check_ledger(program, count, work / "ledger")
     check_replay(base / f"{int(took_over)}.rdbg", work)
     return Round(program, recorded_events(base / "0.rdbg"), int(took_over))
 
 
-def _prepared(seed: int, program: str, base: Path, count: int, port: int) -> tuple[Path, list[str]]:
-    """Return the working directory, and the command that records the program with `count` entries into `0.rdbg`."""
+def prepared(
+    seed: int,
+    program: str,
+    base: Path,
+    count: int,
+    port: int,
+    *,
+    options: Sequence[str] = (),
+    recording: str = "",
+) -> tuple[Path, list[str]]:
+    """Return the working directory, and the command that records the program with `count` entries.
+
+    It records into `0.rdbg` in `base`, or into `recording`, which can be relative to the working directory.
+    """
     work = base / "work"
     work.mkdir()
     (base / "program.py").write_bytes((FOLDER / f"{program}.py").read_bytes())
     recorded = [str(base / "program.py"), str(count)]
-    if program == _WITH_SERVER:
+    if program == WITH_SERVER:
         make_database(port, f"ledger_{seed}")
         recorded += [str(port), f"ledger_{seed}"]
-    return work, [*_COMMAND, "record", "--children=none", "-q", "-o", str(base / "0.rdbg"), *recorded]
+    target = recording or str(base / "0.rdbg")
+    return work, [*_COMMAND, "record", "--children=none", "-q", *options, "-o", target, *recorded]
 
 
 @contextmanager
-def _begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
+def begun(command: list[str], work: Path) -> Iterator[subprocess.Popen[bytes]]:
     """Run a command in the block, and end it with its program behind it."""
     with (work.parent / "output").open("ab") as output:
         process = subprocess.Popen(
@@ -184,7 +197,7 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
 
     It is killed at a random moment after it has made more than `events` events.
     """
-    with _begun(command, work) as process:
+    with begun(command, work) as process:
         while process.poll() is None and not (live_events(live) > events and _has_begun(work)):
             time.sleep(0.002)
         _kill_program(process, chance)
@@ -199,7 +212,7 @@ def _killed(command: list[str], work: Path, live: Path, events: int, chance: ran
 
 def _kill_program(recorder: subprocess.Popen[bytes], chance: random.Random) -> None:
     """Kill the program of a recorder, at any moment soon, not at one that a condition describes."""
-    time.sleep(chance.uniform(0, _LATEST))
+    time.sleep(chance.uniform(0, LATEST))
     for pid in _children_of(recorder.pid):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -251,7 +264,7 @@ def has_ended(path: Path) -> bool:
         return read_past(recording, None).has_ended
 
 
-def _check_ledger(program: str, count: int, path: Path) -> None:
+def check_ledger(program: str, count: int, path: Path) -> None:
     found = [int(line) for line in path.read_text().splitlines()]
     if program in ANY_ORDER:
         found.sort()

@@ -2,7 +2,8 @@
 
 The key is a file of the user's own. A mark is a keyed hash over the bytes of a sealed file: it stays valid when the
 file is renamed, moved or copied, and no other file has it. It only decides whether a command warns that it runs a
-program of unknown origin. The mark of a live directory covers its position in the file system, which no copy has.
+program of unknown origin. The mark of a live directory covers its position in the file system, which no copy has. The
+file system counts by its own id where it has one: the number of its device can be another one after a reboot.
 
 Of a long recording, a faster keyed hash goes into the mark in place of the bytes: `native/digest/digest.c` has it.
 """
@@ -156,7 +157,7 @@ def mark_live(live: Path) -> None:
 
 def _mark_of_place(live: Path, key: bytes) -> bytes:
     found = os.stat(live)  # noqa: PTH116
-    place = f"{found.st_dev} {found.st_ino} {found.st_uid}"
+    place = f"{os.statvfs(live).f_fsid or found.st_dev} {found.st_ino} {found.st_uid}"
     return blake2b(place.encode(), key=key, digest_size=MARK_SIZE, person=b"replaydbg live").digest()
 
 
