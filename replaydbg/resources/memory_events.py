@@ -178,7 +178,7 @@ def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, acce
     to.guess(made, event, _GUESSED)
 
 
-def _database(to: ProcessState, event: Event) -> DatabaseFacts | None:
+def database_of(to: ProcessState, event: Event) -> DatabaseFacts | None:
     """Return the file of a call, which the log has by its last name only; None: several have that."""
     name = argument(event, 0)
     found = [each for each in to.databases if each.path.rpartition("/")[2] == name]
@@ -201,14 +201,14 @@ def _delete_database(to: ProcessState, event: Event) -> None:
 
 
 def _lock_database(to: ProcessState, event: Event) -> None:
-    if event.outcome == 0 and (facts := _database(to, event)) is not None:
+    if event.outcome == 0 and (facts := database_of(to, event)) is not None:
         level = integer(argument(event, 1))
         facts.lock = max(facts.lock, level) if event.gate.endswith(".lock") else min(facts.lock, level)
 
 
 def _lock_log(to: ProcessState, event: Event) -> None:
     """`file.shm_lock(name, first << 8 | count, flags)`: a lock of the index of a write-ahead log."""
-    facts = _database(to, event)
+    facts = database_of(to, event)
     if facts is None or integer(event.outcome) & 0xFF:
         return
     begin, flags = integer(argument(event, 1)) >> 8, integer(argument(event, 2))
@@ -220,14 +220,14 @@ def _lock_log(to: ProcessState, event: Event) -> None:
 
 
 def _map_log(to: ProcessState, event: Event) -> None:
-    facts = _database(to, event)
+    facts = database_of(to, event)
     if facts is not None and not facts.has_index:
         facts.has_index = True
         _guess(to, event, facts, facts.path + "-shm", os.O_RDWR)
 
 
 def _unmap_log(to: ProcessState, event: Event) -> None:
-    facts = _database(to, event)
+    facts = database_of(to, event)
     if facts is not None and facts.has_index:
         facts.has_index = facts.writes_log = False
         for number in list(facts.descriptions.pop().numbers):

@@ -14,13 +14,15 @@ from replaydbg.errors import CannotResume
 from replaydbg.events.records import Event
 from replaydbg.log.reader import Recording
 from replaydbg.resources.descriptions import Description
-from replaydbg.resources.event_values import number_of
+from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.kinds import EventNumber, LastFileWrite, OpenedFile, Resources, Unknown
+from replaydbg.resources.memory_events import database_of
 from replaydbg.resume.digest import output_digest
 
 _SYNCHRONISE = frozenset({"posix.fsync", "posix.fdatasync"})
 _SYNCHRONISE_ALL = "posix.sync"
+_DATABASE = frozenset(f"_sqlite3.{each}" for each in ("vfs.open", "vfs.delete", "file.write", "file.sync"))
 
 
 class Leftover(NamedTuple):
@@ -54,11 +56,14 @@ def _first_missing(recording: Recording, last: EventNumber | None) -> EventNumbe
     """Return the first missing write among those up to the event `last`; None: the last one of the log."""
     history = ResourceHistory(recording, ())
     writes: dict[Description, list[LastFileWrite]] = {}
+    deleted: dict[str, EventNumber] = {}
     for entry in recording.events(last=last):
         history.apply(entry)
         if isinstance(entry, Event):
             _follow(history, entry, writes)
+            _follow_database(history, entry, writes, deleted)
     missing = [_first_of_file(each, writes[each]) for each in history.state.open if each in writes]
+    missing += [event for path, event in deleted.items() if os.path.lexists(path)]
     return min(filter(None, missing), default=0)
 
 
@@ -80,6 +85,38 @@ def _follow(history: ResourceHistory, event: Event, writes: dict[Description, li
     # Those with O_SYNC are on the disk, too; the flag contains O_DSYNC.
     if write is not None and write.event == event.number and not description.has_flag(os.O_DSYNC):
         writes.setdefault(description, []).append(write)
+
+
+def _follow_database(
+    history: ResourceHistory,
+    event: Event,
+    writes: dict[Description, list[LastFileWrite]],
+    deleted: dict[str, EventNumber],
+) -> None:
+    """Do the same for what SQLite has written, and keep which of its journals are deleted.
+
+    SQLite does not wait until the directory has such a deletion, which commits a transaction: the library of another
+    process would take a journal that is still there for that of a crashed program, and undo the transaction.
+    """
+    if event.gate not in _DATABASE or (event.outcome != 0 and event.gate != "_sqlite3.vfs.open"):
+        return
+    path = argument(event, 0)
+    if event.gate in ("_sqlite3.vfs.open", "_sqlite3.vfs.delete"):
+        absolute = history.state.absolute(path) if isinstance(path, str) and path else None
+        if isinstance(absolute, str):
+            deleted.pop(absolute, None)
+            if event.gate == "_sqlite3.vfs.delete":
+                deleted[absolute] = event.number
+        return
+    facts = database_of(history.state, event)
+    if facts is None or not facts.descriptions:
+        return
+    description = facts.descriptions[0]
+    if event.gate == "_sqlite3.file.sync":
+        writes.pop(description, None)
+    else:
+        start, count = integer(argument(event, 1)), integer(argument(event, 2))
+        writes.setdefault(description, []).append(LastFileWrite(event.number, start, count, event.digest))
 
 
 def _first_of_file(description: Description, writes: list[LastFileWrite]) -> EventNumber:

@@ -54,6 +54,8 @@ class Past:
     """Other attributes that the program has set for its process."""
     databases: Mapping[str, int]
     """The first event after the moment that wrote to an SQLite database, by the name of its file."""
+    synchronised: frozenset[str]
+    """Those of them that were synchronised later: a power cut does not undo that."""
     loaded_ns: Mapping[int, int]
     """When each call ended by which a TLS context loaded something, by event: nanoseconds since the epoch."""
     used: frozenset[int]
@@ -85,6 +87,7 @@ class PastReader:
         self._has_ended = False
         self._attributes: dict[str, PlanRow] = {}
         self._databases: dict[str, int] = {}
+        self._synchronised: set[str] = set()
         self._hidden_locks = 0
         self._loaded_ns: dict[int, int] = {}
         self._used: set[int] = set()
@@ -98,11 +101,12 @@ class PastReader:
         self._events = entry.number
         if self._last_event is None or entry.number <= self._last_event:
             self._add_before(entry)
+        elif entry.gate == _SYNCHRONISES_DATABASE and entry.outcome == 0 and _database(entry) in self._databases:
+            self._synchronised.add(_database(entry))
         elif entry.gate in _ACTS and not entry.raised:
             self._act_count += 1
             if entry.gate in _DATABASE_WRITES and entry.arguments:
-                name = _JOURNAL.sub("", str(entry.arguments[0]))
-                self._databases.setdefault(name, entry.number)
+                self._databases.setdefault(_database(entry), entry.number)
             self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
             if len(self._acts) > 2 * MOST_ACTS:
                 del self._acts[:MOST_ACTS]
@@ -147,11 +151,17 @@ class PastReader:
             umask=self._umask,
             attributes=tuple(self._attributes.values()),
             databases=dict(self._databases),
+            synchronised=frozenset(self._synchronised),
             loaded_ns={event: self.start_ns + time_ns for event, time_ns in self._loaded_ns.items()},
             used=frozenset(self._used),
             acts=tuple(self._acts[-MOST_ACTS:][::-1]),
             act_count=self._act_count,
         )
+
+
+def _database(event: Event) -> str:
+    """Return the name of the database of a call, which is given the file or one of its journals."""
+    return _JOURNAL.sub("", str(argument(event, 0)))
 
 
 def is_noted(gate: str) -> bool:
@@ -217,4 +227,5 @@ _NOTED = (
     | _names("posix", "umask scandir ScandirIterator.close ScandirIterator.__next__")
 )
 _DATABASE_WRITES = _names("_sqlite3", "file.write file.truncate")
+_SYNCHRONISES_DATABASE = "_sqlite3.file.sync"
 _JOURNAL = re.compile(r"-(?:journal|wal)\Z")

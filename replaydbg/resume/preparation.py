@@ -94,7 +94,10 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
-    lost = plan_of(name, plan.event, plan.past, resources, plan.recovery)
+    # What was not synchronised is written again, page by page, at the same places.
+    databases = {each: event for each, event in plan.past.databases.items() if each in plan.past.synchronised}
+    past = replace(plan.past, databases=databases)
+    lost = plan_of(name, plan.event, past, resources, plan.recovery)
     differences = (*lost.differences, *unknown_ends(resources))
     return replace(lost, differences=differences, leftovers=leftovers(resources), sources=plan.sources)
 
