@@ -77,20 +77,23 @@ def _make_file(to: ProcessState, event: Event) -> None:
     elif known is not None and known.description.kind in ("file", "pipe") and known.doubt is None:
         # Descriptors of files are closed by events only. So it is open, and an opener returned it.
         if isinstance(mode, str) and "a" in mode:
-            _to_end(known.description)
+            _to_end(known.description, event)
         return
     if isinstance(what, str | bytes):
         flags = flags_of_mode(mode) if isinstance(mode, str) else os.O_RDONLY
         open_path(to, event, number, what, flags)
         made = to.numbers.get(number)
         if made is not None and flags & os.O_APPEND:
-            _to_end(made)
+            _to_end(made, event)
 
 
-def _to_end(description: Description) -> None:
-    """FileIO seeks to the end of a file that it appends to."""
+def _to_end(description: Description, event: Event) -> None:
+    """FileIO seeks to the end of a file that it appends to; its outcome has where that is."""
     if description.kind == "file" and description.node is not None:
-        size = description.node.size
+        outcome, node = event.outcome, description.node
+        if isinstance(outcome, tuple) and len(outcome) > 2 and isinstance(outcome[2], int):
+            node.size, node.changed = outcome[2], event.number
+        size = node.size
         description.offset = size if isinstance(size, int) else _AT_END
 
 

@@ -85,12 +85,12 @@ def test_files(found: Resources, folder: Path) -> None:
     assert [bool(each.doubt) for each in numbers.handle.descriptors] == [False, False, True]
 
 
-def test_where_an_append_went_is_unknown_without_the_size_before(found: Resources) -> None:
-    """No call of an unbuffered file that is appended to returns where its end was."""
+def test_an_append_is_where_the_file_ended(found: Resources) -> None:
+    """No call of the program returns that of an unbuffered file, but the event of its opening has it."""
     log = named(found, "numbers.log")
 
-    assert isinstance(log.offset, Unknown) and "size" in log.offset.reason
     assert log.last_write is not None and log.last_write.length == 4
+    assert (log.offset, log.size) == (4, 4)
 
 
 def test_names_follow_renames_and_removals(found: Resources, folder: Path) -> None:

@@ -43,13 +43,19 @@ init_really(PyObject *self, Opening *o, PyObject *opener)
     return rc;
 }
 
+/* The descriptor and the block size. Of a file that was opened for appending also its size, at which the constructor
+ * has put the offset: no other event need show it. */
 static PyObject *
-init_outcome(PyObject *self, int rc)
+init_outcome(PyObject *self, const Opening *o, int rc)
 {
     if (rc < 0)
         return NULL;
     PyObject *size = PyObject_GetAttrString(self, "_blksize");
-    return size ? Py_BuildValue("(iN)", file_fd(self), size) : NULL;
+    bool appends = PyUnicode_FindChar(o->mode, 'a', 0, PyUnicode_GET_LENGTH(o->mode), 1) >= 0;
+    long long end = appends ? (long long)lseek(file_fd(self), 0, SEEK_CUR) : -1;
+    if (size == NULL || end < 0)
+        return size ? Py_BuildValue("(iN)", file_fd(self), size) : NULL;
+    return Py_BuildValue("(iNL)", file_fd(self), size, end);
 }
 
 static int
@@ -58,7 +64,7 @@ init_with_opener(Crossing *c, PyObject *self, Opening *o)
     PyObject *opener = PyCFunction_NewEx(&call_opener_def, o->opener, NULL);
     int rc = opener ? init_really(self, o, opener) : -1;
     Py_XDECREF(opener);
-    PyObject *result = cross_end(c, init_outcome(self, rc));
+    PyObject *result = cross_end(c, init_outcome(self, o, rc));
     Py_XDECREF(result);
     return result ? 0 : -1;
 }
@@ -92,7 +98,8 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
 {
     int fd, rc;
     unsigned size;
-    if (!PyArg_ParseTuple(outcome, "iI", &fd, &size))
+    long long end;
+    if (!PyArg_ParseTuple(outcome, "iI|L", &fd, &size, &end))
         return -1;
     own_work_begin();
     forget_file(self);
@@ -123,7 +130,7 @@ init_crossing(PyObject *self, Opening *o)
         int done = init_with_opener(&c, self, o);
         return cross_again() ? init_crossing(self, o) : done;
     }
-    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, init_really(self, o, Py_None)) : NULL);
+    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, o, init_really(self, o, Py_None)) : NULL);
     int rc = result ? 0 : -1;
     if (cross_again())
         return init_crossing(self, o);
