@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replaydbg.events.show import show_status
@@ -24,7 +24,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.past import OutsideAct, read_past
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan, plan_of
 from replaydbg.resume.reopening.rules import RULES
@@ -57,6 +57,32 @@ class GroupPlan:
     def flying(self) -> list[SharedChannel]:
         """The channels with bytes in flight."""
         return [each for each in self.shared.channels if each.count()]
+
+    @property
+    def recovery(self) -> RecoveryCost:
+        """How much is replayed of all processes together."""
+        return total_cost([each.recovery for each in self.plans.values()])
+
+    @property
+    def seconds(self) -> float:
+        """The expected time until the programs are live."""
+        processors = len(os.sched_getaffinity(0))
+        return seconds_together([each.recovery for each in self.plans.values()], processors)
+
+
+def total_cost(costs: Sequence[RecoveryCost]) -> RecoveryCost:
+    """Return the work of several processes as that of one."""
+    return RecoveryCost(
+        sum(each.events for each in costs),
+        sum(each.cpu_ms for each in costs),
+        sum(each.log_bytes for each in costs),
+    )
+
+
+def seconds_together(costs: Sequence[RecoveryCost], processors: int) -> float:
+    """Return the expected time until all are live: the logs are read one by one, then all replays run at once."""
+    replays = [each.replay_seconds for each in costs]
+    return sum(each.reading_seconds for each in costs) + max(*replays, sum(replays) / processors, 0.0)
 
 
 def plan_group(line: RecoveryLine) -> GroupPlan:

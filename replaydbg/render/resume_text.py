@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
@@ -46,8 +46,22 @@ def plan_lines(plan: Plan) -> list[str]:
     if plan.past.act_count > len(acts):
         acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
     lines += text_block("done after", acts)
-    lines += text_block("recovery", [_recovery(plan.recovery)])
-    return [*lines, *text_block("clock", [f"stood still for {_duration(plan.stood_ns)}"])]
+    return [*lines, *recovery_lines(plan.recovery, plan.recovery.seconds), *clock_lines([plan.stood_ns])]
+
+
+def recovery_lines(recovery: RecoveryCost, seconds: float) -> list[str]:
+    """Return how long it takes until all is live, what is replayed until then, and how large the logs are."""
+    computed = f", {show_seconds(recovery.cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
+    repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
+    text = f"about {show_seconds(seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"
+    return text_block("recovery", [text])
+
+
+def clock_lines(stood_ns: Collection[int]) -> list[str]:
+    """Return for how long the monotonic clocks were paused: nanoseconds, for each process that goes live."""
+    shortest, longest = _duration(min(stood_ns)), _duration(max(stood_ns))
+    text = longest if shortest == longest else f"{shortest} to {longest}, by process"
+    return text_block("clock", [f"monotonic clocks: paused for {text}"])
 
 
 def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:
@@ -114,12 +128,6 @@ def text_block(word: str, texts: Iterable[str]) -> list[str]:
     """Return lines with a word in front of the first one; nothing without texts."""
     heads = [f"  {word}"]
     return [f"{(heads.pop() if heads else ''):<{_WIDTH + 2}}{printable(text)}" for text in texts]
-
-
-def _recovery(recovery: RecoveryCost) -> str:
-    computed = f", {show_seconds(recovery.cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
-    repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
-    return f"about {show_seconds(recovery.seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"
 
 
 def _duration(nanoseconds: int) -> str:

@@ -27,7 +27,17 @@ class RecoveryCost:
     @property
     def seconds(self) -> float:
         """The expected time until the program is live."""
-        return self.events * _READING + max(self.cpu_ms / 1000, self.events * _REPLAY)
+        return self.reading_seconds + self.replay_seconds
+
+    @property
+    def reading_seconds(self) -> float:
+        """The expected time in which the launcher reads the log."""
+        return self.events * _READING
+
+    @property
+    def replay_seconds(self) -> float:
+        """The expected time of the replay, on a processor of its own."""
+        return max(self.cpu_ms / 1000, self.events * _REPLAY)
 
 
 @dataclass(frozen=True, slots=True)

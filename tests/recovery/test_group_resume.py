@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -63,6 +64,11 @@ def test_bytes_that_nobody_had_received(tmp_path: Path) -> None:
     assert [each["bytes"] for each in plan["in_flight"]] == [5004]
     assert b"  in flight  pipe from process 1 to process 2: 5,004 bytes\n" in shown, shown.decode()
     assert b"a pipe, whose other end is closed" not in shown
+    assert re.search(rb"\n  recovery   about .* m?s \([0-9]+ events, .* of CPU time\); log size .*B\n", shown), shown
+    assert re.search(rb"\n  clock      monotonic clocks: paused for [0-9]+ s\n\Z", shown), shown
+    members = [each["plan"]["recovery"] for each in plan["processes"]]
+    assert plan["recovery"]["events"] == sum(each["events"] for each in members)
+    assert plan["recovery"]["seconds"] >= max(each["seconds"] for each in members)
     assert resumed.stdout == b"the child got 5004\nended True 7\n", resumed
     assert resumed.status == 0
     replayed = replaydbg(tmp_path, "replay", "two")

@@ -9,8 +9,10 @@ from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.render.resume_text import (
     MOST_ACTS_SHOWN,
+    clock_lines,
     continuation_lines,
     leftover_texts,
+    recovery_lines,
     resource_lines,
     source_lines,
     text_block,
@@ -61,7 +63,9 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
     acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
     if len(plan.acts) > len(acts):
         acts.append(f"and {len(plan.acts) - len(acts):,} more")
-    return [*lines, *text_block("done after", acts)]
+    lines += text_block("done after", acts)
+    lines += recovery_lines(plan.recovery, plan.seconds)
+    return [*lines, *clock_lines([each.stood_ns for each in plan.plans.values()])]
 
 
 def _member(plan: GroupPlan, member: LineMember) -> str:

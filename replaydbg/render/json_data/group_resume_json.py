@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.render.json_data.resume_json import leftover_facts, plan_facts
+from replaydbg.render.json_data.resume_json import leftover_facts, plan_facts, recovery_facts
 
 
 def group_plan_facts(plan: GroupPlan) -> JsonObject:
@@ -39,4 +39,5 @@ def group_plan_facts(plan: GroupPlan) -> JsonObject:
             {"process": each.process, "event": each.event, "call": each.gate, "text": each.text, "place": each.place}
             for each in plan.acts
         ],
+        "recovery": recovery_facts(plan.recovery, plan.seconds),
     }

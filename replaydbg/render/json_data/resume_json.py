@@ -7,13 +7,23 @@ from collections.abc import Iterable
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.findings import Finding
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.settle import call_text
 
 
 def leftover_facts(leftovers: Iterable[Leftover]) -> list[JsonObject]:
     """Return the files that are truncated as data."""
     return [{"path": each.path, "size": each.size, "found": each.found} for each in leftovers]
+
+
+def recovery_facts(recovery: RecoveryCost, seconds: float) -> JsonObject:
+    """Return what is replayed, and the expected time, as data."""
+    return {
+        "events": recovery.events,
+        "cpu_seconds": recovery.cpu_ms / 1000,
+        "log_bytes": recovery.log_bytes,
+        "seconds": round(seconds, 3),
+    }
 
 
 def plan_facts(plan: Plan) -> JsonObject:
@@ -41,12 +51,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
         ],
         "done_after_count": plan.past.act_count,
-        "recovery": {
-            "events": plan.recovery.events,
-            "cpu_seconds": plan.recovery.cpu_ms / 1000,
-            "log_bytes": plan.recovery.log_bytes,
-            "seconds": round(plan.recovery.seconds, 3),
-        },
+        "recovery": recovery_facts(plan.recovery, plan.recovery.seconds),
         "stood_seconds": round(plan.stood_ns / 1e9, 3),
     }
 
