@@ -44,6 +44,17 @@ class GateRow:
     """`regular`, `irregular`, `unsupported` ..."""
 
 
+class Resumption(NamedTuple):
+    """One time that the program was resumed."""
+
+    recording: str
+    """The name of the recording that it continued."""
+    event: int
+    """The last event that was replayed; the program went live after it."""
+    when: str
+    """When the resumption began (ISO 8601, UTC)."""
+
+
 class Branch(NamedTuple):
     """Where the recording of a forked child leaves its parent's."""
 
@@ -128,10 +139,19 @@ class Header:
     @property
     def parent(self) -> str:
         """The name of the recording that this one continues; empty: none."""
+        return self.resumptions[-1].recording if self.resumptions else ""
+
+    @property
+    def resumptions(self) -> tuple[Resumption, ...]:
+        """The resumptions of the program, the oldest first. What has another shape is left out: nobody checks it."""
         resumed = self.raw.get("resumed")
-        last = resumed[-1] if isinstance(resumed, list) and resumed else None
-        name = last.get("from") if isinstance(last, dict) else None
-        return name if isinstance(name, str) else ""
+        found = []
+        for each in resumed if isinstance(resumed, list) else ():
+            facts = each if isinstance(each, dict) else {}
+            name, event, when = (facts.get(key) for key in ("from", "event", "when"))
+            if isinstance(name, str) and isinstance(event, int) and isinstance(when, str):
+                found.append(Resumption(name, event, when))
+        return tuple(found)
 
     @property
     def command(self) -> tuple[str, ...]:

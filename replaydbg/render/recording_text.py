@@ -36,6 +36,8 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
         lines.append(("durable", "yes: it was recorded to survive power loss"))
     if continued := header.raw.get("continued"):
         lines.append(("checkpoint", _checkpoint(continued)))
+    for each in header.resumptions:
+        lines.append(("resumed", f"from {each.recording}, after event {each.event:,}, {each.when}"))
     variables = sorted(header.env.items())
     if with_values:
         lines += [("variable", f"{name}={value}") for name, value in variables]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,6 +66,19 @@ def test_the_newest_continuation_is_named(folder: Path) -> None:
 
 def test_the_newest_one_can_be_resumed(folder: Path) -> None:
     assert resume_in(folder, "one-on", "--in-flight=skip").stdout == b"4\n5\n"
+
+
+def test_info_shows_each_resumption(folder: Path) -> None:
+    resume_in(folder, "one-on", "--in-flight=skip")
+    info = [sys.executable, "-m", "replaydbg", "info"]
+
+    shown = run_in(folder, [*info, "one-on-on.rdbg"]).stdout.decode()
+
+    lines = [each for each in shown.splitlines() if each.startswith("resumed:")]
+    of = [re.fullmatch(r"resumed: +from (.*), after event ([0-9]+), [0-9-]+T[0-9:]+Z", each) for each in lines]
+    lasts = [own_events(folder / f"{name}.rdbg")[-1] + 1 for name in ("one", "one-on")]
+    assert [(each[1], int(each[2])) for each in of if each] == list(zip(("one", "one-on"), lasts, strict=True)), shown
+    assert "resumed:" not in run_in(folder, [*info, "one.rdbg"]).stdout.decode()
 
 
 def test_force_resumes_it_again(folder: Path) -> None:
