@@ -241,6 +241,27 @@ def test_the_plan_names_a_hook_that_has_reopened_something(tmp_path: Path) -> No
     assert (after.fate, after.reason) == (Fate.REOPENED, "by the hook shop")
 
 
+def test_what_is_done_with_signals_is_set_again(tmp_path: Path) -> None:
+    text = """import os, signal
+signal.signal(signal.SIGTERM, lambda *_: print("handled"))
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.kill(os.getpid(), signal.SIGKILL)
+for number in (signal.SIGHUP, signal.SIGTERM):
+    signal.raise_signal(number)
+print("goes on", flush=True)
+signal.raise_signal(signal.SIGINT)
+"""
+    record_killed(tmp_path, text)
+
+    planned = replaydbg(tmp_path, "resume", "one.rdbg", "--plan").stdout.decode()
+    resumed = replaydbg(tmp_path, "resume", "one.rdbg", _SKIP)
+
+    assert "signals: SIGHUP (ignored), SIGINT (default action), SIGTERM (handled)\n" in planned
+    assert resumed.stdout == b"handled\ngoes on\n", resumed
+    assert resumed.status in (-signal.SIGINT, 128 + signal.SIGINT)
+
+
 def test_a_working_directory_that_is_gone_is_a_difference(tmp_path: Path) -> None:
     text = 'import os, signal\nos.chdir("below")\nos.kill(os.getpid(), signal.SIGKILL)\n'
     (tmp_path / "below").mkdir()

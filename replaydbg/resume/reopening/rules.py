@@ -6,7 +6,7 @@ A rule decides from the log and the state of the machine, without changing anyth
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
@@ -30,6 +30,7 @@ from replaydbg.resources.kinds import (
     ProcessSemaphore,
     ProcessTimer,
     Resources,
+    SignalAction,
     Unknown,
 )
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -86,6 +87,7 @@ def plan_resources(resources: Resources, used: frozenset[int]) -> list[PlanRow]:
     rows += [_plan_lock(lock) for lock in resources.locks]
     rows += [_plan_child(child) for child in resources.children if not child.is_reaped]
     rows += [_plan_timer(timer) for timer in resources.timers]
+    rows += _plan_signals(resources.signals)
     rows += [_plan_mapping(mapping, resources) for mapping in resources.mappings]
     rows += [_plan_semaphore(semaphore, resources) for semaphore in resources.semaphores]
     rows += [
@@ -236,6 +238,13 @@ def _command_of(pid: int) -> tuple[str, ...] | None:
     except OSError:
         return None
     return tuple(map(os.fsdecode, words)) or None
+
+
+def _plan_signals(signals: Sequence[SignalAction]) -> list[PlanRow]:
+    """Return the row of the signals for which the program has set what is done: the core does that again."""
+    words = {"function": "handled", "ignore": "ignored", "default": "default action"}
+    text = ", ".join(f"{each.name} ({words[each.action]})" for each in signals)
+    return [PlanRow("signals", Fate.REOPENED, text)] if signals else []
 
 
 def _plan_timer(timer: ProcessTimer) -> PlanRow:
