@@ -30,8 +30,8 @@ def start_line(plan: Plan) -> str:
     """Return the sentence that is printed before the replay begins."""
     where = plan.resources.cwd if isinstance(plan.resources.cwd, str) else "an unknown directory"
     return (
-        f"replaying {printable(plan.name)} to event {plan.event:,}; if nothing prevents it, its program then runs "
-        f"live, with all your rights, in {printable(where)}"
+        f"replaying {printable(plan.name)} up to event {plan.event:,}; then the program runs live in "
+        f"{printable(where)}, with all your rights"
     )
 
 

@@ -158,11 +158,12 @@ def _initial(recording: Recording) -> ProcessState:
 
 
 def _inherit(state: ProcessState, number: int, kind: str, *, is_null: bool = False) -> None:
-    made = Description(kind, START, INHERITED, offset=INHERITED)
+    unknown = Unknown("inherited, so its flags and offset are not recorded") if is_null else INHERITED
+    made = Description(kind, START, unknown, offset=unknown)
     if is_null:
         made.path, made.node, made.can_seek = os.devnull, FileNode(os.devnull, mode=stat.S_IFCHR), False
     elif kind in ("file", "inherited descriptor"):
-        made.node = FileNode(Unknown("the process had it when it began"))
+        made.node = FileNode(INHERITED)
     else:
         made.can_seek = False
     if kind == "pipe":

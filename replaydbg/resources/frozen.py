@@ -33,12 +33,11 @@ from replaydbg.resources.kinds import (
 from replaydbg.resources.locked_ranges import ENDLESS
 from replaydbg.resources.memory_events import LOCK_NAMES
 from replaydbg.resources.process_events import SIGNAL_OF_TIMER
-from replaydbg.resources.process_state import DatabaseFacts, ProcessState, TimerFacts
+from replaydbg.resources.process_state import INHERITED, DatabaseFacts, ProcessState, TimerFacts
 
-_NO_PATH = Unknown("the process had it when it began")
 _SPECIAL = ("/dev/", "/proc/", "/sys/")
 _OTHERS = {
-    "inherited descriptor": "the process had it when it began, and no call showed what it is",
+    "inherited descriptor": "inherited, and no call showed what it is",
     "passed descriptor": "it came in a message, and no call showed what it is",
 }
 _UNSEEN_REASON = "no recorded call opened it: a C library did, or it is of a kind without a gate (inotify, signalfd)"
@@ -189,7 +188,7 @@ def _locks(state: ProcessState) -> tuple[FileLock, ...]:
     for one, (is_exclusive, origin) in state.flocks.items():
         if not one.numbers:
             continue
-        path = one.node.path if one.node is not None else _NO_PATH
+        path = one.node.path if one.node is not None else INHERITED
         found.append(FileLock("flock", is_exclusive, path, 0, 0, tuple(sorted(one.numbers)), origin))
     for each in state.locks.all:
         length = 0 if each.end == ENDLESS else each.end - each.first

@@ -25,7 +25,7 @@ from replaydbg.resources.locked_ranges import LockedRanges
 
 START = MakingCall(0, 0, None)
 """The origin of what the process had when it began."""
-INHERITED = Unknown("the process had it when it began")
+INHERITED = Unknown("inherited, so its path, flags and offset are not recorded")
 
 
 @dataclass(slots=True)

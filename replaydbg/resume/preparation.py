@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -169,7 +170,12 @@ def check_alone(recording: Recording, name: str) -> None:
         members = {each.split(".")[0] for each in names if _MEMBER.fullmatch(each)}
         is_of_several = is_of_several or len(members) > 1
     if is_of_several:
-        raise CannotResume(name, "it is one of several processes that were recorded together: resume the whole group")
+        reason = "it is one of several processes that were recorded together: resume the group"
+        if directory is not None:
+            # Named as the process was, so that it is found from the same directory.
+            group = name.rpartition("/")[0] or str(directory)
+            reason += f": `replaydbg resume {shlex.quote(group)}`"
+        raise CannotResume(name, reason)
 
 
 def check_running(recording: Recording, name: str) -> None:
@@ -229,7 +235,7 @@ def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> Non
     """Raise CannotResume if something can neither be brought back nor be lost."""
     final = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused if row.is_final)
     if final:
-        raise CannotResume(plan.name, "it cannot go live at this moment, with --force neither", final)
+        raise CannotResume(plan.name, "it cannot go live at this moment, not even with --force", final)
     if refused and not force:
         details = tuple(f"{row.kind}: {row.text}: {row.reason}" for row in refused)
         raise CannotResume(

@@ -73,7 +73,7 @@ def _takeover(folder: Path, events: int, timeout: float) -> float:
     try:
         _wait_for(lambda: bool(_lines(folder)), timeout)
         processes.append(_begin([*tool, "resume", "--follow", "--in-flight=repeat", "-o", "b.rdbg", "a.rdbg"], folder))
-        _wait_for(lambda: b"standing by" in (folder / "said").read_bytes(), timeout)
+        _wait_for(lambda: b"hot standby for" in (folder / "said").read_bytes(), timeout)
         # It has caught up then, also where the program made many events before.
         time.sleep(1.0 + events / 10_000)
         program = _lines(folder)[0][1]

@@ -307,7 +307,8 @@ def test_one_process_alone_is_refused(recorded: Path) -> None:
     refused = replaydbg(recorded, "resume", "one/2", "--in-flight=skip")
 
     assert refused.status == 2
-    assert "resume the whole group" in refused.stderr.decode()
+    (command,) = re.findall(r"recorded together: resume the group: `replaydbg (resume .*)`", refused.stderr.decode())
+    assert replaydbg(recorded, *command.split(), "--plan").stdout.startswith(b"recovery line\n")
 
 
 @pytest.fixture(scope="module")

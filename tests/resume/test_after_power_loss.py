@@ -101,7 +101,7 @@ def test_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"), [((), "out is no regular file any more"), (("--force",), "out cannot be truncated")]
+    ("options", "sentence"), [((), "out is no longer a regular file"), (("--force",), "out cannot be truncated")]
 )
 def test_a_directory_in_the_place_of_a_file(options: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
     record_killed(tmp_path, "--durable")

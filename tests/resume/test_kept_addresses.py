@@ -118,7 +118,7 @@ def test_the_plan_says_it_at_once(tmp_path: Path) -> None:
 def test_a_standby_waits(tmp_path: Path) -> None:
     with recorded(tmp_path) as (pid, port):
         with resuming(tmp_path, "one.rdbg", "--follow", "--in-flight=repeat") as standby:
-            wait_for(tmp_path, b"standing by", standby)
+            wait_for(tmp_path, b"hot standby for", standby)
             os.kill(pid, signal.SIGKILL)
             serve(tmp_path, port, standby)
 
@@ -146,7 +146,7 @@ def test_an_interrupt_ends_the_wait(follow: bool, tmp_path: Path) -> None:
             os.kill(pid, signal.SIGKILL)
         with resuming(tmp_path, "one.rdbg", *words) as resumed:
             if follow:
-                wait_for(tmp_path, b"standing by", resumed)
+                wait_for(tmp_path, b"hot standby for", resumed)
                 os.kill(pid, signal.SIGKILL)
             wait_for(tmp_path, _WAITS, resumed)
             resumed.send_signal(signal.SIGINT)

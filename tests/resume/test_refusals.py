@@ -118,7 +118,7 @@ def test_a_number_is_a_descriptor_only_where_a_call_takes_one(tmp_path: Path, ca
     planned = resume_in(tmp_path, "killed", "--plan").stdout.decode()
 
     (row,) = [line for line in planned.splitlines() if "(descriptor 15)" in line]
-    assert ("no call of the program used it" in row) != is_used, planned
+    assert ("inherited descriptor, never used (descriptor 15): closed" in row) != is_used, planned
 
 
 def test_the_reason_why_the_log_cannot_be_written_is_named(folder: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_killed_program_runs_on(tmp_path: Path) -> None:
     assert resumed.status == 3
     assert resumed.stdout == b"done\n"  # what was printed before is not printed again
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
-    assert b"; if nothing prevents it, its program then runs live, with all your rights, in " in resumed.stderr
+    assert f"; then the program runs live in {tmp_path}, with all your rights\n" in resumed.stderr.decode()
     assert b"out at byte 4" in resumed.stderr
     replayed = replaydbg(tmp_path, "replay", "two.rdbg")
     assert (replayed.status, replayed.stdout) == (3, b"printed\ndone\n")
@@ -290,7 +290,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         os.kill(child, signal.SIGKILL)
 
     assert f"process {child} (sleep 55), which still runs: " in planned
-    assert "end it if it is not to run beside the program" in planned
+    assert "; kill it unless both may run" in planned
 
 
 def test_a_pseudoterminal_of_the_program_is_refused(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_one_of_several_processes_is_refused(tmp_path: Path) -> None:
 
     finished = replaydbg(tmp_path, "resume", "g.rdbgs/1.rdbg")
 
-    assert finished.status == 2 and b"resume the whole group" in finished.stderr
+    assert finished.status == 2 and b"recorded together: resume the group: `replaydbg resume " in finished.stderr
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -183,7 +183,7 @@ def test_what_became_of_a_child() -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
         wait_until((Path("/proc") / str(child.pid) / "cmdline").read_bytes)  # it has none for a moment
         assert _became_of(child.pid, "sleep", "60") == "still runs"
-        assert _became_of(child.pid, "cat") == "still runs, or another process has its number"
+        assert _became_of(child.pid, "cat") == "still runs, or its process id now belongs to another process"
         child.kill()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert _became_of(child.pid, "sleep", "60") == "no longer exists"

@@ -74,7 +74,7 @@ def standing_by(folder: Path, *words: str, waits: bool = True) -> Iterator[subpr
         ) as standby,
     ):
         if waits:
-            wait_until(lambda: b"standing by" in (folder / "said").read_bytes() or standby.poll() is not None)
+            wait_until(lambda: b"hot standby for" in (folder / "said").read_bytes() or standby.poll() is not None)
         try:
             yield standby
         finally:
@@ -109,7 +109,8 @@ def test_it_takes_over_when_the_program_is_killed(tmp_path: Path) -> None:
 
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
     assert (tmp_path / "printed").read_bytes() == b"done\n"
-    assert f"standing by behind one.rdbg-live (process {program})" in (tmp_path / "said").read_text()
+    sentence = f"hot standby for one.rdbg-live: if process {program} is killed, the program continues here"
+    assert sentence in (tmp_path / "said").read_text()
     check_recording(tmp_path)
     with open_recording(tmp_path / "two.rdbg") as recording:
         (entry,) = recording.header.raw["resumed"]
@@ -148,7 +149,7 @@ def test_a_standby_behind_a_standby(tmp_path: Path) -> None:
         with standing_by(behind, str(tmp_path / "two.rdbg"), *_FOLLOW[:-1], "three.rdbg", waits=False) as third:
             time.sleep(1.0)  # by then it looks for the log, which the takeover makes
             os.kill(program, signal.SIGKILL)
-            wait_until(lambda: b"standing by" in (behind / "said").read_bytes() or third.poll() is not None)
+            wait_until(lambda: b"hot standby for" in (behind / "said").read_bytes() or third.poll() is not None)
             wait_until(lambda: b"live from event" in (tmp_path / "said").read_bytes())
             (second,) = Path(f"/proc/{standby.pid}/task/{standby.pid}/children").read_text().split()
             os.kill(int(second), signal.SIGKILL)

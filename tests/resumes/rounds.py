@@ -121,7 +121,7 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     with begun(first, work) as recorder, ExitStack() as stack:
         _wait_for(lambda: _has_begun(work) or recorder.poll() is not None)
         standby = stack.enter_context(begun(follow, work))
-        _wait_for(lambda: "standing by" in _tail(base / "output") or standby.poll() is not None)
+        _wait_for(lambda: "hot standby for" in _tail(base / "output") or standby.poll() is not None)
         _kill_program(recorder, chance)
         status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
     # It may have done all of its work before the standby could begin.

@@ -166,7 +166,7 @@ def _check_follow(args: argparse.Namespace) -> None:
 
 
 def _print_standby(name: str, pid: int) -> None:
-    text = f"standing by behind {printable(name)} (process {pid}); if that is killed, its program runs live here"
+    text = f"hot standby for {printable(name)}: if process {pid} is killed, the program continues here"
     print(f"replaydbg: {text}, with all your rights", file=sys.stderr, flush=True)
 
 

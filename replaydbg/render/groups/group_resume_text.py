@@ -33,8 +33,8 @@ def group_start_line(plan: GroupPlan) -> str:
     """Return the sentence that is printed before the replays begin."""
     count = len(plan.line.running)
     return (
-        f"replaying {count} process{'es' * (count != 1)} of {printable(plan.name)} to the recovery line; if nothing "
-        f"prevents it, their programs then run live, with all your rights"
+        f"replaying {count} process{'es' * (count != 1)} of {printable(plan.name)} up to the recovery line; then "
+        f"{'the programs run' if count != 1 else 'the program runs'} live, with all your rights"
     )
 
 

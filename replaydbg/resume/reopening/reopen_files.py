@@ -72,7 +72,7 @@ def _differences(path: str) -> list[str]:
         return [f"{path} cannot be opened: {error.strerror}"]
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return [f"{path} is no regular file any more"]
+            return [f"{path} is no longer a regular file"]
         return []
     finally:
         os.close(fd)

@@ -22,7 +22,7 @@ def plan_pipe(opened: OpenedPipe) -> PlanRow:
     """Decide a pipe: a new one if both ends are the program's own."""
     numbers = opened.handle.numbers
     if opened.other_end:
-        text = f"the {opened.side} end of a pipe of the program's own"
+        text = f"the {opened.side} end of a pipe within the program"
         return PlanRow("pipes", Fate.REOPENED, text, "", numbers, opened=opened)
     reason = "it ends (EOF)" if opened.side == "read" else "EPIPE at the next write"
     return PlanRow("pipes", Fate.LOST, f"the {opened.side} end of a pipe", reason, numbers, opened=opened)

@@ -34,11 +34,11 @@ def plan_socket(opened: OpenedSocket) -> PlanRow:
         return PlanRow("sockets", Fate.REFUSED, shown, "this kind cannot be opened again", numbers, opened=opened)
     if opened.pair and opened.tls is not None:
         reason = "TLS within the program: its keys are not recorded"
-        return PlanRow("sockets", Fate.REFUSED, "a pair of the program's own", reason, numbers, opened=opened)
+        return PlanRow("sockets", Fate.REFUSED, "a socket pair within the program", reason, numbers, opened=opened)
     if opened.pair:
-        return PlanRow("sockets", Fate.REOPENED, "a pair of the program's own", "", numbers, opened=opened)
+        return PlanRow("sockets", Fate.REOPENED, "a socket pair within the program", "", numbers, opened=opened)
     if opened.pair is not None:
-        text = "one of a pair, the other one in another process"
+        text = "an end of a socket pair whose other end is in another process"
         return PlanRow("connections", Fate.LOST, text, _RESET, numbers, opened=opened)
     if opened.type == socket.SOCK_DGRAM or opened.state in _FRESH:
         return _plan_address(opened)
@@ -54,9 +54,9 @@ def _plan_address(opened: OpenedSocket) -> PlanRow:
     for address in (opened.bound, opened.peer):
         if isinstance(address, Unknown):
             return PlanRow(kind, Fate.REFUSED, "a socket", address.reason, numbers, opened=opened)
-    text = address_text(opened.bound) if opened.bound is not None else "not bound"
+    text = address_text(opened.bound) if opened.bound is not None else "unbound"
     if opened.peer is not None:
-        text += f", to {address_text(opened.peer)}"
+        text += f", connected to {address_text(opened.peer)}"
     return PlanRow(kind, Fate.REOPENED, text, _obstacle(opened), numbers, opened=opened)
 
 

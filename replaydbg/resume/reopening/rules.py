@@ -168,8 +168,7 @@ def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[
         return PlanRow("streams", Fate.REOPENED, name, "", numbers, opened=opened)
     if isinstance(opened, OpenedOther) and opened.handle.origin.event == 0 and used.isdisjoint(numbers):
         # Shells and build tools leave such descriptors open for each program; most never look at them.
-        reason = "no call of the program used it so far"
-        return PlanRow("others", Fate.LOST, opened.kind, reason, numbers)
+        return PlanRow("others", Fate.LOST, f"{opened.kind}, never used", "closed", numbers)
     row = RULES[type(opened)].plan(opened)
     if is_compared(opened) and row.fate is not Fate.REFUSED and opened.absolute not in written:
         row = replace(row, differences=(*row.differences, *content_differences(opened)))
@@ -224,10 +223,10 @@ def _plan_child(child: ChildProcess) -> PlanRow:
     if runs is None:
         state = "no longer exists"
     elif runs == child.command:
-        state, reason = "still runs", f"{reason}; end it if it is not to run beside the program"
+        state, reason = "still runs", f"{reason}; kill it unless both may run"
     else:
-        state = "still runs, or another process has its number"
-        reason = f"{reason}; end it, if it is this one and is not to run beside the program"
+        state = "still runs, or its process id now belongs to another process"
+        reason = f"{reason}; kill it, if it is this one, unless both may run"
     return PlanRow("children", Fate.LOST, f"process {child.pid} ({name}), which {state}", reason)
 
 
