@@ -197,6 +197,14 @@ def stream_kind(fd: int) -> str:
     return "socket" if stat.S_ISSOCK(mode) else "null"
 
 
+def input_offset(fd: int) -> int | None:
+    """Return the offset at which a program begins to read its standard input; None: it is not a regular file."""
+    try:
+        return os.lseek(fd, 0, os.SEEK_CUR) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    except OSError:
+        return None
+
+
 def stream_identity(fd: int) -> str:
     """Return what identifies a stream in all processes that have it, as the core does; empty: it is closed."""
     try:

@@ -130,3 +130,4 @@ class HeaderData(TypedDict):
     process: NotRequired[int]
     outputs: NotRequired[list[str]]
     stdio: list[str]
+    stdin_offset: NotRequired[int]

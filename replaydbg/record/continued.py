@@ -103,6 +103,9 @@ def _header(before: HeaderData, live: Path, table: list[Row]) -> HeaderData:
     header["gates_digest"] = table_digest(table)
     header["fds"] = interpreter.inherited_fds()
     header["stdio"] = [interpreter.stream_kind(number) for number in range(3)]
+    header.pop("stdin_offset", None)
+    if (offset := interpreter.input_offset(0)) is not None:
+        header["stdin_offset"] = offset
     header["collector"] = list(first_counts(header["chaos"]))
     return header
 

@@ -125,6 +125,8 @@ def make_header(
         "collector": list(first_counts(wishes.chaos)),
         "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
     }
+    if (offset := interpreter.input_offset(0 if fds[0] is None else fds[0])) is not None:
+        header["stdin_offset"] = offset
     if wishes.recipients:
         _check_recipients(wishes.recipients)
     if wishes.keeps_secrets or wishes.secret_names or wishes.recipients:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from replaydbg.events.show import show_status
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.common_appends import common_appends
+from replaydbg.recovery.common_input import with_common_input
 from replaydbg.recovery.later_appends import later_appends, writes_after
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine
 from replaydbg.recovery.shared_ends import FIFO, SharedChannel, SharedEnds
@@ -99,6 +100,7 @@ def plan_group(line: RecoveryLine) -> GroupPlan:
     shared = SharedEnds(line, resources)
     plans = {number: _with_group(each, line, shared, number) for number, each in plans.items()}
     plans = {number: _with_maps(each, number, plans) for number, each in plans.items()}
+    plans = with_common_input(line, plans)
     return GroupPlan(line, shared, plans, tuple(_acts(line, plans)), later_appends(resources, later))
 
 

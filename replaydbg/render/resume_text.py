@@ -36,7 +36,7 @@ def start_line(plan: Plan) -> str:
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """Return the plan for people, one line for each resource that is no standard stream."""
+    """Return the plan for people: standard streams are left out, unless there is something to know about one."""
     lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
     lines += [*continuation_lines(plan.continuation), *source_lines(plan.sources)]
     lines += text_block("differs", plan.differences)
@@ -89,10 +89,10 @@ def source_lines(sources: Sequence[ChangedSource]) -> list[str]:
 
 
 def resource_lines(plan: Plan) -> list[str]:
-    """Return what becomes of each resource that is no standard stream."""
+    """Return what becomes of each resource; nothing of a standard stream that is simply that of the command."""
     lines: list[str] = []
     for fate in (Fate.REOPENED, Fate.LOST, Fate.REFUSED):
-        rows = [row for row in plan.rows if row.fate is fate and row.kind != "streams"]
+        rows = [row for row in plan.rows if row.fate is fate and (row.kind != "streams" or row.reason)]
         lines += text_block(fate.value, (_row_text(row) for row in rows))
     return lines
 
@@ -113,6 +113,8 @@ def _thread(plan: Plan) -> str:
 
 
 def _row_text(row: PlanRow) -> str:
+    if row.kind == "streams":
+        return f"{row.text}: {row.reason}"
     numbers = f" (descriptor {', '.join(map(str, row.numbers))})" if row.numbers else ""
     return f"{row.kind}: {row.text}{numbers}{f': {row.reason}' if row.reason else ''}"
 

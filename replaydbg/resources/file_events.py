@@ -109,6 +109,8 @@ def _read(to: ProcessState, event: Event) -> None:
     count = byte_count(event.outcome)
     if description.kind == "eventfd":
         to.eventfd_read(description)
+    if (read := to.input_of(description)) is not None:
+        read.read(event)
     _has_read(description, event, description.offset)
     _moved(description, count)
     if count and description.can_seek and description.node is not None and _met_end(event, count):
@@ -183,6 +185,8 @@ def _transfer(to: ProcessState, event: Event) -> None:
     reads, writes = to.used(number_of(source), event), to.used(number_of(target), event)
     if reads is not None and at_source is None:
         _moved(reads, count)
+        if (read := to.input_of(reads)) is not None:
+            read.copied(count)
     if writes is not None and count:
         _written(to, event, writes, count, at_target)
         if writes is reads:
@@ -194,6 +198,8 @@ def _seek(to: ProcessState, event: Event) -> None:
     offset = whole(event.outcome)
     if description is None or offset is None:
         return
+    if (read := to.input_of(description)) is not None:
+        read.seek(event)
     is_end = argument(event, 1) == 0 and argument(event, 2) == os.SEEK_END
     is_end = is_end or (description.offset is _AT_END and event.gate == "_io.FileIO.tell")
     description.can_seek = True

@@ -27,6 +27,7 @@ from replaydbg.resources.process_events import (
 )
 from replaydbg.resources.process_state import INHERITED, START, ProcessState
 from replaydbg.resources.socket_events import FAILED_SOCKET_ACTIONS, SOCKET_ACTIONS
+from replaydbg.resources.standard_input import InputFacts
 from replaydbg.resources.thread_states import ThreadStates
 from replaydbg.resources.tls_events import TLS_ACTIONS
 
@@ -38,6 +39,7 @@ FAILED_ACTIONS: dict[str, _Action] = {**FAILED_FILE_ACTIONS, **FAILED_SOCKET_ACT
 _FORKS = ("posix.fork", "posix.forkpty")
 GATES = frozenset({*ACTIONS, *FAILED_ACTIONS, *SENDS, *_FORKS})
 """The gates whose events change the resources of a process."""
+_MOST_OFFSET = 1 << 63
 _STREAM_KINDS = {"tty": "terminal", "pipe": "pipe", "file": "file", "null": "file", "socket": "socket"}
 
 
@@ -97,6 +99,8 @@ class ResourceHistory:
             self._threads.call(entry.lane, entry.number, entry.site)
             if gate in _FORKS and _is_child(entry):
                 self._threads.only(entry.lane)
+                if self.state.standard_input is not None:
+                    self.state.standard_input[1].forked()
             return
         self._control(entry)
 
@@ -150,6 +154,7 @@ def _initial(recording: Recording) -> ProcessState:
     for number in header.fds:
         _inherit(state, number, "inherited descriptor")
     _same_streams(state, header)
+    _follow_input(state, header)
     endpoints, columns = read_transfers(recording)
     wanted = {number for number, each in enumerate(endpoints, 1) if each.kind == "semaphore"}
     used: Iterable[tuple[int, int]] = zip(columns.event, columns.endpoint, strict=True)
@@ -170,6 +175,13 @@ def _inherit(state: ProcessState, number: int, kind: str, *, is_null: bool = Fal
         made.side = "read" if number == 0 else "write"
     state.open[made] = None
     state.numbers.opened(number, made, START, close_on_exec=False, is_lowest=False)
+
+
+def _follow_input(state: ProcessState, header: Header) -> None:
+    made, offset = state.numbers.get(0), header.raw.get("stdin_offset")
+    if made is not None:
+        begins = offset if isinstance(offset, int) and 0 <= offset < _MOST_OFFSET else 0
+        state.standard_input = made, InputFacts(begins)
 
 
 def _same_streams(state: ProcessState, header: Header) -> None:

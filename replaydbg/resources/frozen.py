@@ -61,6 +61,7 @@ def frozen(state: ProcessState, threads: tuple[RunningThread, ...], event: int, 
         semaphores=tuple(state.semaphores.values()),
         tls=tuple(state.tls),
         tls_loads=tuple(state.tls_loads),
+        standard_input=None if state.standard_input is None else state.standard_input[1].frozen(),
     )
 
 

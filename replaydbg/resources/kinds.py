@@ -448,6 +448,33 @@ class ProcessSemaphore:
 
 
 @dataclass(frozen=True, slots=True)
+class InputPart:
+    """Bytes that the program read from its standard input one after the other."""
+
+    offset: int
+    """Where they began."""
+    length: int
+    data: bytes | ContentRef
+    """Their digest (BLAKE2b), or the bytes themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput:
+    """The standard input that the process began with, as far as it was read. What is buffered was read, too."""
+
+    position: int
+    """The offset of the next byte. If it began at an offset that is not recorded, the first byte that was read has 0.
+    """
+    count: int
+    """How many bytes were read."""
+    own: int
+    """How many of these the process itself has read; the others were read before it was forked."""
+    parts: tuple[InputPart, ...]
+    is_known: bool
+    """Whether the log has all bytes that were read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """All resources of a process at a moment."""
 
@@ -475,6 +502,8 @@ class Resources:
     """Those over buffers in memory."""
     tls_loads: tuple[TlsLoad, ...]
     """In the order of the calls."""
+    standard_input: StandardInput | None = None
+    """None: the process began without one."""
 
     def by_number(self) -> dict[int, OpenResource]:
         """The open description of each descriptor."""

@@ -22,6 +22,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resources.locked_ranges import LockedRanges
+from replaydbg.resources.standard_input import InputFacts
 
 START = MakingCall(0, 0, None)
 """The origin of what the process had when it began."""
@@ -90,6 +91,8 @@ class ProcessState:
         self.databases: list[DatabaseFacts] = []
         self.endpoints: dict[int, int] = {}
         """The endpoint that each event used."""
+        self.standard_input: tuple[Description, InputFacts] | None = None
+        """What the process began with as standard input."""
         self._parked: dict[int, int] = {}
         """The last event before each thread waited inside a call that has not ended."""
 
@@ -118,6 +121,12 @@ class ProcessState:
             self.open[found] = None
             self.numbers.opened(number, found, hidden, close_on_exec=_NOT_SHOWN, is_lowest=False)
         return found
+
+    def input_of(self, description: Description | None) -> InputFacts | None:
+        """Return the facts about the standard input if that is what a description is."""
+        if self.standard_input is None or description is not self.standard_input[0]:
+            return None
+        return self.standard_input[1]
 
     def descriptions(self, kind: str) -> Iterator[Description]:
         """Yield the open file descriptions of a kind."""

@@ -17,6 +17,7 @@ from replaydbg.resume.past import PastReader
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.preparation import plan_of
 from replaydbg.resume.reopening.compare_files import with_contents
+from replaydbg.resume.reopening.continued_input import with_digests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class FollowedLog:
             self._past.start_ns = header.start_ns
         past = self._past.past()
         recovery = RecoveryCost(past.events, header.cpu_ms if header is not None else 0, self._position)
-        resources = with_contents(self._history.at(None), self._content)
+        resources = with_digests(with_contents(self._history.at(None), self._content), self._content)
         return plan_of(name, past.events, past, resources, recovery)
 
     def _content(self, ref: ContentRef) -> bytes:

@@ -36,6 +36,8 @@ class PlanRow:
     """How it differs on the disk from what was recorded, each as a sentence without a full stop."""
     opened: OpenResource | None = None
     """The descriptors' resource; None: it is none of a descriptor."""
+    input_position: int | None = None
+    """Of the standard input: the offset at which it continues; None: it stays where it is."""
     is_final: bool = False
     """Whether it is refused with `--force`, too."""
 

@@ -29,6 +29,7 @@ from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_pas
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
 from replaydbg.resume.reopening.compare_files import with_contents
+from replaydbg.resume.reopening.continued_input import with_digests
 from replaydbg.resume.reopening.databases import plan_databases
 from replaydbg.resume.reopening.reopen_files import with_fifos
 from replaydbg.resume.reopening.rules import plan_resources
@@ -107,12 +108,16 @@ def _plan_at(recording: Recording, name: str, at: int) -> Plan:
     if at:
         past = read_past(recording, at - 1)
         _check_moment(recording, name, past, at)
-        resources = with_contents(resources_at(recording, at - 1), recording.content)
+        resources = _with_contents(recording, resources_at(recording, at - 1))
         return plan_of(name, at - 1, past, resources, recovery_to(recording, at - 1))
     past, resources = _read_whole(recording)
     _check_moment(recording, name, past, at)
-    resources = with_contents(resources, recording.content)
+    resources = _with_contents(recording, resources)
     return plan_of(name, past.events, past, resources, recovery_to(recording, past.events))
+
+
+def _with_contents(recording: Recording, resources: Resources) -> Resources:
+    return with_digests(with_contents(resources, recording.content), recording.content)
 
 
 def _read_whole(recording: Recording) -> tuple[Past, Resources]:

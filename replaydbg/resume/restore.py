@@ -72,6 +72,8 @@ class Restorer:
         """Of a pipe or a pair of sockets, by the lowest number of its other end: what is made for that end."""
         self.placed: list[Placed] = []
         self._truncation = Truncation((), stack)
+        self._input_position: int | None = None
+        """Where our standard input continues."""
         self._directory: int | None = None
         self._umask: int | None = None
         self._mapped: list[tuple[int, int]] = []
@@ -85,6 +87,8 @@ class Restorer:
         for row in rows:
             if row.opened is None or row.fate is Fate.REFUSED:
                 continue
+            if row.input_position is not None:
+                self._input_position = row.input_position
             try:
                 self._add(row.opened)
             except CannotReopen as error:
@@ -146,8 +150,12 @@ class Restorer:
         self._truncation = Truncation(leftovers, self._stack)
 
     def make_ready(self) -> None:
-        """Do the last that can fail: truncate files, and name memory that was made again. Raises CannotReopen."""
+        """Do the last that can fail: truncate files, name memory that was made again, and move to where the standard
+        input continues. Raises CannotReopen.
+        """
         self._name_memory()
+        if self._input_position is not None:
+            os.lseek(0, self._input_position, os.SEEK_SET)  # the program has a copy, with the same offset
         self._truncation.perform()
 
     def _name_memory(self) -> None:

@@ -193,6 +193,8 @@ def test_what_became_of_a_child() -> None:
 def _became_of(pid: int, *command: str) -> str:
     child = ChildProcess(pid, command, False, None, ORIGIN)
     none = dict.fromkeys(("opened", "mappings", "databases", "locks", "threads", "timers", "signals"), ())
-    resources = Resources(5, "/", **none, wakeup=None, children=(child,), semaphores=(), tls=(), tls_loads=())
+    resources = Resources(
+        5, "/", **none, wakeup=None, children=(child,), semaphores=(), tls=(), tls_loads=(), standard_input=None
+    )
     (row,) = (each for each in plan_resources(resources, frozenset()) if each.kind == "children")
     return row.text.rpartition("which ")[2]

@@ -36,6 +36,7 @@ from replaydbg.resources.kinds import (
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.reopening import reopen_files, reopen_others, reopen_sockets
 from replaydbg.resume.reopening.compare_files import content_differences
+from replaydbg.resume.reopening.continued_input import plan_standard_input
 from replaydbg.resume.reopening.remade_memory import whole_maps
 
 STANDARD = 3
@@ -164,7 +165,10 @@ def written_files(resources: Resources) -> frozenset[str]:
 def _plan_opened(opened: OpenResource, used: frozenset[int], written: frozenset[str], resources: Resources) -> PlanRow:
     numbers = opened.handle.numbers
     if is_standard(opened):
-        name = ("standard input", "standard output", "standard error")[standard_number(opened)]
+        number = standard_number(opened)
+        if number == 0:
+            return plan_standard_input(resources.standard_input, opened)
+        name = "standard output" if number == 1 else "standard error"
         return PlanRow("streams", Fate.REOPENED, name, "", numbers, opened=opened)
     if isinstance(opened, OpenedOther) and opened.handle.origin.event == 0 and used.isdisjoint(numbers):
         # Shells and build tools leave such descriptors open for each program; most never look at them.
