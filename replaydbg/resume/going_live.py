@@ -113,12 +113,16 @@ class GoingLive:
 
     def open_all(self) -> None:
         """Open what the program had open. Raises CannotResume."""
-        check_refused(self.plan, self._restorer.try_refused(self.plan.rows), force=self.choices.force)
+        refused = self._restorer.try_refused(self.plan.rows)
+        check_refused(self.plan, refused, force=self.choices.force)
         check_differences(self.plan, self.plan.differences, force=self.choices.force)
         failed = self._restorer.reopen_all(self.plan.rows)
         if failed and not self.choices.force:
-            details = tuple(f"{row.kind}: {reason}" for row, reason in failed)
+            details = tuple(f"{row.kind}: {row.text}: {_bare(row, reason)}" for row, reason in failed)
             raise CannotResume(self.plan.name, "it cannot be restored as it was (see --force)", details)
+        lost = {id(row): _bare(row, reason) for row, reason in failed} | {id(row): row.reason for row in refused}
+        rows = tuple(_lost(row, lost[id(row)]) if id(row) in lost else row for row in self.plan.rows)
+        self.plan = replace(self.plan, rows=rows)
         try:
             self._restorer.open_leftovers(self.plan.leftovers)
         except CannotReopen as error:
@@ -264,3 +268,14 @@ class GoingLive:
             if difference is not None and not self.is_growth_known(each):
                 found.append(difference)
         return tuple(dict.fromkeys(found))
+
+
+def _bare(row: PlanRow, reason: str) -> str:
+    """Return the reason why a resource cannot be opened without its name, with which the row begins."""
+    return reason.removeprefix(f"{row.text}: ")
+
+
+def _lost(row: PlanRow, reason: str) -> PlanRow:
+    """Return the row of what the program goes live without, with `--force`."""
+    left = "; its descriptor is closed" if row.numbers else "; left out"
+    return replace(row, fate=Fate.LOST, reason=f"{reason}{left}")

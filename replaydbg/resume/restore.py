@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
-import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +24,7 @@ from replaydbg.resources.kinds import (
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.reopening.file_locks import find_holder, take_lock
 from replaydbg.resume.reopening.patience import reopen_patiently
 from replaydbg.resume.reopening.remade_memory import give_name
 from replaydbg.resume.reopening.reopen_others import set_pipe_mode
@@ -39,7 +38,6 @@ ByRule = Callable[[OpenResource], int]
 """Returns a descriptor for a resource by its rule. Raises CannotReopen."""
 
 _TIMERS = {"real": signal.ITIMER_REAL, "virtual": signal.ITIMER_VIRTUAL, "prof": signal.ITIMER_PROF}
-_FLOCK = struct.Struct("hhqqi4x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,16 +175,16 @@ class Restorer:
             if row.fate is Fate.REFUSED or not fds:
                 continue
             if lock.kind == "lockf":
-                holder = _holder(fds[0], lock)
+                holder = find_holder(fds[0], lock)
                 if holder is None:
                     self._locked_ranges.append(lock)
                 else:
-                    failed.append((row, f"{holder} holds it: {row.text}"))
+                    failed.append((row, f"{holder} holds it"))
                 continue
             try:
-                _lock(fds[0], lock)
+                take_lock(fds[0], lock)
             except OSError:
-                failed.append((row, f"another process holds it: {row.text}"))
+                failed.append((row, "another process holds it"))
         return failed
 
     def _find_mapped(self, rows: Iterable[PlanRow]) -> list[tuple[PlanRow, str]]:
@@ -198,7 +196,7 @@ class Restorer:
                 if number is None or isinstance(mapping.length, Unknown) or row.fate is Fate.REFUSED:
                     continue
                 if os.fstat(each.fd).st_size < mapping.offset + mapping.length:
-                    failed.append((row, f"the file is shorter than what was mapped: {row.text}"))
+                    failed.append((row, "the file is shorter than what was mapped"))
                 else:
                     self._mapped.append((mapping.origin.event, number))
         return failed
@@ -304,22 +302,3 @@ def _new_pair(opened: OpenResource) -> tuple[int, int]:
     assert isinstance(opened, OpenedPipe)
     reader, writer = os.pipe()
     return (reader, writer) if opened.side == "read" else (writer, reader)
-
-
-def _holder(fd: int, lock: FileLock) -> str | None:
-    """Return who holds a range of a file so that it cannot be locked, in words; None: nobody."""
-    kind = fcntl.F_WRLCK if lock.is_exclusive else fcntl.F_RDLCK
-    asked = _FLOCK.pack(kind, os.SEEK_SET, lock.start, lock.length, 0)
-    found, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, asked))
-    if found == fcntl.F_UNLCK:
-        return None
-    return f"process {process}" if process > 0 else "another process"
-
-
-def _lock(fd: int, lock: FileLock) -> None:
-    """Take a lock again. Raises OSError if somebody holds it."""
-    if lock.kind == "flock":
-        fcntl.flock(fd, (fcntl.LOCK_EX if lock.is_exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        return
-    kind = fcntl.F_WRLCK if lock.is_exclusive else fcntl.F_RDLCK
-    fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, lock.start, lock.length, 0))

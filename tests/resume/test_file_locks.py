@@ -90,9 +90,13 @@ def test_a_lock_that_another_process_holds_is_named(tmp_path: Path, name: str) -
             fcntl.lockf(file, fcntl.LOCK_EX, 1, 25)
         else:
             fcntl.flock(file, fcntl.LOCK_EX)
+        planned = resume_in(tmp_path, "killed", "--plan")
         refused = resume_in(tmp_path, "killed")
 
     holder = f"process {os.getpid()}" if name == "ranges" else "another process"
+    (row,) = [line for line in planned.stdout.decode().splitlines() if "holds it" in line]
+    assert row.strip().removeprefix("refused").strip().startswith("locks: ") and row.endswith(f": {holder} holds it")
+    assert "  refused  " in planned.stdout.decode()
     assert refused.status == 2
     assert f"{holder} holds it" in refused.stderr.decode()
     assert str(tmp_path / name) in refused.stderr.decode()

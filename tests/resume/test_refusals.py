@@ -1,6 +1,7 @@
 """`resume` refuses recordings that it does not trust or cannot write, and files without a name."""
 
 import shlex
+import socket
 import sys
 from pathlib import Path
 
@@ -141,3 +142,23 @@ def test_no_recording_is_replaced(output: str, folder: Path) -> None:
     sentence = f"replaydbg: '{name}' exists already. Use another name, or remove it with `replaydbg rm`.\n"
     assert (refused.status, refused.stderr.decode()) == (2, sentence)
     assert (folder / name).read_bytes() == before
+
+
+def test_what_is_left_closed_is_listed_as_lost(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        port = other.getsockname()[1]
+    begins = f"import os, socket\nlistener = socket.create_server(('127.0.0.1', {port}))\n"
+    (tmp_path / "program.py").write_text(f"{begins}os.kill(os.getpid(), 9)\n")
+    record_in(tmp_path, "killed")
+    with socket.create_server(("127.0.0.1", port)):
+        planned = resume_in(tmp_path, "killed", "--plan").stdout.decode()
+        refused = resume_in(tmp_path, "killed").stderr.decode()
+        forced = [sys.executable, "-m", "replaydbg", "resume", "--force", "--in-flight=skip", "killed.rdbg"]
+        lost = run_in(tmp_path, forced).stderr.decode()
+
+    listener = f"listeners: 127.0.0.1:{port}"
+    assert f"  refused    {listener} (descriptor 3): Address already in use\n" in planned, planned
+    assert f"{listener}: Address already in use" in refused
+    assert f"{listener} (descriptor 3): Address already in use; its descriptor is closed\n" in lost, lost
+    assert "  reopened   listeners" not in lost and "  refused" not in lost

@@ -121,7 +121,7 @@ def test_the_plan_tells_that_an_address_is_taken() -> None:
         other.listen()
         row = RULES[OpenedSocket].plan(sock(SocketState.LISTENING, bound=other.getsockname()))
 
-    assert row.reason == "not possible now: Address already in use"
+    assert (row.fate, row.reason) == (Fate.REFUSED, "Address already in use")
 
 
 def test_a_datagram_socket_is_bound_again() -> None:

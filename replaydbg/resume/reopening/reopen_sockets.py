@@ -57,7 +57,8 @@ def _plan_address(opened: OpenedSocket) -> PlanRow:
     text = address_text(opened.bound) if opened.bound is not None else "unbound"
     if opened.peer is not None:
         text += f", connected to {address_text(opened.peer)}"
-    return PlanRow(kind, Fate.REOPENED, text, _obstacle(opened), numbers, opened=opened)
+    fate, reason = _obstacle(opened)
+    return PlanRow(kind, fate, text, reason, numbers, opened=opened)
 
 
 def address_text(address: object) -> str:
@@ -103,23 +104,23 @@ def _is_of_closed(opened: OpenedSocket, error: OSError) -> bool:
     return is_left_over(str(address[0]), int(address[1]))
 
 
-def _obstacle(opened: OpenedSocket) -> str:
-    """Return what would happen now instead of binding the socket; empty: it can be bound.
+def _obstacle(opened: OpenedSocket) -> tuple[Fate, str]:
+    """Return whether the socket can be bound, and what would happen now instead; empty: it can be bound at once.
 
     It is bound for a moment, and nobody can connect. The kernel does not show whether closed connections had
     SO_REUSEADDR, and so whether binding is possible.
     """
     assert isinstance(opened.family, int) and isinstance(opened.type, int) and not isinstance(opened.bound, Unknown)
     if opened.bound is None or opened.family == socket.AF_UNIX:
-        return ""
+        return Fate.REOPENED, ""
     try:
         with _with_options(opened, opened.family, opened.type) as made:
             made.bind(opened.bound)
     except OSError as error:
         if _is_of_closed(opened, error):
-            return "waits until closed connections no longer keep the address, about a minute"
-        return f"not possible now: {error.strerror or error}"
-    return ""
+            return Fate.REOPENED, "waits until closed connections no longer keep the address, about a minute"
+        return Fate.REFUSED, error.strerror or str(error)
+    return Fate.REOPENED, ""
 
 
 def _with_options(opened: OpenedSocket, family: int, kind: int) -> socket.socket:

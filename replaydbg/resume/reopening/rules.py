@@ -34,7 +34,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.plan_rows import Fate, PlanRow
-from replaydbg.resume.reopening import reopen_files, reopen_others, reopen_sockets
+from replaydbg.resume.reopening import file_locks, reopen_files, reopen_others, reopen_sockets
 from replaydbg.resume.reopening.compare_files import content_differences
 from replaydbg.resume.reopening.continued_input import plan_standard_input
 from replaydbg.resume.reopening.remade_memory import whole_maps
@@ -217,7 +217,8 @@ def _plan_semaphore(semaphore: ProcessSemaphore, resources: Resources) -> PlanRo
 def _plan_lock(lock: FileLock) -> PlanRow:
     name = lock.path if isinstance(lock.path, str) else "a file"
     text = f"{lock.kind} of {name}{' (shared)' * (not lock.is_exclusive)}"
-    return PlanRow("locks", Fate.REOPENED, text)
+    reason = file_locks.obstacle(lock)
+    return PlanRow("locks", Fate.REFUSED if reason else Fate.REOPENED, text, reason)
 
 
 def _plan_child(child: ChildProcess) -> PlanRow:
