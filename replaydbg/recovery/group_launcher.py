@@ -35,7 +35,7 @@ from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
 from replaydbg.recovery.written_files import with_written_files
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
-from replaydbg.resume.checks.continuations import already_resumed, check_new, find_continuation
+from replaydbg.resume.checks.continuations import Continuation, already_resumed, check_new, find_continuation
 from replaydbg.resume.conversation import CallInFlight, CoreAnswer, Due, Settled, moved_high, read_due
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
@@ -63,7 +63,7 @@ def plan_group_resumption(directory: Path, *, name: str = "", at: Mapping[int, i
     """Return what `resume_group` would do, and do nothing of it; no process is replayed. Raises CannotResume."""
     line = find_line(directory, name or str(directory), at or {})
     plan = with_written_files(plan_group(line))
-    return replace(plan, continuation="" if at else find_continuation_of(line, load_settings().store))
+    return replace(plan, continuation=None if at else find_continuation_of(line, load_settings().store))
 
 
 def resume_group(
@@ -91,8 +91,8 @@ def resume_group(
         line = find_line(directory, name, at or {})
         for member in line.running:
             stack.enter_context(held(member_path(directory, member.number), name))
-        continuation = "" if at or choices.force else find_continuation_of(line, settings.store)
-        if continuation:
+        continuation = None if at or choices.force else find_continuation_of(line, settings.store)
+        if continuation is not None:
             raise already_resumed(name, continuation)
         check_new(output)
         hooks = installed_hooks(name) if hooks is None else hooks
@@ -102,8 +102,8 @@ def resume_group(
         return _Resumption(plan, choices, listener, hooks, settings, stack).run(output)
 
 
-def find_continuation_of(line: RecoveryLine, store: Path) -> str:
-    """Return the name of the newest group in which this one was already resumed; empty: it was not."""
+def find_continuation_of(line: RecoveryLine, store: Path) -> Continuation | None:
+    """Return the newest group in which this one was already resumed; None: it was not."""
     with open_recording(member_path(line.directory, line.running[0].number)) as recording:
         return find_continuation(recording, store)
 

@@ -24,6 +24,7 @@ from replaydbg.resources.kinds import (
     Resources,
 )
 from replaydbg.resume.after_power_loss import Leftover
+from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.past import OutsideAct, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -46,8 +47,8 @@ class GroupPlan:
     """The acts of all processes outside of the group after the cut; of each process the newest first."""
     leftovers: tuple[Leftover, ...]
     """The files that are truncated, since what they have after their ends in the cut is written again."""
-    continuation: str = ""
-    """The name of the newest group in which it was already resumed; empty: it was not."""
+    continuation: Continuation | None = None
+    """The newest group in which it was already resumed; None: it was not."""
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.changed_sources import ChangedSource
+from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -70,11 +71,9 @@ def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:
         yield f"{printable(each.path)}: to {each.size:,} bytes ({each.found - each.size:,} bytes removed)"
 
 
-def continuation_lines(name: str) -> list[str]:
-    """Return that the program was already resumed, as the recording `name`; nothing for an empty one."""
-    return text_block(
-        "resumed", [f"already, as {printable(repr(name))}: resume that one, or use --force"] if name else []
-    )
+def continuation_lines(found: Continuation | None) -> list[str]:
+    """Return that the program was already resumed; nothing if it was not."""
+    return text_block("resumed", [found.text] if found is not None else [])
 
 
 def source_lines(sources: Sequence[ChangedSource]) -> list[str]:

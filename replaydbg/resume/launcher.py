@@ -91,7 +91,7 @@ def plan_resume(
     settings = load_settings()
     name = name or str(path)
     with open_recording(path) as recording, ExitStack() as stack:
-        continuation = "" if choices.at else find_continuation(recording, settings.store)
+        continuation = None if choices.at else find_continuation(recording, settings.store)
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
             choices = replace(choices, at=first_missing_write(recording, name))

@@ -6,6 +6,7 @@ from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.changed_sources import ChangedSource
+from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow
@@ -68,8 +69,8 @@ class Plan:
     """Whether a power cut can explain why files differ: it was recorded with --durable, and none was said."""
     sources: tuple[ChangedSource, ...] = ()
     """The source files that have changed since the program loaded them."""
-    continuation: str = ""
-    """The name of the newest recording in which the program was already resumed; empty: it was not."""
+    continuation: Continuation | None = None
+    """The newest recording in which the program was already resumed; None: it was not."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +60,8 @@ def test_the_newest_continuation_is_named(folder: Path) -> None:
     first, second = resume_in(folder, "one"), resume_in(folder, "one-on")
 
     for name, refused in (("one", first), ("one-on", second)):
-        reason = "it was already resumed, as 'one-on-on.rdbg': resume that one, or use --force"
+        advice = "resume that one (--force would do everything since then twice)"
+        reason = f"it was already resumed, as 'one-on-on.rdbg': {advice}"
         assert refused.status == 2
         assert f"Cannot resume '{name}.rdbg': {reason}.\n" in refused.stderr.decode()
 
@@ -111,10 +113,30 @@ def test_a_live_directory_of_the_same_name_is_found(tmp_path: Path) -> None:
     assert b"already resumed, as 'one.rdbg-live': " in resume_in(tmp_path, "one").stderr
 
 
+def test_one_that_runs_is_not_resumed_beside_it(tmp_path: Path) -> None:
+    waits = "if os.path.exists('resumed'):\n    print(os.getpid(), flush=True)\n    sys.stdin.read()\n"
+    (tmp_path / "program.py").write_text(f"import os, sys\nos.kill(os.getpid(), 9)\n{waits}")
+    assert record_in(tmp_path, "one").status in KILLED
+    (tmp_path / "resumed").touch()
+    command = [sys.executable, "-m", "replaydbg", "resume", "-q", "--in-flight=skip", "-o", "two", "one.rdbg"]
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(tmp_path / "store")}
+    with subprocess.Popen(command, cwd=tmp_path, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        # The recording itself is locked meanwhile; a copy of it is not.
+        shutil.copy(tmp_path / "one.rdbg", tmp_path / "copy.rdbg")
+        refused = resume_in(tmp_path, "copy")
+        planned = run_in(tmp_path, [sys.executable, "-m", "replaydbg", "resume", "--plan", "one.rdbg"])
+        running.communicate(timeout=60.0)
+
+    assert b"Cannot resume 'copy.rdbg': its program is running again, as 'two' (process " in refused.stderr
+    assert b"  resumed    its program is running again, as 'two' (process " in planned.stdout
+
+
 def test_the_plan_names_it(folder: Path) -> None:
     words = [sys.executable, "-m", "replaydbg", "resume", "--plan", "one.rdbg"]
 
-    assert b"  resumed    already, as 'one-on.rdbg'" in run_in(folder, words).stdout
+    assert b"  resumed    it was already resumed, as 'one-on.rdbg'" in run_in(folder, words).stdout
     assert json.loads(run_in(folder, [*words, "--json"]).stdout)["resumed_as"] == "one-on.rdbg"
 
 
@@ -132,4 +154,4 @@ def test_a_group_is_refused_as_well(tmp_path: Path) -> None:
 
     assert refused.status == 2
     assert b"Cannot resume 'one.rdbgs': it was already resumed, as 'two.rdbgs': " in refused.stderr
-    assert b"  resumed    already, as 'two.rdbgs'" in planned.stdout
+    assert b"  resumed    it was already resumed, as 'two.rdbgs'" in planned.stdout

@@ -11,7 +11,7 @@ def group_plan_facts(plan: GroupPlan) -> JsonObject:
     """Return the plan as data."""
     return {
         "group": plan.name,
-        "resumed_as": plan.continuation or None,
+        "resumed_as": plan.continuation.name if plan.continuation is not None else None,
         "processes": [
             {
                 "process": each.number,

@@ -42,7 +42,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             }
             for row in plan.rows
         ],
-        "resumed_as": plan.continuation or None,
+        "resumed_as": plan.continuation.name if plan.continuation is not None else None,
         "sources": [{"path": each.path, "change": "deleted" if each.is_gone else "changed"} for each in plan.sources],
         "differences": list(plan.differences),
         "cut_off": leftover_facts(plan.leftovers),

@@ -12,10 +12,29 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import CannotResume, ReplaydbgError, UsageError
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, member_path, sealed_path
+from replaydbg.store.process_check import writer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+class Continuation(NamedTuple):
+    """A recording in which a program goes on that was resumed."""
+
+    name: str
+    """Its name in commands, or that of the group that it is in."""
+    process: int
+    """The process in which the program runs; 0: it has ended."""
+
+    @property
+    def text(self) -> str:
+        """What became of the program, and what to do, as a clause."""
+        if self.process:
+            return f"its program is running again, as {self.name.removesuffix(LIVE)!r} (process {self.process})"
+        return (
+            f"it was already resumed, as {self.name!r}: resume that one (--force would do everything since then twice)"
+        )
 
 
 class _Course(NamedTuple):
@@ -41,13 +60,13 @@ class _Course(NamedTuple):
 def check_not_resumed(recording: Recording, name: str, store: Path) -> None:
     """Raise CannotResume if the recording was already resumed, see `find_continuation`."""
     found = find_continuation(recording, store)
-    if found:
+    if found is not None:
         raise already_resumed(name, found)
 
 
-def already_resumed(name: str, continuation: str) -> CannotResume:
+def already_resumed(name: str, continuation: Continuation) -> CannotResume:
     """Return the error for a recording that was already resumed, as `continuation`."""
-    return CannotResume(name, f"it was already resumed, as {continuation!r}: resume that one, or use --force")
+    return CannotResume(name, continuation.text)
 
 
 def check_new(output: Path | None) -> None:
@@ -59,8 +78,8 @@ def check_new(output: Path | None) -> None:
         raise UsageError(f"{str(sealed)!r} exists already. Use another name, or remove it with `replaydbg rm`.")
 
 
-def find_continuation(recording: Recording, store: Path) -> str:
-    """Return the name in commands of the newest recording in which the run of `recording` goes on; empty: none.
+def find_continuation(recording: Recording, store: Path) -> Continuation | None:
+    """Return the newest recording in which the run of `recording` goes on; None: there is none.
 
     Headers of recordings are read in the directory of this one, and in the store.
     """
@@ -68,7 +87,7 @@ def find_continuation(recording: Recording, store: Path) -> str:
     is_member = group.name.endswith(GROUP)
     number = int(recording.path.name.partition(".")[0]) if is_member else 1
     course, began_ns = _course(recording), _created_ns(recording)
-    found: list[tuple[int, int, str]] = []
+    found: list[tuple[int, int, Path]] = []
     for path in _recordings({group.parent if is_member else group, store.absolute()}, number):
         try:
             written_ns = path.stat().st_mtime_ns
@@ -76,10 +95,21 @@ def find_continuation(recording: Recording, store: Path) -> str:
                 continue  # in a large store, opening them all would take seconds
             with open_recording(path) as other:
                 if course.goes_on_as(_course(other)) and _was_live(other):
-                    found.append((_created_ns(other), written_ns, _name(path, store)))
+                    found.append((_created_ns(other), written_ns, path))
         except (ReplaydbgError, OSError):
             continue  # it is damaged, or was removed meanwhile: it cannot be resumed instead
-    return max(found)[2] if found else ""
+    if not found:
+        return None
+    newest = max(found)[2]
+    return Continuation(_name(newest, store), _process_of(newest))
+
+
+def _process_of(path: Path) -> int:
+    """Return the process that writes a recording; 0: none does."""
+    try:
+        return writer_of((path / "log").stat()) or 0
+    except OSError:
+        return 0  # it is sealed
 
 
 def _recordings(places: set[Path], number: int) -> Iterator[Path]:
