@@ -47,7 +47,9 @@ class Command:
 COMMANDS = {
     "record": Command("running", "run a program and record it"),
     "replay": Command("running", "replay a recording exactly, and stop at the first difference", replays=True),
-    "resume": Command("running", "replay a recording of a killed program, then continue the program live"),
+    "resume": Command(
+        "running", "replay a recording of a killed program, then continue the program live", replays=True
+    ),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),

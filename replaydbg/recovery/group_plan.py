@@ -121,7 +121,11 @@ def _name(line: RecoveryLine, member: LineMember) -> str:
 def _with_ends(plan: Plan, resources: Resources, differences: Mapping[str, str]) -> Plan:
     """Return a plan that knows the ends of files to which several processes append, and which of them differ."""
     if resources is not plan.resources:
-        plan = replace(plan_of(plan.name, plan.event, plan.past, resources, plan.recovery), sources=plan.sources)
+        plan = replace(
+            plan_of(plan.name, plan.event, plan.past, resources, plan.recovery),
+            sources=plan.sources,
+            stopped=plan.stopped,
+        )
     rows = []
     for row in plan.rows:
         path = row.opened.absolute if isinstance(row.opened, OpenedFile) else None

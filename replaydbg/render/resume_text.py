@@ -38,7 +38,7 @@ def start_line(plan: Plan) -> str:
 
 def plan_lines(plan: Plan) -> list[str]:
     """Return the plan for people: standard streams are left out, unless there is something to know about one."""
-    lines = [f"live from event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
+    lines = [f"live after event {plan.event:,}{_thread(plan)}", *resource_lines(plan)]
     lines += [*continuation_lines(plan.continuation), *source_lines(plan.sources)]
     lines += text_block("differs", plan.differences)
     lines += text_block("truncated", leftover_texts(plan.leftovers))
@@ -46,7 +46,7 @@ def plan_lines(plan: Plan) -> list[str]:
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):
         acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
-    lines += text_block("done after", acts)
+    lines += text_block("done after", [*acts, *unlisted_acts([plan])])
     return [*lines, *recovery_lines(plan.recovery, plan.recovery.seconds), *clock_lines([plan.stood_ns])]
 
 
@@ -63,6 +63,12 @@ def clock_lines(stood_ns: Collection[int]) -> list[str]:
     shortest, longest = _duration(min(stood_ns)), _duration(max(stood_ns))
     text = longest if shortest == longest else f"{shortest} to {longest}, by process"
     return text_block("clock", [f"monotonic clocks: paused for {text}"])
+
+
+def unlisted_acts(plans: Iterable[Plan]) -> list[str]:
+    """Return that acts are missing in the list because logging stopped before the program ended; empty: none are."""
+    causes = dict.fromkeys(each.stopped for each in plans if each.stopped)
+    return [f"logging stopped ({each}): what was done after that is not listed, and is done again" for each in causes]
 
 
 def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:

@@ -72,6 +72,9 @@ class Plan:
     continuation: Continuation | None = None
     """The newest recording in which the program was already resumed; None: it was not."""
 
+    stopped: str = ""
+    """Why logging stopped before the program ended, as a clause; empty: it did not."""
+
     @property
     def refused(self) -> tuple[PlanRow, ...]:
         """The rows of what no rule can bring back."""

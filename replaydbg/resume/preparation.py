@@ -92,7 +92,8 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     plan = _plan_at(recording, name, at)
     # A group cannot be resumed after a power cut.
     may_have_lost_power = recording.header.durable and not is_member
-    plan = replace(plan, may_have_lost_power=may_have_lost_power, sources=changed_sources(recording))
+    stopped = _why_stopped(recording) or ""
+    plan = replace(plan, may_have_lost_power=may_have_lost_power, sources=changed_sources(recording), stopped=stopped)
     if not lost_power:
         return plan
     resources = without_contents(plan.resources)
@@ -227,13 +228,17 @@ def _check_moment(recording: Recording, name: str, past: Past, at: int) -> None:
     how = "choose an earlier moment with --at"
     if past.has_ended or (recording.end is not None and recording.end.status >= 0 and not recording.end.reason):
         raise CannotResume(name, f"its program has ended: {how}")
-    stopped = recording.log_header.stopped.cause if recording.log_header is not None else None
-    if stopped is not None:
+    if (stopped := _why_stopped(recording)) is not None:
         raise CannotResume(name, f"logging stopped before its program ended ({stopped}): {how}")
     if recording.damage:
         raise CannotResume(
             name, f"it is damaged, so the last actions of its program are unknown: {how}", recording.damage
         )
+
+
+def _why_stopped(recording: Recording) -> str | None:
+    """Return why logging stopped before the program ended, as a clause; None: it did not."""
+    return recording.log_header.stopped.cause if recording.log_header is not None else None
 
 
 def check_refused(plan: Plan, refused: Sequence[PlanRow], *, force: bool) -> None:

@@ -73,7 +73,7 @@ def test_it_goes_live_before_the_first_write_that_is_missing(
         assert (resumed.status, resumed.stdout) == (0, b"done\n")
         assert (tmp_path / "out").read_bytes() == b"one two three four five"
     else:
-        assert b"live from event %d" % (writes[missing] - 1) in resumed.stderr
+        assert b"live after event %d" % (writes[missing] - 1) in resumed.stderr
         assert resumed.status in (-9, 137)  # it kills itself again
         assert (tmp_path / "out").read_bytes() == b"one two three four "
     assert replaydbg(tmp_path, "verify", "two.rdbg").status == 0

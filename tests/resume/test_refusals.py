@@ -1,5 +1,6 @@
 """`resume` refuses recordings that it does not trust or cannot write, and files without a name."""
 
+import json
 import shlex
 import socket
 import sys
@@ -162,3 +163,26 @@ def test_what_is_left_closed_is_listed_as_lost(tmp_path: Path) -> None:
     assert f"{listener}: Address already in use" in refused
     assert f"{listener} (descriptor 3): Address already in use; its descriptor is closed\n" in lost, lost
     assert "  reopened   listeners" not in lost and "  refused" not in lost
+
+
+def test_a_plan_without_the_fence(folder: Path) -> None:
+    planned = resume_in(folder, "killed", "--plan", "--no-fence")
+
+    assert planned.status == 0 and b"live after event" in planned.stdout
+    assert b"replaying without the fence (--no-fence)" in planned.stderr
+
+
+def test_what_was_done_after_logging_stopped_is_not_listed(tmp_path: Path) -> None:
+    text = "import os\nos.mkdir('made')\nfor _ in range(60_000):\n    os.stat('.')\nos.mkdir('later')\n"
+    (tmp_path / "program.py").write_text(text)
+    record = [sys.executable, "-m", "replaydbg", "record", "-q", "--children=none", "--max-size=1M", "-o", "one.rdbg"]
+    assert run_in(tmp_path, [*record, "program.py"]).status == 0
+    assert (tmp_path / "later").exists()
+
+    at = ["--plan", "--at", "5"]
+    planned, facts = resume_in(tmp_path, "one", *at), resume_in(tmp_path, "one", *at, "--json")
+
+    cause = "the recording reached its size limit"
+    sentence = f"logging stopped ({cause}): what was done after that is not listed, and is done again\n"
+    assert sentence in planned.stdout.decode(), planned
+    assert json.loads(facts.stdout)["logging_stopped"] == cause

@@ -16,6 +16,7 @@ from replaydbg.render.resume_text import (
     resource_lines,
     source_lines,
     text_block,
+    unlisted_acts,
 )
 
 _CHANNELS = {
@@ -63,7 +64,7 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
     acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
     if len(plan.acts) > len(acts):
         acts.append(f"and {len(plan.acts) - len(acts):,} more")
-    lines += text_block("done after", acts)
+    lines += text_block("done after", [*acts, *unlisted_acts(plan.plans.values())])
     lines += recovery_lines(plan.recovery, plan.seconds)
     return [*lines, *clock_lines([each.stood_ns for each in plan.plans.values()])]
 
@@ -73,7 +74,7 @@ def _member(plan: GroupPlan, member: LineMember) -> str:
         return f"process {member.number}: has ended"
     later = plan.line.opened.member(member.number).events - member.position
     again = f" ({later:,} later event{'s are' if later > 1 else ' is'} executed again)" if later > 0 else ""
-    return f"process {member.number}: from event {member.position:,}{again}"
+    return f"process {member.number}: after event {member.position:,}{again}"
 
 
 def _flying(plan: GroupPlan) -> Iterator[str]:

@@ -51,6 +51,7 @@ def plan_facts(plan: Plan) -> JsonObject:
             {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
         ],
         "done_after_count": plan.past.act_count,
+        "logging_stopped": plan.stopped or None,
         "recovery": recovery_facts(plan.recovery, plan.recovery.seconds),
         "stood_seconds": round(plan.stood_ns / 1e9, 3),
     }
