@@ -92,7 +92,7 @@ def replaydbg(folder: Path, *words: str) -> Finished:
 def take_over(folder: Path, standby: subprocess.Popen[bytes], program: int) -> int:
     """Kill the program, let the standby's go on to its end, and return its exit code."""
     os.kill(program, signal.SIGKILL)
-    wait_until(lambda: b"live from event" in (folder / "said").read_bytes() or standby.poll() is not None)
+    wait_until(lambda: b"live after event" in (folder / "said").read_bytes() or standby.poll() is not None)
     (folder / "go").touch()
     return standby.wait(_TIMEOUT)
 
@@ -109,13 +109,22 @@ def test_it_takes_over_when_the_program_is_killed(tmp_path: Path) -> None:
 
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
     assert (tmp_path / "printed").read_bytes() == b"done\n"
-    sentence = f"hot standby for one.rdbg-live: if process {program} is killed, the program continues here"
+    sentence = f"hot standby for one.rdbg: if process {program} is killed, the program continues here"
     assert sentence in (tmp_path / "said").read_text()
     check_recording(tmp_path)
     with open_recording(tmp_path / "two.rdbg") as recording:
         (entry,) = recording.header.raw["resumed"]
         assert entry["from"] == "one"
         assert 0 < entry["event"] < sum(1 for _ in recording.events(controls=False))
+
+
+def test_a_refusal_has_the_name_that_was_typed(tmp_path: Path) -> None:
+    with recorded(tmp_path) as (_, program), standing_by(tmp_path) as standby:
+        (tmp_path / "out").write_text("")
+        os.kill(program, signal.SIGKILL)
+        assert standby.wait(_TIMEOUT) == 2
+
+    assert "Cannot resume 'one.rdbg': files differ" in (tmp_path / "said").read_text()
 
 
 def test_a_killed_recorder_is_not_needed(tmp_path: Path) -> None:
@@ -130,7 +139,7 @@ def test_a_killed_recorder_is_not_needed(tmp_path: Path) -> None:
 def test_a_standby_of_a_standby(tmp_path: Path) -> None:
     with recorded(tmp_path) as (_, program), standing_by(tmp_path) as standby:
         os.kill(program, signal.SIGKILL)
-        wait_until(lambda: b"live from event" in (tmp_path / "said").read_bytes())
+        wait_until(lambda: b"live after event" in (tmp_path / "said").read_bytes())
         (second,) = Path(f"/proc/{standby.pid}/task/{standby.pid}/children").read_text().split()
         with standing_by(tmp_path, "two.rdbg", *_FOLLOW[:-1], "three.rdbg") as third:
             assert take_over(tmp_path, third, int(second)) == 3
@@ -150,7 +159,7 @@ def test_a_standby_behind_a_standby(tmp_path: Path) -> None:
             time.sleep(1.0)  # by then it looks for the log, which the takeover makes
             os.kill(program, signal.SIGKILL)
             wait_until(lambda: b"hot standby for" in (behind / "said").read_bytes() or third.poll() is not None)
-            wait_until(lambda: b"live from event" in (tmp_path / "said").read_bytes())
+            wait_until(lambda: b"live after event" in (tmp_path / "said").read_bytes())
             (second,) = Path(f"/proc/{standby.pid}/task/{standby.pid}/children").read_text().split()
             os.kill(int(second), signal.SIGKILL)
             (tmp_path / "go").touch()

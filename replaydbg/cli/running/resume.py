@@ -11,7 +11,7 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
-from replaydbg.cli.running.resume_group import run_group
+from replaydbg.cli.running.resume_group import LATEST, run_group
 from replaydbg.cli.running.resume_result import check_own, print_result, print_wait
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
@@ -111,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
     _check_follow(args)  # of a group, it is refused for another reason
     path = store.resolve(args.recording)
-    name = store.name_of(path)
+    # The directory of a program that is followed is sealed, and has another name, once the program has been killed.
+    name = args.recording if args.follow and args.recording != LATEST else store.name_of(path)
     choices = ResumeChoices(_event(args.at, path), args.in_flight, args.force, args.after_power_loss)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
