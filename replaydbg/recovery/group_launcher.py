@@ -28,7 +28,7 @@ from replaydbg.record.place import handled_signals
 from replaydbg.record.result import RecordResult
 from replaydbg.recovery.continued_group import ContinuedGroup
 from replaydbg.recovery.family import Family, Relative
-from replaydbg.recovery.group_plan import GroupPlan, plan_group
+from replaydbg.recovery.group_plan import GroupPlan, all_acts, plan_group
 from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.member_run import MemberRun
 from replaydbg.recovery.recovery_line import LineMember, RecoveryLine, find_line
@@ -96,10 +96,7 @@ def resume_group(
             raise already_resumed(name, continuation)
         check_new(output)
         hooks = installed_hooks(name) if hooks is None else hooks
-        plan = plan_group(line)
-        if plan.acts and hooks.compensate(plan.acts):
-            plan = plan_group(line)
-        return _Resumption(plan, choices, listener, hooks, settings, stack).run(output)
+        return _Resumption(plan_group(line), choices, listener, hooks, settings, stack).run(output)
 
 
 def find_continuation_of(line: RecoveryLine, store: Path) -> Continuation | None:
@@ -327,6 +324,7 @@ class _Resumption:
                 self._explain(part)
         if self._listener.goes_live is not None:
             self._listener.goes_live(self.plan)
+        self._compensate()
         for part in self._parts.values():
             part.run.make_ready()
         names = (part.run.kept_names(family.pids[number]) for number, part in self._parts.items() if not part.is_end)
@@ -341,6 +339,13 @@ class _Resumption:
                 self._parts[number].run.let_go(answers[number])
         made.close()
         family.let_end()
+
+    def _compensate(self) -> None:
+        """Let the hooks undo what was done after the line, now that all processes can go live. Raises CannotResume."""
+        if self.plan.acts and self.hooks.compensators:
+            self.hooks.compensate(all_acts(self._line))
+            for part in self._parts.values():
+                part.run.check_undone()
 
     def _deliver(self, part: _Part, answer: CoreAnswer, family: Family) -> None:
         due = part.due

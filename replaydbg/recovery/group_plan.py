@@ -24,9 +24,8 @@ from replaydbg.resources.kinds import (
     Resources,
 )
 from replaydbg.resume.after_power_loss import Leftover
-from replaydbg.resume.checks.continuations import Continuation
-from replaydbg.resume.past import OutsideAct, read_past
-from replaydbg.resume.plan import Plan, RecoveryCost
+from replaydbg.resume.past import OutsideAct, read_acts, read_past
+from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan, plan_of
 from replaydbg.resume.reopening.rules import RULES
@@ -252,13 +251,26 @@ def _acts(line: RecoveryLine, plans: Mapping[int, Plan]) -> list[OutsideAct]:
             found += plans[row.number].past.acts
         elif row.number not in line.members:
             with open_recording(member_path(line.directory, row.number)) as recording:
-                found += _outside(line, row.number, _all_acts(recording))
+                found += _outside(line, row.number, read_past(recording, _first_event(recording)).acts)
     return found
 
 
-def _all_acts(recording: Recording) -> tuple[OutsideAct, ...]:
+def _first_event(recording: Recording) -> int:
     branch = recording.header.branch
-    return read_past(recording, branch.event if branch is not None else 0).acts
+    return branch.event if branch is not None else 0
+
+
+def all_acts(line: RecoveryLine) -> list[OutsideAct]:
+    """Return the acts of all processes outside of the group after the cut, however many: a plan has the newest ones."""
+    found: list[OutsideAct] = []
+    for row in line.opened.group.processes:
+        member = line.members.get(row.number)
+        if row.recording is None or (member is not None and not member.runs):
+            continue
+        with open_recording(member_path(line.directory, row.number)) as recording:
+            position = member.position if member is not None else _first_event(recording)
+            found += _outside(line, row.number, read_acts(recording, position))
+    return found
 
 
 def _outside(line: RecoveryLine, process: int, acts: tuple[OutsideAct, ...]) -> list[OutsideAct]:

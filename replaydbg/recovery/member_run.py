@@ -69,6 +69,11 @@ class MemberRun(GoingLive):
         super().decide(_without_calls(due))
         return [Settled(each.thread, is_done=False) for each in due.calls]
 
+    @property
+    def is_compensated(self) -> bool:
+        """Whether hooks undo what was done after the line, by any process of the group."""
+        return bool(self._group.acts and self._hooks.compensators)
+
     def situation(self) -> Situation:
         """Return the state of the program, with the writes in flight of the others."""
         truncated = frozenset(each.path for each in self._group.leftovers)

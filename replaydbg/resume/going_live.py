@@ -12,8 +12,10 @@ from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
+from replaydbg.resume.findings import repeat
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import FilesInFlight, Situation, examine, files_in_flight
+from replaydbg.resume.past import OutsideAct
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused
@@ -70,8 +72,9 @@ class GoingLive:
         stack: ExitStack,
         *,
         is_dry: bool = False,
+        read_acts: Callable[[], Sequence[OutsideAct]] = tuple,
     ) -> None:
-        """`is_dry`: only the plan is wanted, and nothing is opened."""
+        """`is_dry`: only the plan is wanted, and nothing is opened; `read_acts` returns all acts after the moment."""
         self.plan = plan
         self.choices = choices
         self.is_live = False
@@ -84,6 +87,9 @@ class GoingLive:
         """The signal that ended the replay."""
         self._listener = listener
         self._hooks = hooks
+        self._read_acts = read_acts
+        self._to_undo: list[OpenedFile] = []
+        """Files that are longer than recorded, which the hooks are expected to undo."""
         self._stack = stack
         self._restorer = Restorer(plan.resources, stack, hooks.reopen, self.reopen_by_rule)
 
@@ -162,8 +168,24 @@ class GoingLive:
                 return  # the core's report has the reason
             if self._listener.goes_live is not None:
                 self._listener.goes_live(self.plan)
+            if self.is_compensated:
+                self._hooks.compensate(self._read_acts())
+                self.check_undone()
             self.make_ready()
             self.let_go(answer)
+
+    @property
+    def is_compensated(self) -> bool:
+        """Whether hooks undo what was done after the moment."""
+        return bool(self.choices.at and self.plan.past.act_count and self._hooks.compensators)
+
+    def check_undone(self) -> None:
+        """Compare the files that the hooks were expected to shorten. Raises CannotResume."""
+        left = tuple(difference for each in self._to_undo if (difference := grown(each)) is not None)
+        if left and not self.choices.force:
+            names = " and ".join(self._hooks.compensators)
+            reason = f"files differ from what was recorded, although {names} undid what was done after it"
+            raise CannotResume(self.plan.name, reason, left)
 
     def decide(self, due: Due) -> list[Settled]:
         """Complete the plan with what the core reports, and return what is done with calls. Raises CannotResume."""
@@ -172,14 +194,18 @@ class GoingLive:
             self.is_planned = True
             return []
         situation = self.situation()
-        findings, moved = examine(due.calls, situation)
+        undone = [each for each in due.calls if self.is_compensated and each.thread in self.plan.past.later_threads]
+        calls = [each for each in due.calls if each not in undone]
+        findings, moved = examine(calls, situation)
+        # What the disk shows of the others will be gone.
+        findings += [repeat(each, f"undone by {' and '.join(self._hooks.compensators)}, then made") for each in undone]
         findings = ask_hooks(findings, self._hooks)
         thread = due.thread if due.thread >= 0 else None
         self.plan = replace(self.plan, event=due.event, thread=thread, in_flight=tuple(findings))
         loads = plan_loads(due.loads, self.plan.resources, self.plan.past)
         differences = (
             *unmapped(self.plan.resources, due.maps),
-            *self._changed(files_in_flight(due.calls, situation)),
+            *self._changed(files_in_flight(calls, situation)),
             *(each for row in loads for each in row.differences),
         )
         rows = (*(self._with_hook(row) for row in self.plan.rows), *loads)
@@ -265,7 +291,11 @@ class GoingLive:
                 continue
             found += content_differences(each)
             difference = grown(each) if not self.choices.after_power_loss else None  # that is cut off
-            if difference is not None and not self.is_growth_known(each):
+            if difference is None or self.is_growth_known(each):
+                continue
+            if self.is_compensated and not self.is_dry:
+                self._to_undo.append(each)
+            else:
                 found.append(difference)
         return tuple(dict.fromkeys(found))
 

@@ -6,7 +6,8 @@ Each entry point names a module, or another object, with any of these functions:
   it to its rule;
 - `settle(call) -> DONE(value) | REDO | STOP | None`: decide a call in flight, a `CallInFlight`, or leave
   it to its rule;
-- `compensate(acts)`: undo what was done outside after the moment, a list of `OutsideAct`, the newest first.
+- `compensate(acts)`: undo what was done outside after the moment, a list of `OutsideAct`, the newest first. It is
+  called when nothing else can stop the program from going live: what it undoes would be missing.
 
 They run in the process of `replaydbg resume`, not in the program.
 """
@@ -98,12 +99,15 @@ class Hooks:
                 raise CannotResume(self._recording, reason)
         return None
 
-    def compensate(self, acts: Sequence[OutsideAct]) -> bool:
-        """Let all hooks undo acts, the newest first; return whether there is any hook for it."""
-        found = list(self._functions("compensate"))
-        for name, function in found:
+    @property
+    def compensators(self) -> tuple[str, ...]:
+        """The names of the hooks that undo acts."""
+        return tuple(name for name, _ in self._functions("compensate"))
+
+    def compensate(self, acts: Sequence[OutsideAct]) -> None:
+        """Let all hooks undo acts, the newest first."""
+        for name, function in self._functions("compensate"):
             self._call(name, function, list(acts))
-        return bool(found)
 
     def _functions(self, which: str) -> list[tuple[str, Callable[..., Any]]]:
         found = [(name, getattr(each, which, None)) for name, each in self._objects]

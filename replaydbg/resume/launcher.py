@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from replaydbg.classes import replace
@@ -28,6 +29,7 @@ from replaydbg.resume.after_power_loss import first_missing_write
 from replaydbg.resume.checks.continuations import check_new, check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
+from replaydbg.resume.past import read_acts
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import (
     continued_header,
@@ -68,9 +70,8 @@ def resume(
         if choices.after_power_loss:
             choices = replace(choices, at=first_missing_write(recording, name))
         plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
-        if choices.at and plan.past.act_count and hooks.compensate(plan.past.acts):
-            plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
-        run = GoingLive(plan, choices, listener, hooks, stack)
+        acts = partial(read_acts, recording, plan.event)
+        run = GoingLive(plan, choices, listener, hooks, stack, read_acts=acts)
         run.open_all()
         live = make_live_directory(output, settings.store)
         with removed_unless_live(live, run):

@@ -16,7 +16,7 @@ from replaydbg.resources.used_descriptors import given_descriptors, takes_descri
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
 MOST_ACTS = 10_000
-"""How many acts after the moment are kept, the newest ones."""
+"""How many acts after the moment a plan has, the newest ones."""
 
 SLACK_NS = 20_000_000
 """Time stamps of files may be this much behind the clock: the kernel takes those of its last tick."""
@@ -64,22 +64,33 @@ class Past:
     """Its acts outside after the moment, the newest first; at most MOST_ACTS."""
     act_count: int
     """How many these are in all."""
+    later_threads: frozenset[int]
+    """The threads that have events after the moment: their calls in flight at the moment are in the log."""
 
 
 def read_past(recording: Recording, event: int | None) -> Past:
     """Read the log once. `event`: the last one before the moment; None: the last of the log."""
-    reader = PastReader(recording, event)
+    reader = PastReader(recording, event, MOST_ACTS)
     for entry in recording.events():
         reader.add(entry)
     return reader.past()
 
 
+def read_acts(recording: Recording, event: int) -> tuple[OutsideAct, ...]:
+    """Return all acts after `event`, however many: one that was not undone would be there twice."""
+    reader = PastReader(recording, event, None)
+    for entry in recording.events():
+        reader.add(entry)
+    return reader.past().acts
+
+
 class PastReader:
     """Reads the entries of a log in order, for `Past`."""
 
-    def __init__(self, recording: Recording, event: int | None) -> None:
-        """`event`: the last one before the moment; None: the last of the log."""
+    def __init__(self, recording: Recording, event: int | None, most_acts: int | None = MOST_ACTS) -> None:
+        """`event`: the last one before the moment; None: the last of the log. `most_acts`: None: all are kept."""
         self._last_event = event
+        self._most_acts = most_acts
         self.start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
         """When the program started: nanoseconds since the epoch; 0: the log's header does not have it yet."""
         self._umask: int | None = None
@@ -92,6 +103,7 @@ class PastReader:
         self._loaded_ns: dict[int, int] = {}
         self._used: set[int] = set()
         self._acts: list[OutsideAct] = []
+        self._later_threads: set[int] = set()
 
     def add(self, entry: Entry) -> None:
         """Read the next entry."""
@@ -101,15 +113,17 @@ class PastReader:
         self._events = entry.number
         if self._last_event is None or entry.number <= self._last_event:
             self._add_before(entry)
-        elif entry.gate == _SYNCHRONISES_DATABASE and entry.outcome == 0 and _database(entry) in self._databases:
+            return
+        self._later_threads.add(entry.lane)
+        if entry.gate == _SYNCHRONISES_DATABASE and entry.outcome == 0 and _database(entry) in self._databases:
             self._synchronised.add(_database(entry))
         elif entry.gate in _ACTS and not entry.raised:
             self._act_count += 1
             if entry.gate in _DATABASE_WRITES and entry.arguments:
                 self._databases.setdefault(_database(entry), entry.number)
             self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
-            if len(self._acts) > 2 * MOST_ACTS:
-                del self._acts[:MOST_ACTS]
+            if self._most_acts is not None and len(self._acts) > 2 * self._most_acts:
+                del self._acts[: self._most_acts]
 
     def add_passed(self, events: PassedEvents) -> None:
         """Read events before the moment whose gates are not `is_noted`."""
@@ -144,6 +158,7 @@ class PastReader:
 
     def past(self) -> Past:
         """Return what was read so far."""
+        acts = self._acts if self._most_acts is None else self._acts[-self._most_acts :]
         return Past(
             events=self._events,
             has_ended=self._has_ended,
@@ -154,8 +169,9 @@ class PastReader:
             synchronised=frozenset(self._synchronised),
             loaded_ns={event: self.start_ns + time_ns for event, time_ns in self._loaded_ns.items()},
             used=frozenset(self._used),
-            acts=tuple(self._acts[-MOST_ACTS:][::-1]),
+            acts=tuple(acts[::-1]),
             act_count=self._act_count,
+            later_threads=frozenset(self._later_threads),
         )
 
 
