@@ -12,7 +12,7 @@ from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
-from replaydbg.resume.settle import call_text
+from replaydbg.resume.settle import call_text, can_skip
 
 MOST_ACTS_SHOWN = 10
 """How many acts after the moment are listed; the JSON has more."""
@@ -22,6 +22,7 @@ _WIDTH = 11
 _WORDS = {
     CallVerdict.DONE: "done",
     CallVerdict.REPEAT: "repeat",
+    CallVerdict.SKIP: "skip",
     CallVerdict.CHANGED: "changed",
     CallVerdict.UNKNOWN: "not known",
 }
@@ -42,7 +43,7 @@ def plan_lines(plan: Plan) -> list[str]:
     lines += [*continuation_lines(plan.continuation), *source_lines(plan.sources)]
     lines += text_block("differs", plan.differences)
     lines += text_block("truncated", leftover_texts(plan.leftovers))
-    lines += text_block("in flight", (_finding_text(plan, each) for each in plan.in_flight))
+    lines += text_block("in flight", in_flight_texts(plan))
     acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
     if plan.past.act_count > len(acts):
         acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
@@ -69,6 +70,12 @@ def unlisted_acts(plans: Iterable[Plan]) -> list[str]:
     """Return that acts are missing in the list because logging stopped before the program ended; empty: none are."""
     causes = dict.fromkeys(each.stopped for each in plans if each.stopped)
     return [f"logging stopped ({each}): what was done after that is not listed, and is done again" for each in causes]
+
+
+def in_flight_texts(plan: Plan) -> Iterator[str]:
+    """Yield each call in flight with what is done."""
+    for each in plan.in_flight:
+        yield _finding_text(plan, each)
 
 
 def leftover_texts(leftovers: Iterable[Leftover]) -> Iterator[str]:
@@ -105,9 +112,8 @@ def resource_lines(plan: Plan) -> list[str]:
 def question(finding: Finding) -> str:
     """Return the question whether a call in flight is made again."""
     place = f" at {finding.call.file}:{finding.call.line}" if finding.call.file else ""
-    return printable(
-        f"{call_text(finding.call)}{place} was in flight: {finding.reason}. Make it now? [r]epeat, [s]kip: "
-    )
+    choices = f"[r]epeat, {'[s]kip, ' * can_skip(finding.call)}Enter to stop"
+    return printable(f"{call_text(finding.call)}{place} was in flight: {finding.reason}. Make it now? {choices}: ")
 
 
 def _thread(plan: Plan) -> str:

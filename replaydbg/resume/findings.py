@@ -14,6 +14,8 @@ class CallVerdict(Enum):
 
     DONE = "done"
     REPEAT = "repeat"
+    SKIP = "skip"
+    """It is not known, and the user wants that it is not made."""
     CHANGED = "changed"
     UNKNOWN = "unknown"
 
@@ -27,7 +29,12 @@ class Finding:
     reason: str
     """Why, as a clause: `found on disk`."""
     value: Value = None
-    """The value that it returned, if it was made."""
+    """The value that it returns, if it is not made."""
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call will be made, once a decision was taken."""
+        return self.verdict not in (CallVerdict.DONE, CallVerdict.SKIP)
 
 
 def repeat(call: CallInFlight, reason: str) -> Finding:
@@ -38,6 +45,11 @@ def repeat(call: CallInFlight, reason: str) -> Finding:
 def done(call: CallInFlight, reason: str, value: Value = None) -> Finding:
     """Return the finding that a call was made, and returned `value`."""
     return Finding(call, CallVerdict.DONE, reason, value)
+
+
+def skipped(call: CallInFlight, reason: str, value: Value = None) -> Finding:
+    """Return the decision that a call is not to be made, although nothing shows whether it was, and returns `value`."""
+    return Finding(call, CallVerdict.SKIP, reason, value)
 
 
 def unknown(call: CallInFlight, reason: str) -> Finding:

@@ -91,7 +91,7 @@ class Hooks:
             if decision is STOP:
                 raise CannotResume(self._recording, f"settle of {name} refused {call.call}")
             if decision is REDO:
-                return repeat(call, f"made now ({name})")
+                return repeat(call, f"will be made ({name})")
             if isinstance(decision, DONE):
                 return done(call, f"not made again ({name})", decision.value)
             if decision is not None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 from replaydbg.errors import CannotResume
 from replaydbg.events.show import show_crossing
+from replaydbg.events.values import Opaque, Value
 from replaydbg.resume.conversation import CallInFlight, Settled
-from replaydbg.resume.findings import CallVerdict, Finding, repeat
+from replaydbg.resume.findings import CallVerdict, Finding, repeat, skipped
 from replaydbg.resume.hooks import Hooks
 
 ASK, REPEAT, SKIP = "ask", "repeat", "skip"
@@ -18,9 +19,17 @@ Ask = Callable[[Finding], str]
 """Returns REPEAT or SKIP, or anything else to end the command."""
 
 _NOTHING = frozenset(
-    {"posix.kill", "posix.killpg", "posix.eventfd_write", "syslog.syslog", "_signal.pidfd_send_signal"}
+    {
+        *("posix.kill", "posix.killpg", "posix.eventfd_write", "syslog.syslog", "_signal.pidfd_send_signal"),
+        *("posix.mkdir", "posix.mkfifo", "posix.mknod", "posix.rmdir", "posix.unlink", "posix.remove"),
+        *("posix.rename", "posix.replace", "posix.link", "posix.symlink", "posix.removexattr"),
+        *("_socket.socket.sendall", "termios.tcsendbreak", "readline.append_history_file", "_posixshmem.shm_unlink"),
+    }
 )
 """Calls that return None."""
+
+_MOST_SHOWN = 8
+"""Arguments: the one that starts a process has more than twenty."""
 
 
 def call_text(call: CallInFlight) -> str:
@@ -28,8 +37,20 @@ def call_text(call: CallInFlight) -> str:
     shown = f"{call.data_length:,} bytes"
     if call.call.split(".")[-1] in ("write", "send", "sendall", "writev") and call.data_length:
         return f"{call.call}({f'<descriptor {call.fd}>, ' if call.fd >= 0 else ''}{shown})"
-    arguments = tuple(each for each in call.args if not isinstance(each, dict))
-    return show_crossing(call.call, arguments)
+    keywords = {name: _shown(value) for name, value in call.keywords.items()}
+    arguments = (*map(_shown, call.args[:_MOST_SHOWN]), *([keywords] if keywords else ()))
+    text = show_crossing(call.call, arguments)
+    return f"{text[:-1]}, ...)" if len(call.args) > _MOST_SHOWN else text
+
+
+def _shown(value: Value) -> Value:
+    """Return an argument as it is shown: of one that is no data there is the type."""
+    return Opaque(str(value.get("type"))) if isinstance(value, dict) else value
+
+
+def can_skip(call: CallInFlight) -> bool:
+    """Whether it is known what a call returns, so that the program can go on without it."""
+    return call.data_length > 0 or call.call in _NOTHING
 
 
 def ask_hooks(findings: Iterable[Finding], hooks: Hooks) -> list[Finding]:
@@ -51,25 +72,28 @@ def settle(
         if finding.verdict is CallVerdict.CHANGED:
             if not force:
                 raise CannotResume(name, f"{call_text(each.call)} in flight: {each.reason}")
-            finding = repeat(each.call, f"{each.reason}; made now (--force)")
+            finding = repeat(each.call, f"{each.reason}; will be made (--force)")
         elif finding.verdict is CallVerdict.UNKNOWN:
             finding = _of_unknown(each, name, policy, ask)
-        decided.append(Settled(finding.call.thread, finding.verdict is CallVerdict.DONE, finding.value))
+        decided.append(Settled(finding.call.thread, not finding.is_made, finding.value))
         final.append(finding)
     return decided, final
 
 
 def _of_unknown(finding: Finding, name: str, policy: str, ask: Ask | None) -> Finding:
     call = finding.call
+    was_in_flight = f"{call_text(call)} was in flight, and {finding.reason}"
     if policy == ASK and ask is None:
-        reason = f"{call_text(call)} was in flight, and {finding.reason}: choose --in-flight=repeat or --in-flight=skip"
-        raise CannotResume(name, reason)
+        how = "choose --in-flight=repeat or --in-flight=skip"
+        if not can_skip(call):
+            how = "choose --in-flight=repeat (it cannot be skipped, since its result is not known)"
+        raise CannotResume(name, f"{was_in_flight}: {how}")
     choice = ask(finding) if policy == ASK and ask is not None else policy
     if choice == REPEAT:
-        return repeat(call, f"{finding.reason}; made now")
+        return repeat(call, f"{finding.reason}; will be made")
     if choice != SKIP:
-        raise CannotResume(name, f"{call_text(call)} was in flight, and was not decided")
-    if not call.data_length and call.call not in _NOTHING:
-        raise CannotResume(name, f"{call_text(call)} cannot be skipped: its result is not known")
-    value = None if call.call in _NOTHING or call.call == "_socket.socket.sendall" else call.data_length
-    return Finding(call, CallVerdict.DONE, f"{finding.reason}; skipped", value)
+        raise CannotResume(name, f"no choice was made for {call_text(call)}, which was in flight")
+    if not can_skip(call):
+        reason = f"{was_in_flight}. It cannot be skipped, since its result is not known: choose --in-flight=repeat"
+        raise CannotResume(name, reason)
+    return skipped(call, finding.reason, None if call.call in _NOTHING else call.data_length)

@@ -37,7 +37,8 @@ def find_written(opened: OpenedFile, calls: Sequence[CallInFlight], *, is_cut_of
     """
     if is_cut_off and isinstance(opened.size, int):
         return WriteFindings(
-            tuple(repeat(each, "what the file has after its end is cut off, written now") for each in calls), 0
+            tuple(repeat(each, "the file is truncated to its recorded size; the call is then made") for each in calls),
+            0,
         )
     place = _place(opened)
     if isinstance(place, str):
@@ -117,13 +118,13 @@ def _overwritten(fd: int, start: int, calls: Sequence[CallInFlight]) -> WriteFin
     if len(calls) == 1 and calls[0].data_length and _matches(fd, start, start + calls[0].data_length, calls[0]):
         length = calls[0].data_length
         return WriteFindings((done(calls[0], "found on the disk, not written again", length),), length)
-    return WriteFindings(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
+    return WriteFindings(tuple(repeat(each, "not on the disk, will be written") for each in calls), 0)
 
 
 def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> WriteFindings:
     end = os.fstat(fd).st_size
     if end <= start:
-        return WriteFindings(tuple(repeat(each, "not on the disk, written now") for each in calls), 0)
+        return WriteFindings(tuple(repeat(each, "not on the disk, will be written") for each in calls), 0)
     if len(calls) > MOST_TOGETHER:
         return WriteFindings(tuple(unknown(each, f"{len(calls)} threads wrote to {path}") for each in calls), 0)
     found = _order(fd, start, end, dict(enumerate(calls)))
@@ -136,10 +137,10 @@ def _appended(fd: int, path: str, start: int, calls: Sequence[CallInFlight]) -> 
 
 def _of_part(call: CallInFlight, length: int) -> Finding:
     if not length:
-        return repeat(call, "not on the disk, written now")
+        return repeat(call, "not on the disk, will be written")
     if length == call.data_length:
         return done(call, "found on the disk, not written again", length)
-    return done(call, f"{length:,} of its bytes found on the disk, the rest is written now", length)
+    return done(call, f"{length:,} of its bytes found on the disk, the rest will be written", length)
 
 
 def _order(fd: int, position: int, end: int, left: Mapping[int, CallInFlight]) -> dict[int, int] | None:

@@ -1,5 +1,6 @@
 """A hook that fails stops the resumption with a sentence that names it."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,14 @@ _PROGRAM = """
 import os, signal, socket
 listening = socket.create_server(("127.0.0.1", 0))
 os.mkdir("made")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+_WAITS = """import os, signal, threading, time
+thread = threading.Thread(target=time.sleep, args=(55.5,), daemon=True)
+thread.start()
+time.sleep(0.1)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -51,6 +60,23 @@ def test_compensate_that_exits(folder: Path) -> None:
     refused = _resumed(folder, "def compensate(acts):\n    raise SystemExit(3)\n", "--at=1")
 
     _assert_refused(refused, "compensate of shop raised SystemExit: 3")
+
+
+def test_settle_gets_the_number_of_a_signal(folder: Path) -> None:
+    """Python passes a member of an enumeration, which is an argument like any other number."""
+    refused = _resumed(folder, "def settle(call):\n    raise SystemExit(call.args[1:])\n", "--plan")
+
+    _assert_refused(refused, "settle of shop raised SystemExit: (9,)")
+
+
+def test_the_plan_shows_what_threads_wait_for(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_WAITS)
+    assert record_in(tmp_path, "killed").status in KILLED
+
+    planned = run_in(tmp_path, [sys.executable, "-m", "replaydbg", "resume", "--plan", "killed.rdbg"]).stdout.decode()
+
+    assert "time.sleep(55.5): repeat" in planned
+    assert re.search(r"posix\.kill\([0-9]+, 9\): not known", planned), planned
 
 
 def _resumed(folder: Path, module: str, *more: str) -> Finished:

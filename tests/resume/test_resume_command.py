@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -76,6 +77,7 @@ def test_a_killed_program_runs_on(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
     assert f"; then the program runs live in {tmp_path}, with all your rights\n" in resumed.stderr.decode()
     assert b"out at byte 4" in resumed.stderr
+    assert re.search(rb"posix.kill\([0-9]+, 9\): skip \(nothing shows whether it was made\)", resumed.stderr)
     replayed = replaydbg(tmp_path, "replay", "two.rdbg")
     assert (replayed.status, replayed.stdout) == (3, b"printed\ndone\n")
     assert replaydbg(tmp_path, "verify", "two.rdbg").status == 0
@@ -147,7 +149,11 @@ def test_files_that_differ_are_listed(tmp_path: Path) -> None:
 def test_what_is_not_known_is_asked_about(tmp_path: Path) -> None:
     record_killed(tmp_path)
 
-    assert "posix.kill" in (sentence := refusal(tmp_path)) and "choose --in-flight=repeat" in sentence
+    sentence = refusal(tmp_path)
+    assert re.search(
+        r"posix\.kill\([0-9]+, 9\) was in flight, and nothing shows whether it was made: choose ", sentence
+    )
+    assert "choose --in-flight=repeat or --in-flight=skip" in sentence
     # Its process id is another one now, so the signal reaches nobody.
     assert b"ProcessLookupError" in replaydbg(tmp_path, "resume", "one.rdbg", "--in-flight=repeat", "-q").stderr
 
@@ -162,7 +168,7 @@ def test_a_terminal_is_asked(tmp_path: Path) -> None:
     ) as resumed:  # fmt: skip
         os.close(terminal)
         shown = b""
-        while b"[r]epeat, [s]kip: " not in shown:
+        while b"[r]epeat, [s]kip, Enter to stop: " not in shown:
             shown += os.read(ours, 4096)
         os.write(ours, b"what\ns\n")
         with suppress(OSError):  # the terminal's other side is closed

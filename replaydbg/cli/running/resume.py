@@ -24,7 +24,7 @@ from replaydbg.render.resume_text import plan_lines, question, start_line
 from replaydbg.resources.log_moments import event_of
 from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.launcher import plan_resume, resume
-from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP
+from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP, can_skip
 from replaydbg.resume.standby import NotNeeded, stand_by
 
 TYPE_CHECKING = False
@@ -221,5 +221,6 @@ def _ask(finding: Finding) -> str:
         line = sys.stdin.readline().strip().lower()
         if not line:
             return ""
-        if line in _ANSWERS:
-            return _ANSWERS[line]
+        choice = _ANSWERS.get(line)
+        if choice is not None and (choice != SKIP or can_skip(finding.call)):
+            return choice

@@ -7,7 +7,9 @@
 #include "values/values.h"
 #include <stdlib.h>
 
-#define MOST_SHOWN 8          /* arguments */
+#define MOST_SHOWN 32 /* arguments; the call that starts a process has 23 */
+#define MOST_ITEMS 32 /* of a tuple or list, such as an address or a command line */
+#define MOST_LEVELS 2
 #define MOST_DATA (16u << 20) /* bytes that are shown of what was to be written */
 
 static Buf calls;
@@ -20,8 +22,22 @@ typedef struct {
 } Settled;
 static Settled *settled;
 
+static void report_argument(Buf *b, PyObject *v, int level);
+
 static void
-report_argument(Buf *b, PyObject *v)
+report_items(Buf *b, PyObject *v, int level)
+{
+    bool is_tuple = PyTuple_CheckExact(v);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(v) : PyList_GET_SIZE(v);
+    n = n < MOST_ITEMS ? n : MOST_ITEMS;
+    buf_byte(b, is_tuple ? TAG_TUPLE : TAG_LIST);
+    buf_varint(b, (uint64_t)n);
+    for (Py_ssize_t i = 0; i < n; i++)
+        report_argument(b, is_tuple ? PyTuple_GET_ITEM(v, i) : PyList_GET_ITEM(v, i), level + 1);
+}
+
+static void
+report_argument(Buf *b, PyObject *v, int level)
 {
     if (v == NULL || v == Py_None)
         buf_byte(b, TAG_NONE);
@@ -33,11 +49,18 @@ report_argument(Buf *b, PyObject *v)
         buf_byte(b, TAG_BYTES);
         buf_str(b, PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v));
     }
-    else if (PyLong_CheckExact(v)) {
+    else if (PyLong_Check(v)) { /* also a member of an IntEnum, such as a signal */
         int overflow;
         long long number = PyLong_AsLongLongAndOverflow(v, &overflow);
         report_number(b, overflow ? (overflow < 0 ? INT64_MIN : INT64_MAX) : number);
     }
+    else if (PyFloat_Check(v)) {
+        double number = PyFloat_AS_DOUBLE(v);
+        buf_byte(b, TAG_FLOAT);
+        buf_bytes(b, &number, sizeof number);
+    }
+    else if ((PyTuple_CheckExact(v) || PyList_CheckExact(v)) && level < MOST_LEVELS)
+        report_items(b, v, level);
     else {
         report_dict(b, 1);
         report_key(b, "type");
@@ -78,7 +101,7 @@ report_keywords(Buf *b, const InFlight *f)
     report_dict(b, (uint64_t)n);
     for (Py_ssize_t i = 0; i < n; i++) {
         report_name(b, PyTuple_GET_ITEM(f->kwnames, i));
-        report_argument(b, f->args[f->nargs + i]);
+        report_argument(b, f->args[f->nargs + i], 0);
     }
 }
 
@@ -105,7 +128,7 @@ add(const InFlight *f)
     report_key(b, "args");
     report_list(b, (uint64_t)shown);
     for (Py_ssize_t i = 0; i < shown; i++)
-        report_argument(b, f->args[i]);
+        report_argument(b, f->args[i], 0);
     report_key(b, "keywords");
     report_keywords(b, f);
     report_key(b, "data");
