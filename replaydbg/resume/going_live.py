@@ -11,10 +11,11 @@ from replaydbg.classes import dataclass, replace
 from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile, OpenResource
+from replaydbg.resume.checks.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
 from replaydbg.resume.findings import repeat
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.in_flight import FilesInFlight, Situation, examine, files_in_flight
+from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.past import OutsideAct
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import socket
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from replaydbg.classes import dataclass, field
+from replaydbg.classes import dataclass, field, replace
+from replaydbg.events.values import Value
 from replaydbg.resources.kinds import (
     OpenedDirectory,
     OpenedFile,
     OpenedPipe,
     OpenedSocket,
+    OpenedTerminal,
     OpenResource,
     Resources,
     Unknown,
@@ -95,14 +97,6 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
     return [findings[index] for index in range(len(calls))], moved
 
 
-def appends_in_flight(calls: Sequence[CallInFlight], situation: Situation) -> Iterator[tuple[str, CallInFlight]]:
-    """Yield the writes in flight to regular files that are written at their ends, by path."""
-    for call in calls:
-        opened = situation.opened(call.fd)
-        if call.call in WRITES and isinstance(opened, OpenedFile) and is_regular(opened) and is_appended(opened):
-            yield str(opened.absolute), call
-
-
 def is_appended(opened: OpenedFile) -> bool:
     """Whether a file is written at its end, wherever that is."""
     return isinstance(opened.handle.flags, int) and bool(opened.handle.flags & os.O_APPEND)
@@ -114,6 +108,8 @@ def is_regular(opened: OpenResource | None) -> bool:
 
 
 OPENS_FILE = "_io.FileIO.__init__"
+_MEMORY = "/dev/shm/"
+"""Where Linux has POSIX shared memory, and as `sem.NAME` POSIX semaphores."""
 WRITES = frozenset({"_io.FileIO.write", "posix.write", "posix.writev"})
 """Calls that write at the current offset."""
 
@@ -142,11 +138,11 @@ def _write_elsewhere(call: CallInFlight, situation: Situation) -> Finding:
     """Decide a write to something else than a regular file."""
     opened = situation.opened(call.fd)
     if _is_stream(call, opened):
-        return repeat(call, "written to the stream of this command")
+        return repeat(call, "will be written to the stream of this command")
     if isinstance(opened, OpenedPipe) and opened.path is None:
-        return repeat(call, "written to the new pipe")
+        return repeat(call, "will be written to the new pipe")
     if isinstance(opened, OpenedFile) and not opened.is_deleted:
-        return repeat(call, "written to the device now")
+        return repeat(call, "will be written to the device")
     return unknown(call, "nothing shows whether it arrived")
 
 
@@ -170,7 +166,7 @@ def _make(call: CallInFlight, situation: Situation) -> Finding:
         return _not_known(call, situation)
     found = _lstat(path)
     if found is None or not situation.is_new(found) or _has_content(path, found):
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return done(call, f"{path} is there, not made again")
 
 
@@ -181,7 +177,7 @@ def _remove(call: CallInFlight, situation: Situation) -> Finding:
         return _not_known(call, situation)
     directory = _lstat(path.parent)
     if _lstat(path) is not None or directory is None or directory.st_mtime_ns < situation.last_ns:
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return done(call, f"{path} is gone, not removed again")
 
 
@@ -191,7 +187,7 @@ def _rename(call: CallInFlight, situation: Situation) -> Finding:
         return _not_known(call, situation)
     found = _lstat(target)
     if _lstat(source) is not None or found is None or not situation.is_new(found):
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return done(call, f"{source} is {target} already, not renamed again")
 
 
@@ -201,7 +197,7 @@ def _link(call: CallInFlight, situation: Situation) -> Finding:
         return _not_known(call, situation)
     found, linked = _lstat(source), _lstat(target)
     if found is None or linked is None or not os.path.samestat(found, linked) or not situation.is_new(linked):
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return done(call, f"{target} is a link to {source} already, not linked again")
 
 
@@ -213,7 +209,7 @@ def _symlink(call: CallInFlight, situation: Situation) -> Finding:
     found = _lstat(target)
     is_made = found is not None and stat.S_ISLNK(found.st_mode) and situation.is_new(found)
     if not is_made or os.fsencode(target.readlink()) != os.fsencode(content):
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return done(call, f"{target} is such a link already, not made again")
 
 
@@ -227,13 +223,70 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
         return _harmless(call, situation)
     found = _lstat(path)
     if found is None or found.st_size or not situation.is_new(found):
-        return repeat(call, "it was not made before, made now")
+        return repeat(call, "not made before, will be made")
     return changed(call, f"{path} is there, empty, and newer than the last event: perhaps this call made it")
 
 
 def _must_be_new(call: CallInFlight) -> bool:
     how = call_argument(call, 1)
     return "x" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_EXCL)
+
+
+def _open_memory(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide shm_open, which works like opening a file by its name."""
+    how = call.keywords.get("flags", call_argument(call, 1))
+    return _open(_with_path(call, _MEMORY, how), situation)
+
+
+def _unlink_memory(call: CallInFlight, situation: Situation) -> Finding:
+    return _remove(_with_path(call, _MEMORY), situation)
+
+
+def _unlink_semaphore(call: CallInFlight, situation: Situation) -> Finding:
+    return _remove(_with_path(call, _MEMORY + "sem."), situation)
+
+
+def _with_path(call: CallInFlight, prefix: str, *more: Value) -> CallInFlight:
+    """Return a call on a name of POSIX as one on the file that Linux has for it."""
+    name = call_argument(call, 0)
+    path = prefix + name.lstrip("/") if isinstance(name, str) else None
+    return replace(call, args=(path, *more), keywords={})
+
+
+def _change_attribute(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide removexattr, and setxattr that must make the attribute: both raise if they are made twice."""
+    is_removed = call.call == "posix.removexattr"
+    flags = call.keywords.get("flags", call_argument(call, 3))
+    if not is_removed and not (isinstance(flags, int) and flags & os.XATTR_CREATE):
+        return _harmless(call, situation)
+    target = call.keywords.get("path", call_argument(call, 0))
+    opened = situation.opened(target) if isinstance(target, int) else None
+    path = Path(opened.absolute) if isinstance(opened, OpenedFile) and isinstance(opened.absolute, str) else None
+    path = path or situation.path(target)
+    name = call.keywords.get("attribute", call_argument(call, 1))
+    if path is None or not isinstance(name, str | bytes):
+        return _not_known(call, situation)
+    follows = call.keywords.get("follow_symlinks") is not False
+    try:
+        found = path.stat(follow_symlinks=follows)
+        is_there = os.fsdecode(name) in os.listxattr(path, follow_symlinks=follows)
+    except OSError:  # the call raises what there is to be known
+        return _harmless(call, situation)
+    if is_there == is_removed or not situation.is_new(found):
+        return repeat(call, "not made before, will be made")
+    return done(call, f"{path} shows that it was made, not made again")
+
+
+def _read(call: CallInFlight, situation: Situation) -> Finding:
+    """Decide a read: what was taken out of a fifo or a terminal by the killed program cannot be read again."""
+    opened = situation.opened(call.fd)
+    if _is_stream(call, opened):
+        return repeat(call, "will be read from the stream of this command")
+    is_fifo = isinstance(opened, OpenedPipe) and opened.path is not None
+    is_device = isinstance(opened, OpenedFile) and opened.is_regular is False
+    if is_fifo or is_device or isinstance(opened, OpenedTerminal):
+        return repeat(call, "will be made; what the killed program may have read by it is lost")
+    return _harmless(call, situation)
 
 
 def _copy(call: CallInFlight, situation: Situation) -> Finding:
@@ -278,78 +331,6 @@ def _has_content(path: Path, found: os.stat_result) -> bool:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class FilesInFlight:
-    """Possible effects of calls in flight on files, each by its absolute path."""
-
-    written: frozenset[str]
-    """Those that are written to. What was written is compared with the disk by the rules of these calls."""
-    resized: frozenset[tuple[str, int]]
-    """The sizes that files have if a call was made."""
-
-    def explains_size(self, path: str) -> bool:
-        """Whether a file has the size that a call in flight gives it."""
-        try:
-            return (path, os.stat(path).st_size) in self.resized  # noqa: PTH116
-        except OSError:
-            return False
-
-
-def files_in_flight(calls: Sequence[CallInFlight], situation: Situation) -> FilesInFlight:
-    """Return what the calls may have done to files."""
-    written, resized = set(), set()
-    for call in calls:
-        target = situation.opened(copy_target(call) if copy_target(call) >= 0 else call.fd)
-        is_written = call.data_length > 0 or copy_target(call) >= 0
-        if is_written and isinstance(target, OpenedFile) and isinstance(target.absolute, str):
-            written.add(target.absolute)
-        if (found := _resized(call, situation)) is not None:
-            resized.add(found)
-    return FilesInFlight(frozenset(written), frozenset(resized))
-
-
-def _resized(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
-    """Return the path of a file and the size that a call gives it; None: it gives none, or it is not known."""
-    if call.call in ("posix.open", OPENS_FILE):
-        return _emptied(call, situation)
-    if call.call == "mmap.mmap.resize":
-        return _of_map(call, situation)
-    opened = situation.opened(call.fd)
-    known = opened if isinstance(opened, OpenedFile) else None
-    path = known.absolute if known is not None else _normal(situation.path(call_argument(call, 0)))
-    size: object = None
-    if call.call == "_io.FileIO.truncate":
-        given = call_argument(call, 0)
-        size = known.offset if given is None and known is not None else given
-    elif call.call in ("posix.truncate", "posix.ftruncate"):
-        size = call.keywords.get("length", call_argument(call, 1))
-    elif call.call == "posix.posix_fallocate":
-        begin, length = call_argument(call, 1), call_argument(call, 2)
-        size = begin + length if isinstance(begin, int) and isinstance(length, int) else None
-    return (path, size) if isinstance(path, str) and isinstance(size, int) else None
-
-
-def _of_map(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
-    """Return the path of a mapped file and the size that it gets, if only one map can be resized."""
-    maps = [each for each in situation.resources.mappings if each.is_written]
-    size = call_argument(call, 0)
-    if len(maps) != 1 or not isinstance(maps[0].path, str) or not isinstance(size, int):
-        return None
-    return maps[0].path, maps[0].offset + size
-
-
-def _emptied(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
-    """Return the path of a file that is truncated when it is opened."""
-    path = _normal(situation.path(call_argument(call, 0), call.keywords.get("dir_fd")))
-    how = call_argument(call, 1)
-    is_emptied = "w" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_TRUNC)
-    return (path, 0) if path is not None and is_emptied else None
-
-
-def _normal(path: Path | None) -> str | None:
-    return None if path is None else os.path.normpath(path)
-
-
 _Rule = Callable[[CallInFlight, Situation], Finding]
 _RULES: dict[str, _Rule] = {
     **dict.fromkeys(WRITES, _write_elsewhere),
@@ -359,17 +340,14 @@ _RULES: dict[str, _Rule] = {
     "posix.link": _link,
     "posix.symlink": _symlink,
     **dict.fromkeys((OPENS_FILE, "posix.open"), _open),
+    "_posixshmem.shm_open": _open_memory,
+    "_posixshmem.shm_unlink": _unlink_memory,
+    "_multiprocessing.sem_unlink": _unlink_semaphore,
+    **dict.fromkeys(("posix.removexattr", "posix.setxattr"), _change_attribute),
+    **dict.fromkeys(("_io.FileIO.read", "_io.FileIO.readinto", "_io.FileIO.readall"), _read),
+    **dict.fromkeys(("posix.read", "posix.readv"), _read),
     **dict.fromkeys(("posix.copy_file_range", "posix.sendfile", "posix.splice"), _copy),
-    **dict.fromkeys(
-        (
-            "_socket.socket.send",
-            "_socket.socket.sendall",
-            "_socket.socket.sendto",
-            "_socket.socket.sendmsg",
-            "_socket.socket.sendmsg_afalg",
-        ),
-        _send,
-    ),
+    **dict.fromkeys((f"_socket.socket.send{each}" for each in ("", "all", "to", "msg", "msg_afalg")), _send),
     # They start or end something outside, which cannot be undone by doing it again.
     **dict.fromkeys(
         (

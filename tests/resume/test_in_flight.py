@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.classes import replace
 from replaydbg.errors import CannotResume
 from replaydbg.gates.row import NOTED, STOPS
 from replaydbg.gates.table import OWN
-from replaydbg.resources.kinds import Resources
+from replaydbg.render.resume_text import question
+from replaydbg.resources.kinds import Descriptor, Handle, MakingCall, OpenedPipe, Resources
 from replaydbg.resume.conversation import CallInFlight, Settled
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
 from replaydbg.resume.in_flight import Situation, examine, has_rule
-from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, settle
+from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, call_text, settle
 
 # Far in the past, and far in the future: whether a file counts as newer than the last event.
 BEFORE, LATER = 0, 1 << 62
@@ -75,6 +77,55 @@ def test_an_empty_file_that_had_to_be_new_is_a_difference(tmp_path: Path) -> Non
     assert verdict(call("_io.FileIO.__init__", "lock", "x"), tmp_path) is CallVerdict.CHANGED
 
 
+def test_what_is_made_once_is_looked_for(tmp_path: Path) -> None:
+    """A second removal, or a second making that must be the first one, raises what the program never saw."""
+    (tmp_path / "file").touch()
+    path = str(tmp_path / "file")
+    gone, there = (
+        call("posix.removexattr", path, "user.x"),
+        call("posix.setxattr", path, "user.x", b"1", os.XATTR_CREATE),
+    )
+    name = f"/replaydbg-{os.getpid()}-none"
+
+    assert verdict(gone, tmp_path) is CallVerdict.DONE
+    assert verdict(gone, tmp_path, LATER) is CallVerdict.REPEAT
+    assert verdict(there, tmp_path) is CallVerdict.REPEAT
+    assert verdict(call("posix.setxattr", path, "user.x", b"1"), tmp_path) is CallVerdict.REPEAT
+    for each in ("_posixshmem.shm_unlink", "_multiprocessing.sem_unlink"):
+        assert verdict(call(each, name), tmp_path) is CallVerdict.DONE
+        assert verdict(call(each, name), tmp_path, LATER) is CallVerdict.REPEAT
+
+
+def test_shared_memory_that_had_to_be_new_is_a_difference(tmp_path: Path) -> None:
+    name = f"replaydbg-{os.getpid()}-new"
+    exclusive = call("_posixshmem.shm_open", f"/{name}", os.O_CREAT | os.O_EXCL | os.O_RDWR, mode=0o600)
+    try:
+        assert verdict(exclusive, tmp_path) is CallVerdict.REPEAT
+        Path("/dev/shm", name).touch()
+        assert verdict(exclusive, tmp_path) is CallVerdict.CHANGED
+        assert verdict(call("_posixshmem.shm_open", f"/{name}", os.O_RDWR), tmp_path) is CallVerdict.REPEAT
+    finally:
+        Path("/dev/shm", name).unlink()
+
+
+def test_a_read_from_a_fifo_may_have_lost_something(tmp_path: Path) -> None:
+    """The kernel has no copy of what the killed program took out of it; a read from a file reads it again."""
+    os.mkfifo(tmp_path / "fifo")
+    origin = MakingCall(5, 0, None)
+    handle = Handle((Descriptor(5, origin, True, None),), origin, os.O_RDONLY, ())
+    fifo = OpenedPipe(handle, "read", str(tmp_path / "fifo"), ())
+    own = replace(resources(tmp_path), opened=(fifo,))
+
+    def reason(each: CallInFlight) -> str:
+        return examine([each], Situation(own, BEFORE))[0][0].reason
+
+    assert (
+        reason(call("posix.read", 5, 10, fd=5)) == "will be made; what the killed program may have read by it is lost"
+    )
+    assert reason(call("posix.read", 6, 10, fd=6)) == "making it twice does no harm"
+    assert reason(call("posix.read", 0, 10, fd=0)) == "will be read from the stream of this command"
+
+
 def test_what_starts_or_ends_processes_is_not_known(tmp_path: Path) -> None:
     for name in ("posix.fork", "posix.system", "posix.kill", "_posixsubprocess.fork_exec"):
         assert verdict(call(name), tmp_path) is CallVerdict.UNKNOWN
@@ -99,10 +150,33 @@ def test_a_call_of_which_nothing_is_known_is_decided_by_the_user() -> None:
     assert settle([sent], name="r", policy=ASK, force=False, ask=lambda _: SKIP)[0] == [Settled(0, True, 3)]
     with pytest.raises(CannotResume, match="choose --in-flight"):
         settle([sent], name="r", policy=ASK, force=False, ask=None)
-    with pytest.raises(CannotResume, match="was not decided"):
+    with pytest.raises(CannotResume, match=r"no choice was made for _socket\.socket\.sendto\(\), which was in flight"):
         settle([sent], name="r", policy=ASK, force=False, ask=lambda _: "")
-    with pytest.raises(CannotResume, match="cannot be skipped"):
-        settle([of_unknown()], name="r", policy=SKIP, force=False, ask=None)
+
+
+def test_a_call_whose_result_is_not_known_cannot_be_skipped() -> None:
+    """Only choices that work are offered."""
+    for policy in (ASK, SKIP):
+        with pytest.raises(CannotResume) as refused:
+            settle([of_unknown()], name="r", policy=policy, force=False, ask=None)
+        assert "choose --in-flight=repeat" in str(refused.value) and "--in-flight=skip" not in str(refused.value)
+    assert question(of_unknown()).endswith("Make it now? [r]epeat, Enter to stop: ")
+    assert question(of_unknown("posix.kill")).endswith("Make it now? [r]epeat, [s]kip, Enter to stop: ")
+    assert settle([of_unknown("posix.rename")], name="r", policy=SKIP, force=False, ask=None)[0] == [Settled(0, True)]
+
+
+def test_a_skipped_call_does_not_count_as_done() -> None:
+    _, (finding,) = settle([of_unknown("posix.kill")], name="r", policy=SKIP, force=False, ask=None)
+
+    assert (finding.verdict, finding.reason) == (CallVerdict.SKIP, "nothing shows whether it was made")
+
+
+def test_all_arguments_are_shown() -> None:
+    assert call_text(call("posix.kill", 812, 9)) == "posix.kill(812, 9)"
+    assert call_text(call("time.sleep", 0.5)) == "time.sleep(0.5)"
+    assert call_text(call("posix.mkdir", "made", dir_fd=3)) == "posix.mkdir('made', dir_fd=3)"
+    assert call_text(call("x.y", {"type": "Thing"}, b=("host", 80))) == "x.y(<Thing>, b=('host', 80))"
+    assert call_text(call("x.y", *range(23))) == "x.y(0, 1, 2, 3, 4, 5, 6, 7, ...)"
 
 
 def test_a_changed_file_needs_force() -> None:
