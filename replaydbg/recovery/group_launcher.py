@@ -80,8 +80,8 @@ def resume_group(
     """Run the programs of the group in `directory` on, live, from its recovery line; return the result of the first.
 
     `at` has the latest positions of some processes (default: the ends of their logs); the others are as for `resume`.
-    `choices.at` has no meaning here. Raises CannotResume if one of them cannot go live: then none does; otherwise as
-    `resume`.
+    `choices.at` has no meaning here, and the policy `ask` is that of `repeat`. Raises CannotResume if one of them
+    cannot go live: then none does; otherwise as `resume`.
     """
     choices = ResumeChoices() if choices is None else choices
     listener = GroupListener() if listener is None else listener
@@ -311,6 +311,8 @@ class _Resumption:
             part.run.appended = appended
             part.settled = part.run.decide(part.due)
             sent |= {(number, event): data for event, data in part.due.sent}
+        plans = {number: part.run.plan for number, part in self._parts.items()}
+        self.plan = replace(self.plan, plans=plans, is_replayed=True)
         try:
             made.fill(sent)
         except CannotReopen as error:

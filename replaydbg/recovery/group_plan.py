@@ -46,8 +46,14 @@ class GroupPlan:
     """The acts of all processes outside of the group after the cut; of each process the newest first."""
     leftovers: tuple[Leftover, ...]
     """The files that are truncated, since what they have after their ends in the cut is written again."""
-    continuation: Continuation | None = None
-    """The newest group in which it was already resumed; None: it was not."""
+    continuation: str = ""
+    """The name of the newest group in which it was already resumed; empty: it was not."""
+    is_replayed: bool = False
+    """Whether the plans of the processes have their calls in flight, which only a replay shows."""
+
+    def goes_on_from_end(self, member: LineMember) -> bool:
+        """Whether a process goes on from the end of its log: its calls in flight are in no log."""
+        return member.position >= self.line.opened.member(member.number).events
 
     @property
     def name(self) -> str:

@@ -17,12 +17,13 @@ from replaydbg.recovery.written_files import is_growth_known
 from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.checks.files_in_flight import appends_in_flight
 from replaydbg.resume.conversation import CallInFlight, CoreAnswer, Due, Settled
+from replaydbg.resume.findings import repeat
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation
 from replaydbg.resume.reopening.patience import Waits
 from replaydbg.resume.restore import Restorer
-from replaydbg.resume.settle import REPEAT
+from replaydbg.resume.settle import REPEAT, SKIP
 
 
 class MemberRun(GoingLive):
@@ -40,7 +41,9 @@ class MemberRun(GoingLive):
         """`made`: what it has in common with others; `kept_children`: those that go on, or can be waited for."""
         choices, hooks, waits = wanted
         plan = group.plans[member.number]
-        own = ResumeChoices(member.position + 1, REPEAT, choices.force)
+        # Nobody is asked: the programs wait for each other.
+        policy = SKIP if choices.policy == SKIP else REPEAT
+        own = ResumeChoices(member.position + 1, policy, choices.force)
         super().__init__(plan, own, Listener(waits=waits), hooks, stack)
         self.member = member
         self.table = group.shared.tables[member.number]
@@ -65,9 +68,11 @@ class MemberRun(GoingLive):
 
     def decide(self, due: Due) -> list[Settled]:
         """Let all calls be made again that are in the log: so is everything after them. Of others it is found out."""
-        if self.member.position >= self._line.opened.member(self.member.number).events:
+        if self._group.goes_on_from_end(self.member):
             return super().decide(due)
         super().decide(_without_calls(due))
+        made = tuple(repeat(each, "made after the recovery line, and made again") for each in due.calls)
+        self.plan = replace(self.plan, in_flight=made)
         return [Settled(each.thread, is_done=False) for each in due.calls]
 
     @property
@@ -82,7 +87,7 @@ class MemberRun(GoingLive):
 
     def appends_in_flight(self, due: Due) -> list[tuple[str, CallInFlight]]:
         """Return its writes in flight to files that it appends to, by path; they are not in its log."""
-        if self.member.position < self._line.opened.member(self.member.number).events:
+        if not self._group.goes_on_from_end(self.member):
             return []
         return list(appends_in_flight(due.calls, super().situation()))
 

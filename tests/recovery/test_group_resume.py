@@ -288,7 +288,6 @@ def test_a_child_that_had_ended_can_be_waited_for(tmp_path: Path) -> None:
         (["--at", "5"], "--at is for one process"),
         (["--follow", "--in-flight=skip"], "--follow is for one process"),
         (["--follow"], "--follow is for one process"),
-        (["--in-flight=skip"], "--in-flight is for one process"),
         (["--after-power-loss"], "--after-power-loss is for one process"),
         (["--at-cut", "nowhere"], "--at-cut needs `latest`, or PROCESS@EVENT such as 2@898 or 2@end (got 'nowhere')."),
         (["--at-cut", "9@1"], "No such process in the group: 9 (recorded: 1, 2)."),

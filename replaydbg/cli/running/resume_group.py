@@ -17,7 +17,6 @@ from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.render.groups.group_resume_text import again_line, group_plan_lines, group_start_line
 from replaydbg.render.json_data.group_resume_json import group_plan_facts
 from replaydbg.resume.going_live import ResumeChoices
-from replaydbg.resume.settle import ASK
 from replaydbg.store.directory import Store, member_path
 
 TYPE_CHECKING = False
@@ -46,7 +45,7 @@ def run_group(args: argparse.Namespace, directory: Path, group: Group, store: St
     is_verbose = not settings.quiet and not args.json
     begins = None if args.json else _print_start if is_verbose else _print_again
     listener = GroupListener(print_wait if is_verbose else None, begins, _print_plan if is_verbose else None)
-    choices = ResumeChoices(force=args.force)
+    choices = ResumeChoices(policy=args.in_flight, force=args.force)
     result = resume_group(
         directory, name=name, at=at, choices=choices, output=args.output, settings=settings, listener=listener
     )
@@ -61,8 +60,6 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--follow is for one process: a group cannot have a hot standby.")
     if args.after_power_loss:
         raise UsageError("--after-power-loss is for one process: a group cannot be resumed after a power cut.")
-    if args.in_flight != ASK:
-        raise UsageError("--in-flight is for one process: a group goes on from a cut, and makes its calls again.")
 
 
 def cut_positions(words: list[str] | None, group: Group) -> dict[int, int]:

@@ -11,6 +11,7 @@ from replaydbg.render.resume_text import (
     MOST_ACTS_SHOWN,
     clock_lines,
     continuation_lines,
+    in_flight_texts,
     leftover_texts,
     recovery_lines,
     resource_lines,
@@ -57,6 +58,7 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
         if own is not None:
             lines += [f"  {each}" for each in resource_lines(own)]
             lines += [f"  {each}" for each in text_block("differs", own.differences)]
+            lines += [f"  {each}" for each in text_block("in flight", _calls(plan, member))]
     lines += text_block("truncated", leftover_texts(plan.leftovers))
     changed = dict.fromkeys(source for each in plan.plans.values() for source in each.sources)
     lines += [*continuation_lines(plan.continuation), *source_lines(tuple(changed))]
@@ -75,6 +77,15 @@ def _member(plan: GroupPlan, member: LineMember) -> str:
     later = plan.line.opened.member(member.number).events - member.position
     again = f" ({later:,} later event{'s are' if later > 1 else ' is'} executed again)" if later > 0 else ""
     return f"process {member.number}: after event {member.position:,}{again}"
+
+
+def _calls(plan: GroupPlan, member: LineMember) -> Iterable[str]:
+    """Return the calls in flight of a process with what is done, or that they are not known."""
+    if plan.is_replayed:
+        return in_flight_texts(plan.plans[member.number])
+    if plan.goes_on_from_end(member):
+        return ["a call that is not in the log: known only after the replay, printed before the program goes live"]
+    return []
 
 
 def _flying(plan: GroupPlan) -> Iterator[str]:
