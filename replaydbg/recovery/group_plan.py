@@ -24,8 +24,9 @@ from replaydbg.resources.kinds import (
     Resources,
 )
 from replaydbg.resume.after_power_loss import Leftover
+from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.past import OutsideAct, read_acts, read_past
-from replaydbg.resume.plan import Plan
+from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan, plan_of
 from replaydbg.resume.reopening.rules import RULES
@@ -46,8 +47,8 @@ class GroupPlan:
     """The acts of all processes outside of the group after the cut; of each process the newest first."""
     leftovers: tuple[Leftover, ...]
     """The files that are truncated, since what they have after their ends in the cut is written again."""
-    continuation: str = ""
-    """The name of the newest group in which it was already resumed; empty: it was not."""
+    continuation: Continuation | None = None
+    """The newest group in which it was already resumed; None: it was not."""
     is_replayed: bool = False
     """Whether the plans of the processes have their calls in flight, which only a replay shows."""
 

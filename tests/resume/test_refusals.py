@@ -41,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_call_relative_to_a_directory_is_looked_up_there(folder: Path) -> None:
     (folder / "made").mkdir()
-    assert b"it was not made before" in resume_in(folder, "killed", "--plan").stdout
+    assert b"not made before, will be made" in resume_in(folder, "killed", "--plan").stdout
     (folder / "below" / "made").mkdir()
 
     planned = resume_in(folder, "killed", "--plan")

@@ -173,7 +173,7 @@ def test_a_standby_goes_on_in_it(tmp_path: Path) -> None:
         assert recorder.stdout is not None
         pid = int(recorder.stdout.readline())
         standby = subprocess.Popen(follow, cwd=tmp_path, env=env, stdin=second, stdout=subprocess.PIPE, stderr=errors)
-        wait_until(lambda: "standing by" in said.read_text())
+        wait_until(lambda: "hot standby for" in said.read_text())
         os.kill(pid, 9)
         recorder.communicate(timeout=60)
         (tmp_path / "go").touch()
