@@ -174,6 +174,19 @@ def unknown_ends(resources: Resources) -> tuple[str, ...]:
     )
 
 
+def write_ahead_logs(resources: Resources) -> tuple[str, ...]:
+    """Return the differences of databases that SQLite keeps with a write-ahead log.
+
+    That can have commits on the disk which the log lacks. If the library writes the same pages again, what follows
+    them on the disk is valid, too.
+    """
+    return tuple(
+        f"{each.path}: its write-ahead log may have commits that the recording lacks"
+        for each in resources.databases
+        if any(path.endswith("-wal") for path in each.files)
+    )
+
+
 def leftovers(resources: Resources) -> tuple[Leftover, ...]:
     """Return what the files that a program writes have after their recorded ends."""
     found = dict[str, Leftover]()

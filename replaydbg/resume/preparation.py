@@ -23,7 +23,7 @@ from replaydbg.record.place import reason_of
 from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
-from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents
+from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents, write_ahead_logs
 from replaydbg.resume.checks.changed_sources import changed_sources
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
@@ -101,7 +101,7 @@ def first_plan(recording: Recording, name: str, at: int, *, is_member: bool = Fa
     databases = {each: event for each, event in plan.past.databases.items() if each in plan.past.synchronised}
     past = replace(plan.past, databases=databases)
     lost = plan_of(name, plan.event, past, resources, plan.recovery)
-    differences = (*lost.differences, *unknown_ends(resources))
+    differences = (*lost.differences, *unknown_ends(resources), *write_ahead_logs(resources))
     return replace(lost, differences=differences, leftovers=leftovers(resources), sources=plan.sources)
 
 

@@ -34,9 +34,21 @@ def replaydbg(folder: Path, *words: str) -> Finished:
     return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=60.0)
 
 
-def record_killed(folder: Path, *options: str) -> list[int]:
-    """Record the program; return the numbers of its writes."""
-    (folder / "program.py").write_text(_PROGRAM)
+_DATABASE = """import os, signal, sqlite3
+database = sqlite3.connect("ledger.db")
+database.execute("pragma journal_mode = {mode}")
+with database:
+    database.execute("create table entries (number)")
+os.kill(os.getpid(), signal.SIGKILL)
+with database:
+    database.execute("insert into entries values (1)")
+print(database.execute("select count(*) from entries").fetchall())
+"""
+
+
+def record_killed(folder: Path, *options: str, text: str = _PROGRAM) -> list[int]:
+    """Record a program; return the numbers of its writes."""
+    (folder / "program.py").write_text(text)
     command = tool.record(sys.executable, Path("one.rdbg"), ["program.py"], options=options)
     assert run(command, cwd=folder, env=without_steering(os.environ), timeout=60.0).status in (-9, 137)
     with open_recording(folder / "one.rdbg") as recording:
@@ -113,3 +125,16 @@ def test_a_directory_in_the_place_of_a_file(options: tuple[str, ...], sentence: 
     assert refused.status == 2, refused
     assert sentence in refused.stderr.decode() and b"Traceback" not in refused.stderr
     assert not (tmp_path / "two.rdbg").exists()
+
+
+def test_databases(tmp_path: Path) -> None:
+    results = {}
+    for mode in ("delete", "wal"):
+        folder = tmp_path / mode
+        folder.mkdir()
+        record_killed(folder, "--durable", text=_DATABASE.format(mode=mode))
+        results[mode] = replaydbg(folder, "resume", "one.rdbg", *_AFTER)
+
+    assert (results["delete"].status, results["delete"].stdout) == (0, b"[(1,)]\n"), results
+    assert results["wal"].status == 2
+    assert b"ledger.db: its write-ahead log may have commits that the recording lacks" in results["wal"].stderr
