@@ -194,7 +194,7 @@ def test_it_is_not_needed_if_an_interrupt_ends_the_program(tmp_path: Path) -> No
         assert standby.wait(_TIMEOUT) == 0
 
     said = (tmp_path / "said").read_text().splitlines()
-    sentence = "the program of one.rdbg-live had ended when it was killed by SIGINT; the standby was not needed"
+    sentence = "the program of one.rdbg had ended when it was killed by SIGINT; the standby was not needed"
     assert said[1:] == [f"replaydbg: {sentence}"]
     assert not list(tmp_path.glob("two*"))
 
