@@ -25,7 +25,8 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.continuations import Continuation
-from replaydbg.resume.past import OutsideAct, read_acts, read_past
+from replaydbg.resume.outside_acts import OutsideAct
+from replaydbg.resume.past import read_acts, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.preparation import check_running, first_plan, plan_of

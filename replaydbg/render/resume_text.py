@@ -10,6 +10,7 @@ from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import CallVerdict, Finding
+from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.settle import call_text, can_skip
@@ -44,9 +45,8 @@ def plan_lines(plan: Plan) -> list[str]:
     lines += text_block("differs", plan.differences)
     lines += text_block("truncated", leftover_texts(plan.leftovers))
     lines += text_block("in flight", in_flight_texts(plan))
-    acts = [f"event {each.event:,}: {each.text}" for each in plan.past.acts[:MOST_ACTS_SHOWN]]
-    if plan.past.act_count > len(acts):
-        acts.append(f"and {plan.past.act_count - len(acts):,} earlier ones")
+    acts = [f"event {each.event:,}: {each.shown}" for each in shown_acts(plan.past.acts)]
+    acts += more_acts(len(acts), plan.past.act_count, plan.past.printed_count)
     lines += text_block("done after", [*acts, *unlisted_acts([plan])])
     return [*lines, *recovery_lines(plan.recovery, plan.recovery.seconds), *clock_lines([plan.stood_ns])]
 
@@ -64,6 +64,17 @@ def clock_lines(stood_ns: Collection[int]) -> list[str]:
     shortest, longest = _duration(min(stood_ns)), _duration(max(stood_ns))
     text = longest if shortest == longest else f"{shortest} to {longest}, by process"
     return text_block("clock", [f"monotonic clocks: paused for {text}"])
+
+
+def shown_acts(acts: Iterable[OutsideAct]) -> list[OutsideAct]:
+    """Return those that are listed: what was printed would fill the list."""
+    return [each for each in acts if not each.is_standard][:MOST_ACTS_SHOWN]
+
+
+def more_acts(shown: int, count: int, printed: int) -> list[str]:
+    """Return how many acts are not listed: of `count`, of which `printed` wrote to the standard streams."""
+    lines = [f"and {count - printed - shown:,} earlier ones"] if count - printed > shown else []
+    return [*lines, f"and {printed:,} write{'s' * (printed != 1)} to standard output or error"] if printed else lines
 
 
 def unlisted_acts(plans: Iterable[Plan]) -> list[str]:

@@ -16,7 +16,7 @@ from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
 from replaydbg.resume.findings import repeat
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
-from replaydbg.resume.past import OutsideAct
+from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
 from replaydbg.resume.preparation import check_differences, check_refused

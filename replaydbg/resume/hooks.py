@@ -23,7 +23,7 @@ from replaydbg.events.values import Value
 from replaydbg.resources.kinds import OpenResource
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.findings import Finding, done, repeat
-from replaydbg.resume.past import OutsideAct
+from replaydbg.resume.outside_acts import OutsideAct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

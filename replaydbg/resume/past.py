@@ -12,7 +12,9 @@ from replaydbg.events.show import show_call
 from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
+from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.used_descriptors import given_descriptors, takes_descriptors
+from replaydbg.resume.outside_acts import OutsideAct, outside_act
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
 MOST_ACTS = 10_000
@@ -20,22 +22,6 @@ MOST_ACTS = 10_000
 
 SLACK_NS = 20_000_000
 """Time stamps of files may be this much behind the clock: the kernel takes those of its last tick."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutsideAct:
-    """Something that the program has done outside after the moment from which it goes live."""
-
-    event: int
-    """Its event."""
-    gate: str
-    """The gate that was called, such as `posix.rename`."""
-    text: str
-    """The call with its arguments."""
-    place: str
-    """The line of the call."""
-    process: int = 0
-    """The number of the process in its group; 0: the recording is of one process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +50,8 @@ class Past:
     """Its acts outside after the moment, the newest first; at most MOST_ACTS."""
     act_count: int
     """How many these are in all."""
+    printed_count: int
+    """How many of those wrote to standard output or standard error."""
     later_threads: frozenset[int]
     """The threads that have events after the moment: their calls in flight at the moment are in the log."""
 
@@ -104,12 +92,20 @@ class PastReader:
         self._used: set[int] = set()
         self._acts: list[OutsideAct] = []
         self._later_threads: set[int] = set()
+        self._printed_count = 0
+        # Only acts after a moment need it: which files their descriptors lead to.
+        self._history = ResourceHistory(recording, ()) if event is not None else None
 
     def add(self, entry: Entry) -> None:
         """Read the next entry."""
         if isinstance(entry, Control):
             self._has_ended = self._has_ended or entry.kind is ControlKind.END
-            return
+        else:
+            self._add_event(entry)
+        if self._history is not None:
+            self._history.apply(entry)
+
+    def _add_event(self, entry: Event) -> None:
         self._events = entry.number
         if self._last_event is None or entry.number <= self._last_event:
             self._add_before(entry)
@@ -121,9 +117,15 @@ class PastReader:
             self._act_count += 1
             if entry.gate in _DATABASE_WRITES and entry.arguments:
                 self._databases.setdefault(_database(entry), entry.number)
-            self._acts.append(OutsideAct(entry.number, entry.gate, show_call(entry), str(entry.site)))
+            act = self._act(entry)
+            self._printed_count += act.is_standard
+            self._acts.append(act)
             if self._most_acts is not None and len(self._acts) > 2 * self._most_acts:
                 del self._acts[: self._most_acts]
+
+    def _act(self, event: Event) -> OutsideAct:
+        assert self._history is not None  # it is after a moment
+        return outside_act(event, self._history.state)
 
     def add_passed(self, events: PassedEvents) -> None:
         """Read events before the moment whose gates are not `is_noted`."""
@@ -171,6 +173,7 @@ class PastReader:
             used=frozenset(self._used),
             acts=tuple(acts[::-1]),
             act_count=self._act_count,
+            printed_count=self._printed_count,
             later_threads=frozenset(self._later_threads),
         )
 

@@ -14,7 +14,7 @@ from replaydbg.resume import past
 from replaydbg.resume.going_live import ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.launcher import resume
-from replaydbg.resume.past import OutsideAct
+from replaydbg.resume.outside_acts import OutsideAct
 from tests.recovery.killed_groups import record_killed
 from tests.resume.going_on import record_in
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
 from tests.resume.test_resume_command import record_killed, replaydbg
 
 pytestmark = pytest.mark.slow
@@ -31,3 +33,26 @@ def test_it_is_bisected(tmp_path: Path) -> None:
 
     assert found.status == 1, found
     assert json.loads(found.stdout)["culprit"]["line"] == 8, found
+
+
+_ACTS = """import os, signal, sqlite3
+os.getppid()
+with open("out", "ab", buffering=0) as file:
+    print("printed", flush=True)
+    file.write(b"six by")
+    os.rename("out", "renamed")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_done_after_a_moment_is_listed_by_file(tmp_path: Path) -> None:
+    record_killed(tmp_path, _ACTS)
+    with open_recording(tmp_path / "one.rdbg") as recording:
+        (first,) = [each.number for each in recording.events(gate="posix.getppid") if isinstance(each, Event)]
+
+    plan = replaydbg(tmp_path, "resume", "one.rdbg", "--at", str(first), "--plan")
+
+    acts = plan.stdout.decode().partition("  done after ")[2].splitlines()
+    assert acts[0].endswith(": posix.rename('out', 'renamed') (program.py:6)"), plan
+    assert acts[1].endswith(": out: write, 6 bytes (program.py:5)")
+    assert acts[2].strip() == "and 1 write to standard output or error"

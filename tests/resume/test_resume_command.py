@@ -19,7 +19,7 @@ from replaydbg.resources.kinds import OpenedSocket
 from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.launcher import plan_resume, resume
-from replaydbg.resume.past import OutsideAct
+from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import Fate
 from tests.harness import tool

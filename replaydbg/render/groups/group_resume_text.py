@@ -8,13 +8,14 @@ from replaydbg.events.show import printable
 from replaydbg.recovery.group_plan import GroupPlan
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.render.resume_text import (
-    MOST_ACTS_SHOWN,
     clock_lines,
     continuation_lines,
     in_flight_texts,
     leftover_texts,
+    more_acts,
     recovery_lines,
     resource_lines,
+    shown_acts,
     source_lines,
     text_block,
     unlisted_acts,
@@ -63,9 +64,8 @@ def group_plan_lines(plan: GroupPlan) -> list[str]:
     changed = dict.fromkeys(source for each in plan.plans.values() for source in each.sources)
     lines += [*continuation_lines(plan.continuation), *source_lines(tuple(changed))]
     lines += text_block("in flight", _flying(plan))
-    acts = [f"process {each.process}, event {each.event:,}: {each.text}" for each in plan.acts[:MOST_ACTS_SHOWN]]
-    if len(plan.acts) > len(acts):
-        acts.append(f"and {len(plan.acts) - len(acts):,} more")
+    acts = [f"process {each.process}, event {each.event:,}: {each.shown}" for each in shown_acts(plan.acts)]
+    acts += more_acts(len(acts), len(plan.acts), sum(each.is_standard for each in plan.acts))
     lines += text_block("done after", [*acts, *unlisted_acts(plan.plans.values())])
     lines += recovery_lines(plan.recovery, plan.seconds)
     return [*lines, *clock_lines([each.stood_ns for each in plan.plans.values()])]
