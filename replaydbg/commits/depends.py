@@ -144,6 +144,18 @@ def of_run(recording: Path, ours: Path, began_ns: int) -> Dependencies:
     return found
 
 
+def loaded_extensions(recording: Recording) -> Iterator[str]:
+    """Yield the paths of the compiled modules that a recorded program loaded, but for those of the standard library.
+
+    A replay loads them from the disk, at the recorded paths.
+    """
+    for answer in recording.world():
+        path = answer.path
+        is_loaded = answer.operation == "stat" and not answer.raised and path.startswith("/")
+        if is_loaded and path.endswith(".so") and "/lib-dynload/" not in path:
+            yield path
+
+
 def of_replay(recording: Path, root: Path, began_ns: int) -> Dependencies:
     """Return the dependencies of a replay of a commit's code: today's sources that are not below `root`."""
     with open_recording(recording) as opened:

@@ -42,11 +42,13 @@ class CaseKeys:
         self._files = files
         self._root = question.recorded_root
         self._blobs = repository.blobs(last)
+        how = question.trials
         options = {
-            "build": (question.build, repository.prefix) if question.build else None,
-            "with": [(str(path.relative_to(repository.root)), content(path)) for path in question.taken_along],
-            "data": question.is_data_of_commit,
-            "timeout": question.timeout,
+            "build": (how.build, repository.prefix) if how.build else None,
+            "with": [(str(path.relative_to(repository.root)), content(path)) for path in how.taken_along],
+            "data": how.is_data_of_commit,
+            "rest": how.is_rest_recorded,
+            "timeout": how.timeout,
             "python": sys.version,
             "replaydbg": _tool(),
         }

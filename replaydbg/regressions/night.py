@@ -12,6 +12,22 @@ from replaydbg.regressions.turning_points import TurningPointOfCode
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSettings:
+    """How a recording is tested at a commit."""
+
+    build: str = ""
+    """A shell command that must succeed in the worktree before recordings are replayed there."""
+    taken_along: tuple[Path, ...] = ()
+    """Files and directories of the checkout that are copied into each worktree."""
+    is_data_of_commit: bool = False
+    """Whether files of the repository that are read as data come from the commit, not the recording."""
+    is_rest_recorded: bool = False
+    """Whether modules outside of the repository come from the recording, not from today's disk."""
+    timeout: float = TIMEOUT
+    """Time limit of one build, or of one recording at one commit, in seconds; 0 for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
 class NightQuestion:
     """Which recordings are followed over which commits, and how these are tested."""
 
@@ -21,20 +37,14 @@ class NightQuestion:
     """The revision with which the range begins; it is tested, too."""
     last: str
     """The revision with which it ends."""
-    build: str = ""
-    """A shell command that must succeed in the worktree before recordings are replayed there."""
-    taken_along: tuple[Path, ...] = ()
-    """Files and directories of the checkout that are copied into each worktree."""
-    is_data_of_commit: bool = False
-    """Whether files of the repository that are read as data come from the commit, not the recording."""
+    trials: TrialSettings = TrialSettings()
+    """How a recording is tested at a commit."""
     is_first_parent: bool = False
     """Whether merges count as one step, without the commits that they merge."""
     recorded_root: Path | None = None
     """The repository's directory at the time of the recordings; None: it is searched for."""
-    timeout: float = TIMEOUT
-    """Time limit of one build, or of one recording at one commit, in seconds; 0 for no limit."""
     jobs: int = 1
-    """Number of recordings that are replayed at once; each has a worktree of its own."""
+    """Number of recordings that are replayed at once on this machine; each has a worktree of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class NightPlan:
     """The initial data of a run."""
 
     question: NightQuestion
-    """The question, with the paths of `taken_along` made absolute."""
+    """The question, with the paths of `trials.taken_along` made absolute."""
     repository: Repository
     last: str
     """The full name of the last commit."""
@@ -35,8 +35,9 @@ class NightPlan:
         _check_whole(repository, graph)
         outside = (each for commit in graph.order for each in graph.parents[commit] if each not in graph.parents)
         bases = tuple(dict.fromkeys((first, *outside)))
-        taken = tuple(_in_checkout(repository, path) for path in question.taken_along)
-        return cls(replace(question, taken_along=taken), repository, last, graph, bases)
+        taken = tuple(_in_checkout(repository, path) for path in question.trials.taken_along)
+        trials = replace(question.trials, taken_along=taken)
+        return cls(replace(question, trials=trials), repository, last, graph, bases)
 
     @property
     def order(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from replaydbg.regressions.code_verdicts import Case, CommitVerdict
 from replaydbg.regressions.commit_tree import CommitTrees, state_at
 from replaydbg.regressions.night import NightProgress, NightQuestion, NightReport, NightWatcher
 from replaydbg.regressions.night_plan import NightPlan
-from replaydbg.regressions.trial_pool import TrialPool
+from replaydbg.regressions.trial_pool import TrialPool, TrialRunner, TrialsElsewhere
 from replaydbg.regressions.trial_slot import CommitTrial, TrialResult
 from replaydbg.regressions.verdict_file import StateDirectory, VerdictFile
 
@@ -35,12 +35,14 @@ def run_night(
     state: Path,
     is_restart: bool = False,
     watch: NightWatcher = lambda progress: None,
+    elsewhere: TrialsElsewhere | None = None,
 ) -> NightReport:
     """Test the recordings at the commits, in the repository of `directory`, and return what was found.
 
     `state` is the directory that keeps the verdicts; with `is_restart` those that are known are not used. Each verdict
-    is written when it is known, so a run that was interrupted or killed is continued by the next one. Raises UsageError
-    for an invalid question, or if another run uses the state; Inconclusive if git fails. Worktrees are always removed.
+    is written when it is known, so a run that was interrupted or killed is continued by the next one. Recordings are
+    replayed on this machine, or by the runner that `elsewhere` makes. Raises UsageError for an invalid question, or if
+    another run uses the state; Inconclusive if git fails; what the runner raises. Worktrees are always removed.
     """
     began = time.monotonic()
     kept = StateDirectory(state)
@@ -51,9 +53,14 @@ def run_night(
             plan = NightPlan.of(question, Repository(directory))
             with closing(VerdictFile(kept.path)) as file, ExitStack() as stack:
                 file.open(is_restart=is_restart)
-                worktrees = stack.enter_context(_worktrees(kept, plan.repository))
                 around = _surroundings(plan)
-                pool = stack.enter_context(closing(TrialPool(plan.question, worktrees, around)))
+                worktrees = stack.enter_context(_worktrees(kept, plan.repository))
+                pool: TrialRunner = (
+                    elsewhere(plan.question.trials, around, plan.order)
+                    if elsewhere is not None
+                    else TrialPool(plan.question.trials, worktrees, around, plan.question.jobs)
+                )
+                stack.callback(pool.close)
                 night = _Night(plan, file, pool, watch)
                 night.begin(CaseKeys(plan.question, plan.repository, plan.last, around.files))
                 night.run()
@@ -85,7 +92,7 @@ def _is_mine(directory: Path) -> bool:
 
 def _surroundings(plan: NightPlan) -> Surroundings:
     root = plan.repository.root
-    taken = {str(path.relative_to(root)) for path in plan.question.taken_along}
+    taken = {str(path.relative_to(root)) for path in plan.question.trials.taken_along}
     return Surroundings(root, plan.repository.prefix, plan.repository.files(*plan.bases[:1], plan.last) | taken)
 
 
@@ -107,7 +114,7 @@ class _Chain:
 class _Night:
     """One run in progress."""
 
-    def __init__(self, plan: NightPlan, file: VerdictFile, pool: TrialPool, watch: NightWatcher) -> None:
+    def __init__(self, plan: NightPlan, file: VerdictFile, pool: TrialRunner, watch: NightWatcher) -> None:
         self._plan = plan
         self._file = file
         self._pool = pool

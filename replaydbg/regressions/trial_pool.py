@@ -1,26 +1,59 @@
-"""Run trials on this machine, several at once, each in a worktree of its own."""
+"""Run trials, several at once: on this machine, each in a worktree of its own; or elsewhere, by the same interface."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Protocol
 
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktree_commands import GivenUp
 from replaydbg.commits.worktrees import Worktrees
-from replaydbg.regressions.night import NightQuestion
+from replaydbg.regressions.night import TrialSettings
 from replaydbg.regressions.trial_slot import CommitTrial, TrialResult, TrialSlot
 
 
-class TrialPool:
-    """Slots in which trials run; close it in any case."""
+class TrialRunner(Protocol):
+    """Runs trials; close it in any case."""
 
-    def __init__(self, question: NightQuestion, worktrees: Worktrees, around: Surroundings) -> None:
-        self._free = [TrialSlot(question, worktrees, around) for _ in range(question.jobs)]
+    @property
+    def has_room(self) -> bool:
+        """Whether another trial can begin at once."""
+
+    @property
+    def commits(self) -> Collection[str]:
+        """The commits at which the next trial costs no check-out and no build, as far as is known."""
+
+    @property
+    def running(self) -> Collection[CommitTrial]:
+        """The trials that have begun, and whose results `wait` has not returned."""
+
+    def submit(self, trial: CommitTrial) -> None:
+        """Begin a trial."""
+
+    def wait(self) -> list[tuple[CommitTrial, TrialResult]]:
+        """Wait until a trial has ended, and return those that have. Raises what ended all of them."""
+
+    def close(self) -> None:
+        """End all trials."""
+
+
+TrialsElsewhere = Callable[[TrialSettings, Surroundings, tuple[str, ...]], TrialRunner]
+"""Makes a TrialRunner that uses other machines; the last argument has the commits of all trials, by full names."""
+
+
+class TrialPool:
+    """Slots on this machine in which trials run: a TrialRunner."""
+
+    def __init__(self, how: TrialSettings, worktrees: Worktrees, around: Surroundings, jobs: int) -> None:
+        """Run `jobs` trials at once; at least 1."""
+        rates: dict[Path, tuple[int, int]] = {}
+        self._free = [TrialSlot(how, worktrees, around, rates) for _ in range(jobs)]
         self._running: dict[Future[TrialResult], tuple[CommitTrial, TrialSlot]] = {}
         self._cancel = threading.Event()
-        self._threads = ThreadPoolExecutor(question.jobs, thread_name_prefix="trial")
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="trial")
 
     @property
     def has_room(self) -> bool:

@@ -7,10 +7,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from replaydbg.commits.depends import CONTENT, MODULES, PRESENCE, VOLATILE, Dependency, is_of_interpreter, of_replay
+from replaydbg.commits.depends import (
+    CONTENT,
+    MODULES,
+    PRESENCE,
+    VOLATILE,
+    Dependency,
+    is_of_interpreter,
+    loaded_extensions,
+    of_replay,
+)
 from replaydbg.commits.looking import START_COMMAND, ending_text
 from replaydbg.commits.orders import OrderFailed, ReplayedCode, ReplayOrder, read_answer, write_order
 from replaydbg.commits.recorded_paths import moved, source_of_cache, write_missing
@@ -19,8 +28,9 @@ from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktree_commands import TimedOut, last_words, run_command
 from replaydbg.commits.worktrees import Worktrees
 from replaydbg.errors import ReplaydbgError, clause
+from replaydbg.log.reader import open_recording
 from replaydbg.regressions.code_verdicts import CodeReads, CodeState, CommitVerdict, state_of_verdict
-from replaydbg.regressions.night import NightQuestion
+from replaydbg.regressions.night import TrialSettings
 
 _ASPECTS = {"listdir": MODULES, "stat": PRESENCE, "read": CONTENT, "data": CONTENT}
 
@@ -48,8 +58,14 @@ class TrialResult:
 class TrialSlot:
     """A worktree in which one recording is tested at a time."""
 
-    def __init__(self, question: NightQuestion, worktrees: Worktrees, around: Surroundings) -> None:
-        self._question = question
+    def __init__(
+        self, how: TrialSettings, worktrees: Worktrees, around: Surroundings, rates: dict[Path, tuple[int, int]]
+    ) -> None:
+        """`rates` has how often the code of a recording fails with other random numbers, see `ReplayOrder`.
+
+        What is not known is measured and added, so several slots can share it.
+        """
+        self._how = how
         self._worktrees = worktrees
         self._around = around
         self._worktree: Path | None = None
@@ -57,9 +73,9 @@ class TrialSlot:
         """The commit that is checked out in it; empty: none."""
         self._unfit = ""
         """Why that cannot be tested; empty: it can."""
-        self._began_ns = time.time_ns()
-        self._rates: dict[Path, tuple[int, int]] = {}
-        """How often the code of a recording fails with other random numbers, see `ReplayOrder`."""
+        self.began_ns = time.time_ns()
+        """A verdict is not kept if it depends on a file of the machine that has changed since then."""
+        self._rates = rates
 
     def run(self, trial: CommitTrial, cancel: threading.Event) -> TrialResult:
         """Test a recording at a commit. Raises GivenUp when `cancel` is set."""
@@ -68,7 +84,7 @@ class TrialSlot:
             self._unfit = self._check_out(trial.commit, cancel)
             self.commit = trial.commit
         if self._unfit or self._worktree is None:
-            return _untested(self._unfit, began)
+            return untested(self._unfit, began)
         written: list[Path] = []
         try:
             with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
@@ -76,23 +92,27 @@ class TrialSlot:
                 return self._replay(trial, self._worktree, Path(scratch), cancel, began)
         except (ReplaydbgError, OSError) as error:
             self.commit = ""  # what was written into the worktree is unknown
-            return _untested(str(error).removesuffix("."), began)
+            return untested(str(error).removesuffix("."), began)
         finally:
             _remove(written, self._worktree)
 
-    def _check_out(self, commit: str, cancel: threading.Event) -> str:
-        """Check a commit out and build it; return why it cannot be tested, empty if it can."""
+    def close(self) -> None:
+        """Leave the worktree to others."""
         if self._worktree is not None:
             self._worktrees.give_back(self._worktree)
             self._worktree, self.commit = None, ""
+
+    def _check_out(self, commit: str, cancel: threading.Event) -> str:
+        """Check a commit out and build it; return why it cannot be tested, empty if it can."""
+        self.close()
         try:
             self._worktree = self._worktrees.take(commit)
-            self._around.take_along(self._question.taken_along, self._worktree)
+            self._around.take_along(self._how.taken_along, self._worktree)
         except GitFailed as error:
             return f"git cannot check it out: {error}"
         except OSError as error:
             return f"files cannot be copied into it: {error}"
-        return self._build(self._worktree, cancel) if self._question.build else ""
+        return self._build(self._worktree, cancel) if self._how.build else ""
 
     def _build(self, worktree: Path, cancel: threading.Event) -> str:
         if not self._around.directory(worktree).is_dir():
@@ -100,30 +120,32 @@ class TrialSlot:
         with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
             output = Path(scratch, "build.txt")
             try:
-                status = self._command([*START_COMMAND, self._question.build], worktree, output, cancel)
+                status = self._command([*START_COMMAND, self._how.build], worktree, output, cancel)
             except TimedOut:
-                return f"the build took longer than {self._question.timeout:g} s"
+                return f"the build took longer than {self._how.timeout:g} s"
             return f"it does not build: {last_words(output) or ending_text(status)}" if status else ""
 
     def _replay(
         self, trial: CommitTrial, worktree: Path, scratch: Path, cancel: threading.Event, began: float
     ) -> TrialResult:
-        sources = moved(trial.recording, trial.root, worktree)
+        is_rest_recorded = self._how.is_rest_recorded
+        sources = moved(trial.recording, trial.root, worktree, is_rest_recorded=is_rest_recorded)
         rate = self._rates.get(trial.recording)
-        order = ReplayOrder(str(trial.recording), sources, "", rate, self._data(trial, worktree))
+        data = self._data(trial, worktree)
+        order = ReplayOrder(str(trial.recording), sources, "", rate, data, is_rest_recorded)
         asked, answer, printed = (scratch / name for name in ("order.json", "answer.json", "output.txt"))
         write_order(asked, order)
         try:
             status = self._command([*START_COMMAND, str(answer), str(asked)], worktree, printed, cancel)
         except TimedOut:
-            return _untested(f"it took longer than {self._question.timeout:g} s", began)
+            return untested(f"it took longer than {self._how.timeout:g} s", began)
         if not answer.exists():
             last_line = last_words(printed)
-            return _untested(f"the replay ended ({ending_text(status)}): {last_line}".rstrip(": "), began)
+            return untested(f"the replay ended ({ending_text(status)}): {last_line}".rstrip(": "), began)
         found = read_answer(answer)
         if not isinstance(found, ReplayedCode):
             error = found.error if isinstance(found, OrderFailed) else "it was recorded"
-            return _untested(error.removesuffix("."), began)
+            return untested(error.removesuffix("."), began)
         if found.rate is not None:
             self._rates[trial.recording] = found.rate
         state = state_of_verdict(found.verdict, is_other_failure=found.is_other_failure)
@@ -137,23 +159,29 @@ class TrialSlot:
     def _reads(self, found: ReplayedCode, trial: CommitTrial, sources: dict[str, str]) -> CodeReads | None:
         """Return what a verdict depends on; None if a file of the machine has changed since this run began."""
         if found.looked is None:
-            outside = list(of_replay(trial.recording, trial.root, self._began_ns).states)
-            reads = CodeReads((), tuple(sorted(outside)), is_whole=True)
+            is_rest_recorded = self._how.is_rest_recorded
+            today = [] if is_rest_recorded else of_replay(trial.recording, trial.root, self.began_ns).states
+            reads = CodeReads((), tuple(sorted(today)), is_whole=True)
         else:
             roots = (trial.root, Path(sources[str(trial.root)]))
-            installed = [old for old, new in sources.items() if old == new]
+            installed = [old for old, new in sources.items() if new in (old, "")]
             reads = reads_of(found.looked, roots, installed, self._around.prefix)
-        if self._question.build:
+        if self._how.is_rest_recorded:
+            # The recording answers where they are, and what is there is loaded.
+            with open_recording(trial.recording) as opened:
+                loaded = {Dependency(CONTENT, path) for path in loaded_extensions(opened)}
+            reads = replace(reads, outside=tuple(sorted({*reads.outside, *loaded})))
+        if self._how.build:
             reads = CodeReads((), reads.outside, is_whole=True)
-        return None if any(_has_changed(each, self._began_ns) for each in reads.outside) else reads
+        return None if any(has_changed(each, self.began_ns) for each in reads.outside) else reads
 
     def _data(self, trial: CommitTrial, worktree: Path) -> list[str]:
         """Return the recorded paths of the files and directories that come from the commit."""
-        if not self._question.is_data_of_commit:
+        if not self._how.is_data_of_commit:
             return []
         # Not those of other commits: the verdict must not depend on the range. What this one lacks is as recorded.
         root = self._around.root
-        taken = {str(path.relative_to(root)) for path in self._question.taken_along}
+        taken = {str(path.relative_to(root)) for path in self._how.taken_along}
         files = taken | self._worktrees.files(worktree)
         folders = {str(parent) for file in files for parent in Path(file).parents}
         return [str(trial.root / each) for each in files | folders]
@@ -165,7 +193,7 @@ class TrialSlot:
             directory=directory if directory.is_dir() else worktree,
             environment=self._around.environment(worktree),
             output=output,
-            timeout=self._question.timeout,
+            timeout=self._how.timeout,
             cancel=cancel,
         )
 
@@ -196,7 +224,7 @@ def reads_of(
     return CodeReads(tuple(sorted(inside)), tuple(sorted(outside)))
 
 
-def _has_changed(dependency: Dependency, began_ns: int) -> bool:
+def has_changed(dependency: Dependency, began_ns: int) -> bool:
     """Whether a file of the machine has changed since then: which state of it the replay saw is unknown."""
     try:
         return dependency.aspect == CONTENT and Path(dependency.path).stat().st_ctime_ns >= began_ns
@@ -204,7 +232,8 @@ def _has_changed(dependency: Dependency, began_ns: int) -> bool:
         return False
 
 
-def _untested(why: str, began: float) -> TrialResult:
+def untested(why: str, began: float) -> TrialResult:
+    """Return the result of a trial that could not be made; it began at that time of the monotonic clock."""
     text = clause("".join(char if char.isprintable() else " " for char in why))
     return TrialResult(CommitVerdict(CodeState.UNKNOWN, text, round(time.monotonic() - began, 3)))
 

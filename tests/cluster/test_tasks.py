@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.cluster.machine_state import digest_of
 from replaydbg.cluster.open_pool import open_pool
 from replaydbg.cluster.questions.code_tasks import OfCode
 from replaydbg.cluster.questions.commit_tasks import AtCommit, CommitTasks
 from replaydbg.cluster.scheduling.content import PIECE_SIZE, ContentChanged, ContentSupply, read_manifest
-from replaydbg.cluster.scheduling.fitness import digest_of, requirement_of, why_unfit
+from replaydbg.cluster.scheduling.fitness import requirement_of, why_unfit
 from replaydbg.cluster.scheduling.git_pack import pack_of, unpack
 from replaydbg.cluster.scheduling.piece_cache import CacheFull, PieceCache, PiecesMissing
 from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results

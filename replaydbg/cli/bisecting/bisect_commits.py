@@ -9,6 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from replaydbg.cli.bisecting.commit_options import (
+    INTERRUPTED,
+    add_build,
+    add_output,
+    add_repository,
+    add_timeout,
+    check_commit_options,
+)
 from replaydbg.cli.bisecting.commits_watch import watching
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
@@ -16,7 +24,6 @@ from replaydbg.cli.common.output import is_terminal, print_json, print_table
 from replaydbg.cli.common.scheduler_option import MOST_JOBS, add_scheduler, scheduler_pool
 from replaydbg.commits import CommitSearchResult, Question, find_commit
 from replaydbg.commits.looking import LookersElsewhere
-from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
@@ -39,9 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bad", required=True, metavar="REV", help="a commit that fails")
     _add_trial(parser)
     _add_runs(parser)
-    _add_repository(parser)
+    add_repository(parser, replay="with --replay: ")
+    parser.add_argument(
+        "--confirm",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --replay: confirm by running the program up to N times at the commit found and its parent",
+    )
     add_scheduler(parser)
-    _add_output(parser)
+    _add_results(parser)
 
 
 def _add_trial(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +68,7 @@ def _add_trial(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check", default="", metavar="EXPR", help="with --replay: an expression that is true at the end of a good run"
     )
-    parser.add_argument("--build", default="", metavar="COMMAND", help="a shell command to run in each worktree first")
+    add_build(parser)
 
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
@@ -82,60 +96,16 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="test N commits at once (default: 1, or with --scheduler all workers)",
     )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help="limit for each build and run; 0: no limit (default: 600)",
-    )
+    add_timeout(parser, "each build and run")
 
 
-def _add_repository(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for what is taken from the repository and from its commits."""
-    parser.add_argument("--first-parent", action="store_true", help="treat each merge as one commit")
-    parser.add_argument(
-        "--with",
-        dest="taken_along",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help="copy this file or directory from the checkout into each worktree; repeatable",
-    )
-    parser.add_argument(
-        "--recorded-root",
-        type=Path,
-        metavar="DIR",
-        help="with --replay: the path of the repository when it was recorded",
-    )
-    parser.add_argument(
-        "--confirm",
-        type=int,
-        default=0,
-        metavar="N",
-        help="with --replay: confirm by running the program up to N times at the commit found and its parent",
-    )
-    parser.add_argument(
-        "--data-from-commit",
-        action="store_true",
-        help="with --replay: read tracked data files from each commit, not from the recording",
-    )
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def _add_results(parser: argparse.ArgumentParser) -> None:
     """Declare the options for what is kept and printed."""
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="file for the verdicts (default: in the user's cache directory)"
     )
     parser.add_argument("--restart", action="store_true", help="start over: do not use the saved verdicts")
-    parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="show no progress, and no notice about a recording that you did not make",
-    )
-    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
+    add_output(parser, recordings="a recording")
     parser.add_argument("--md", action="store_true", help="print Markdown (for a pull request)")
 
 
@@ -160,10 +130,7 @@ def run(args: argparse.Namespace) -> int:
                 elsewhere=_on_workers(pool) if pool is not None else None,
             )
     except INTERRUPTIONS:
-        print(
-            "replaydbg: interrupted; the verdicts are saved, and the same command continues from there.",
-            file=sys.stderr,
-        )
+        print(INTERRUPTED, file=sys.stderr)
         raise
     if args.json:
         print_json(facts(found))
@@ -188,8 +155,7 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
         raise UsageError(f"--confirm must be at least 0 (got {args.confirm}).")
     if not 0 < args.confidence < 1:
         raise UsageError(f"--confidence must be between 0 and 1 (got {args.confidence:g}).")
-    if args.timeout < 0:
-        raise UsageError(f"--timeout must be at least 0 seconds (got {args.timeout:g}).")
+    check_commit_options(args)
     if args.json and args.md:
         raise UsageError("--json and --md cannot be used together.")
     return Question(

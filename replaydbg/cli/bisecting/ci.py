@@ -8,11 +8,21 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from replaydbg.cli.bisecting.ci_cases import add_selection, find_cases
+from replaydbg.cli.bisecting.commit_options import (
+    INTERRUPTED,
+    add_build,
+    add_output,
+    add_repository,
+    add_timeout,
+    check_commit_options,
+)
 from replaydbg.cli.common.output import is_terminal, print_json, print_table
-from replaydbg.commits.question import TIMEOUT
+from replaydbg.cli.common.scheduler_option import add_scheduler, scheduler_pool
 from replaydbg.commits.repository import Repository
 from replaydbg.config import is_fence_wanted, user_cache_directory
 from replaydbg.errors import UsageError, clause
@@ -20,9 +30,10 @@ from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.regressions.code_verdicts import Case, CodeState
-from replaydbg.regressions.night import NightProgress, NightQuestion, NightReport, NightWatcher
+from replaydbg.regressions.night import NightProgress, NightQuestion, NightReport, NightWatcher, TrialSettings
 from replaydbg.regressions.night_plan import range_of
 from replaydbg.regressions.night_run import run_night
+from replaydbg.regressions.trial_pool import TrialsElsewhere
 from replaydbg.render.regressions.night_json import night_facts
 from replaydbg.render.regressions.night_page import night_page
 from replaydbg.render.regressions.night_text import (
@@ -34,6 +45,9 @@ from replaydbg.render.regressions.night_text import (
     summary_lines,
 )
 from replaydbg.store.private import write_private
+
+if TYPE_CHECKING:
+    from replaydbg.cluster.tasks import TaskPool
 
 INCONCLUSIVE = 3
 """The exit code if no recording could be tested at any commit."""
@@ -52,43 +66,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--last", type=int, metavar="N", help="test the last N commits, and the one before them")
     add_selection(parser)
     _add_trial(parser)
-    _add_output(parser)
+    _add_results(parser)
 
 
 def _add_trial(parser: argparse.ArgumentParser) -> None:
     """Declare the options for how commits are tested."""
-    parser.add_argument("--build", default="", metavar="COMMAND", help="a shell command to run in each worktree first")
+    add_build(parser)
+    add_repository(parser)
     parser.add_argument(
-        "--with",
-        dest="taken_along",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="PATH",
-        help="copy this file or directory from the checkout into each worktree; repeatable",
-    )
-    parser.add_argument(
-        "--data-from-commit",
+        "--rest-recorded",
         action="store_true",
-        help="read tracked data files from each commit, not from the recording",
+        help="read all modules outside of the repository from the recording, not from today's disk",
     )
+    add_timeout(parser, "a build, and for a recording at a commit")
     parser.add_argument(
-        "--recorded-root", type=Path, metavar="DIR", help="the path of the repository when it was recorded"
+        "--jobs",
+        type=int,
+        default=0,
+        metavar="N",
+        help="test N recordings at once (default: one per processor, or with --scheduler all workers)",
     )
-    parser.add_argument("--first-parent", action="store_true", help="treat each merge as one commit")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=TIMEOUT,
-        metavar="SECONDS",
-        help=f"limit for a build, and for a recording at a commit; 0 for none (default: {TIMEOUT:g})",
-    )
-    parser.add_argument(
-        "--jobs", type=int, default=0, metavar="N", help="test N recordings at once (default: one per processor)"
-    )
+    add_scheduler(parser)
 
 
-def _add_output(parser: argparse.ArgumentParser) -> None:
+def _add_results(parser: argparse.ArgumentParser) -> None:
     """Declare the options for what is kept and printed."""
     parser.add_argument(
         "--state",
@@ -98,19 +99,12 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--restart", action="store_true", help="compute all verdicts anew")
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write the result as one HTML page")
-    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
-    parser.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        help="show no progress, and no notice about recordings that you did not make",
-    )
+    add_output(parser, recordings="recordings")
 
 
 def run(args: argparse.Namespace) -> int:
     """Test; 1 if a recording that passed fails again, or newly fails, 3 if none could be tested."""
-    if args.timeout < 0:
-        raise UsageError(f"--timeout must be at least 0 seconds (got {args.timeout:g}).")
+    check_commit_options(args)
     if args.jobs < 0:
         raise UsageError(f"--jobs must be at least 1 (got {args.jobs}).")
     if args.html is not None and not args.html.absolute().parent.is_dir():
@@ -124,23 +118,30 @@ def run(args: argparse.Namespace) -> int:
         cases=cases,
         first=first,
         last=last,
-        build=args.build,
-        taken_along=tuple(args.taken_along),
-        is_data_of_commit=args.data_from_commit,
+        trials=TrialSettings(
+            build=args.build,
+            taken_along=tuple(args.taken_along),
+            is_data_of_commit=args.data_from_commit,
+            is_rest_recorded=args.rest_recorded or bool(args.scheduler),
+            timeout=args.timeout,
+        ),
         is_first_parent=args.first_parent,
         recorded_root=args.recorded_root,
-        timeout=args.timeout,
         jobs=args.jobs or len(os.sched_getaffinity(0)),
     )
     state = args.state or _default_state(repository)
     try:
-        with _watching(is_quiet=args.quiet) as watch:
-            report = run_night(question, directory=Path.cwd(), state=state, is_restart=args.restart, watch=watch)
+        with scheduler_pool(args) as pool, _watching(is_quiet=args.quiet) as watch:
+            report = run_night(
+                question,
+                directory=Path.cwd(),
+                state=state,
+                is_restart=args.restart,
+                watch=watch,
+                elsewhere=_on_workers(pool, args.jobs) if pool is not None else None,
+            )
     except INTERRUPTIONS:
-        print(
-            "replaydbg: interrupted; the verdicts are saved, and the same command continues from there.",
-            file=sys.stderr,
-        )
+        print(INTERRUPTED, file=sys.stderr)
         raise
     if args.html is not None:
         _write_page(args.html, report)
@@ -149,6 +150,13 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_report(report)
     return 1 if report.has_regressions else 0 if report.is_conclusive else INCONCLUSIVE
+
+
+def _on_workers(pool: TaskPool, jobs: int) -> TrialsElsewhere:
+    # Imported here: only --scheduler needs it.
+    from replaydbg.cluster.questions.trial_tasks import ClusterTrials
+
+    return partial(ClusterTrials, pool, jobs)
 
 
 def _default_state(repository: Repository) -> Path:

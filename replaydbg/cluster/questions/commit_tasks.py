@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from replaydbg.cluster.questions.commit_facts import look_from, question_facts
+from replaydbg.cluster.questions.sent_checkout import SentCheckout
 from replaydbg.cluster.tasks import ContentSink, JsonObject, RecordingTask, TaskPool, TaskResult
 from replaydbg.commits.question import TIMEOUT, CommitLook, Question
 from replaydbg.commits.recorded_paths import find_root
@@ -24,38 +24,11 @@ _STEP = 0.05
 """Seconds between two checks whether a look is still wanted."""
 
 
-@dataclass(frozen=True, eq=False)
-class CommitContext:
-    """What the tasks of one search have in common."""
-
-    question: Question
-    """How commits are tested."""
-    around: Surroundings
-    """The checkout."""
-    commits: tuple[str, ...]
-    """The full names of all commits that tasks may name."""
-
-    @cached_property
-    def data(self) -> bytes:
-        """It, for another machine."""
-        root = self.around.root
-        facts = {
-            "question": question_facts(self.question),
-            "root": str(root),
-            "prefix": self.around.prefix,
-            "files": sorted(self.around.files),
-            "installed": [str(path) for path in self.around.installed()],
-            # Others may be secrets, or paths of this machine.
-            "environment": {name: text for name, text in os.environ.items() if name.startswith("PYTHON")},
-        }
-        return json.dumps(facts, sort_keys=True).encode("utf-8", "surrogateescape")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class AtCommit:
     """How does the program behave at a commit? The answer has the fields of a CommitLook."""
 
-    context: CommitContext
+    checkout: SentCheckout
     commit: str
     """Its full name."""
     passes: int = 1
@@ -76,12 +49,8 @@ class AtCommit:
 
     def order(self, recording: Path | None, sink: ContentSink) -> JsonObject:
         """Return the fields of the order. Raises ReplaydbgError, GitFailed and OSError."""
-        around, taken = self.context.around, self.context.question.taken_along
-        return {
-            "context": sink.data("context.json", self.context.data),
+        return self.checkout.order(sink) | {
             "recording": sink.recording(recording) if recording is not None else None,
-            "repository": sink.repository(around.root, self.context.commits),
-            "taken": sink.tree(around.root, _files_below(around.root, taken)) if taken else None,
             "commit": self.commit,
             "passes": self.passes,
             "is_measured": self.is_measured,
@@ -89,14 +58,6 @@ class AtCommit:
             "end": self.end,
             "rate": self.rate,
         }
-
-
-def _files_below(root: Path, paths: Sequence[Path]) -> list[str]:
-    found = []
-    for path in paths:
-        whole = [path] if not path.is_dir() else [each for each in path.rglob("*") if not each.is_dir()]
-        found += [str(each.relative_to(root)) for each in whole]
-    return found
 
 
 class ClusterLooker:
@@ -107,14 +68,14 @@ class ClusterLooker:
     ) -> None:
         """Keep recordings in the directory `recordings`; `commits` are all that it may look at."""
         self._pool, self._question, self._recordings = pool, question, recordings
-        self._context = CommitContext(question, around, tuple(commits))
+        self._checkout = SentCheckout(question_facts(question), around, question.taken_along, tuple(commits))
         self.expected = self.end = ""
         self.has_met_ours = False
         self._rate: tuple[int, int] | None = None
 
     def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         """Return the result at `commit`, see CommitLooker; inconclusive where the task cannot be run."""
-        asked = AtCommit(self._context, commit, passes, is_measured, self.expected, self.end, self._rate)
+        asked = AtCommit(self._checkout, commit, passes, is_measured, self.expected, self.end, self._rate)
         future = self._pool.submit(RecordingTask(self._question.replay, asked))
         while not wait([future], _STEP).done:
             if cancel.is_set():
@@ -154,7 +115,7 @@ class CommitTasks:
         self._repository = Repository(directory)
         self._commits = tuple(commits)
         self._question = Question("", "", build=build, timeout=timeout, is_rest_recorded=True)
-        self._contexts: dict[tuple[Path, str, bool], CommitContext] = {}
+        self._checkouts: dict[tuple[Path, str, bool], SentCheckout] = {}
 
     @cached_property
     def _around(self) -> Surroundings:
@@ -180,7 +141,7 @@ class CommitTasks:
         """Return the task for a recording and a commit, see `Question` for the options. Raises as `root_of`."""
         root = recorded_root if recorded_root is not None else self.root_of(recording)
         key = (root, check, is_data_of_commit)
-        if key not in self._contexts:
+        if key not in self._checkouts:
             question = replace(self._question, check=check, recorded_root=root, is_data_of_commit=is_data_of_commit)
-            self._contexts[key] = CommitContext(question, self._around, self._commits)
-        return RecordingTask(recording, AtCommit(self._contexts[key], commit))
+            self._checkouts[key] = SentCheckout(question_facts(question), self._around, (), self._commits)
+        return RecordingTask(recording, AtCommit(self._checkouts[key], commit))

@@ -15,6 +15,7 @@ from replaydbg.errors import ReplaydbgError, clause
 
 _MODULES = {
     "commit": "replaydbg.cluster.questions.commit_handler",
+    "trial": "replaydbg.cluster.questions.trial_handler",
     "code": "replaydbg.cluster.questions.code_handler",
     "values": "replaydbg.cluster.questions.values_handler",
     "run": "replaydbg.cluster.questions.run_handler",

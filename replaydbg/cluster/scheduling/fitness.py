@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import replaydbg
+from replaydbg.cluster.machine_state import digest_of
 from replaydbg.cluster.tasks import JsonObject
+from replaydbg.commits.depends import loaded_extensions
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.run_facts import PythonBuild
 from replaydbg.launch.interpreter import this_python
@@ -45,11 +47,10 @@ def requirement_of(recording: Recording) -> WorkerNeeds:
     """Return what replays of a recording need; compiled modules that are not on this machine are left out."""
     python = {name: getattr(recording.header.python, name) for name in _PYTHON}
     found = {}
-    for answer in recording.world():
-        if answer.operation == "stat" and answer.path.endswith(".so") and "/lib-dynload/" not in answer.path:
-            digest = digest_of(answer.path) if answer.path.startswith("/") and not answer.raised else ""
-            if digest:
-                found[answer.path] = digest
+    for path in loaded_extensions(recording):
+        digest = digest_of(path)
+        if digest:
+            found[path] = digest
     return WorkerNeeds(replaydbg.__version__, own_code(), python, is_replay=True, extensions=found)
 
 
@@ -107,20 +108,3 @@ def own_code() -> str:
         whole.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
         whole.update(path.read_bytes())
     return whole.hexdigest()
-
-
-_digests: dict[tuple[str, int, int], str] = {}
-"""A cache: many recordings load the same modules."""
-
-
-def digest_of(path: str) -> str:
-    """Return a digest of a file; empty: it is not there, or cannot be read."""
-    try:
-        about = Path(path).stat()
-        key = (path, about.st_size, about.st_mtime_ns)
-        if key not in _digests:
-            with open(path, "rb") as file:  # noqa: PTH123 - a path of a recording, as text
-                _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()[:32]
-        return _digests[key]
-    except (OSError, ValueError):
-        return ""
