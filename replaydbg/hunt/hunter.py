@@ -6,19 +6,23 @@ import enum
 import os
 import re
 import select
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replaydbg.config import Settings
-from replaydbg.errors import CannotHunt, CannotRecord, UsageError
+from replaydbg.errors import CannotHunt, CannotRecord, ReplaydbgError, UsageError
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
 from replaydbg.hunt.worker import Finished, RunInProgress, RunStarter, WantedRecordings, start_here, why_failed
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
+from replaydbg.log.edit.sharing import write_shared
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.store_blocks import common_in
 from replaydbg.record.target import find_target
+from replaydbg.store.clearing import clear_store
 from replaydbg.store.directory import LIVE, SEALED, Store
 
 MOST_MORE = 2
@@ -130,8 +134,7 @@ def hunt(
         hunter.close()
     if not caught.interrupted_by and not caught.has(wanted.until):
         # There is nothing that they could help to explain.
-        for each in caught.more:
-            discard(each.path)
+        hunter.place.forget(caught.more)
         raise CannotHunt(_why_not(caught), caught.runs, caught.failures)
     return caught
 
@@ -248,7 +251,8 @@ class _Hunter:
         is_first = (self.failed if why else self.passed) is None
         is_more = bool(why) and not is_first and len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
         name = kind if is_first else f"{kind}-{len(self.more) + 2}"
-        path = self.place.keep(finished.path, name) if is_first or is_more else finished.path
+        with postponed():  # an interrupt keeps what there is, under its name
+            path = self.place.keep(finished.path, name) if is_first or is_more else finished.path
         run = HuntRun(number, bool(why), why, finished.outside, path, finished.events, chaos)
         self.ended += 1
         self.failures += run.is_failure
@@ -271,7 +275,7 @@ class _Place:
     prefix: str
     """The prefix of their names."""
     reserved: Path | None
-    """A file that keeps another hunt from using the same names."""
+    """A file that keeps another hunt from using the same names; None: this is no store."""
 
     @classmethod
     def make(cls, directory: Path | None, store: Path) -> _Place:
@@ -295,13 +299,35 @@ class _Place:
         return self.directory / f"{self.prefix}{name}{SEALED}"
 
     def keep(self, path: Path, name: str) -> Path:
-        """Give a recording its final name."""
+        """Give a recording its final name; in the store it shares blocks with the others from now on."""
         target = self.path(name)
         if path.name.endswith(LIVE):  # it could not be sealed
             target = target.with_name(target.name.removesuffix(SEALED) + LIVE)
             discard(target)
+        elif self.reserved is not None and _is_shared(path, target, self.directory):
+            path.unlink()
+            return target
         return path.rename(target)
+
+    def forget(self, runs: Iterable[HuntRun]) -> None:
+        """Remove recordings that were kept."""
+        paths = [each.path for each in runs]
+        for path in paths:
+            discard(path)
+        if paths and self.reserved is not None:
+            clear_store(Store(self.directory))
 
     def close(self) -> None:
         if self.reserved is not None:
             self.reserved.rmdir()
+
+
+def _is_shared(path: Path, target: Path, store: Path) -> bool:
+    """Write a recording to `target` so that it shares blocks; false: that failed, and it stays one file."""
+    try:
+        with common_in(store) as common, open_recording(path, with_secrets=False) as recording:
+            assert common is not None
+            write_shared(recording, target, common)
+    except (ReplaydbgError, OSError):  # the disk may be full
+        return False
+    return True

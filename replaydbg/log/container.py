@@ -277,14 +277,14 @@ def _write(
     for name in names_in(live / "heap"):
         if name[0] in "0123456789":
             _copy(writer, live, f"heap/{name}", f"heap/{name}", compress_up_to=0)
-    _json(writer, "end", json.dumps(end).encode(), common, ("packages", "sources"))
+    write_json(writer, "end", json.dumps(end).encode(), common, COMMON_IN_END)
     if common is not None:
         common.blocks.sync()
     writer.finish()
 
 
-def _json(writer: Writer, name: str, data: bytes, common: Common | None, keys: Iterable[str]) -> None:
-    """Write a section of JSON; other recordings of the group have the same values of `keys`."""
+def write_json(writer: Writer, name: str, data: bytes, common: Common | None, keys: Iterable[str]) -> None:
+    """Write a section of JSON; other recordings of the group or the store have the same values of `keys`."""
     if common is None:
         writer.section(name, split(data))
         return
@@ -304,7 +304,10 @@ def names_in(directory: Path) -> list[str]:
         return []
 
 
-_COMMON_IN_HEADER = ("env", "gates")
+COMMON_IN_HEADER = ("env", "gates")
+"""Fields of the header that most recordings of a program have in common."""
+COMMON_IN_END = ("packages", "sources")
+"""The same of the end."""
 
 
 def _copy_logs(
@@ -313,7 +316,7 @@ def _copy_logs(
     is_large = _end(live / "content", is_log=False) > COMPRESS_CONTENT_UP_TO
     parts = common.parts({}, has_large_content=is_large, compress_world=compress_world) if common is not None else {}
     with DataFile(live / "header.json", follow=False) as file:
-        _json(writer, "header", file.read(0, file.size), common, _COMMON_IN_HEADER)
+        write_json(writer, "header", file.read(0, file.size), common, COMMON_IN_HEADER)
     _copy(writer, live, "world", "world", is_log=True, compress=compress_world, common=parts.get("world"))
     _copy(writer, live, "log", "log", is_log=True, common=parts.get("log"))
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO, common=parts.get("content"))
@@ -336,7 +339,7 @@ def _copy_branch(
         parts = {}
         if common is not None:
             parts = common.parts(before, has_large_content=is_large, compress_world=compress_world)
-        _json(writer, "header", b"".join(sections.pieces("header")), common, _COMMON_IN_HEADER)
+        write_json(writer, "header", b"".join(sections.pieces("header")), common, COMMON_IN_HEADER)
         for name in ("world", "log", "content"):
             end = sections.size(name)
             if name in ("world", "log"):

@@ -25,9 +25,9 @@ def write_standalone(recording: Recording, target: Path, hiding: Hiding | None =
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
             writer = Writer(
-                file, key=own_key() if is_own(recording.path) else None, size=_size(recording), hiding=hiding
+                file, key=own_key() if is_own(recording.path) else None, size=size_of_first(recording), hiding=hiding
             )
-            for name in _ordered(recording):
+            for name in ordered_sections(recording):
                 pieces = recording.stored_pieces(name)
                 is_snapshot = name.startswith("heap/")
                 if is_snapshot and hiding is not None and hiding.mask_snapshot is not None:
@@ -45,11 +45,13 @@ def write_standalone(recording: Recording, target: Path, hiding: Hiding | None =
     return target.stat().st_size
 
 
-def _size(recording: Recording) -> int:
+def size_of_first(recording: Recording) -> int:
+    """Return the size in bytes of its first sections, which are nearly all of it."""
     return sum(recording.size(name) for name in _FIRST)
 
 
-def _ordered(recording: Recording) -> list[str]:
+def ordered_sections(recording: Recording) -> list[str]:
+    """Return the names of its sections, with those of sources that are stored beside it, in the order of a file."""
     names = recording.sections
     # Sources may be stored beside the recording, under their hashes: they become sections only here.
     shared = {f"source/{name}" for name in recording.end.sources.values()} if recording.end is not None else set()
