@@ -9,7 +9,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.sections import SealedFile
-from replaydbg.log.sealed.shared import EMPTY
+from replaydbg.log.sealed.shared import EMPTY, find_directory, load_source
 
 
 def used_blocks(path: Path) -> set[str]:
@@ -36,6 +36,20 @@ def needed_blocks(path: Path) -> set[str]:
             raise Corrupt(str(path), next(iter(sections.problems)).rstrip("."))
         own = {each.removeprefix("source/") for each in sections.names() if each.startswith("source/")}
         return sections.shared_names() | (_sources(path, sections) - own - {EMPTY})
+
+
+def block_files(path: Path) -> dict[str, Path]:
+    """Return the files, by name, of the shared blocks that a sealed recording needs.
+
+    Raises as `used_blocks`, and Corrupt if one is missing or damaged.
+    """
+    folder = find_directory(path)
+    found = {}
+    for name in sorted(needed_blocks(path)):
+        if folder is None or load_source(name, folder) is None:
+            raise Corrupt(str(path), f"its block {name} is missing or damaged")
+        found[name] = folder / name
+    return found
 
 
 def _sources(path: Path, sections: SealedFile) -> set[str]:

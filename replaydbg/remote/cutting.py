@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
-from replaydbg.errors import Corrupt
 from replaydbg.log.files import PIECE, SIGNATURE, DataFile, signature_path
 from replaydbg.log.group import FACTS, read_group
 from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
-from replaydbg.log.sealed.shared import DIRECTORY, find_directory, load_source
-from replaydbg.log.used_blocks import needed_blocks
-from replaydbg.remote.remote_index import LONGEST, ONE, Piece, RecordedFile, digest_of
+from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.log.used_blocks import block_files
+from replaydbg.remote.remote_index import ONE, Piece, RecordedFile
+from replaydbg.store.piece_cache import LONGEST, name_of_piece
 
 _SMALL = 1 << 16
 """Bytes. Sections and blocks that are smaller are put together."""
@@ -63,12 +63,7 @@ def files_of(recording: Path) -> list[LocalFile]:
     ]
     blocks: dict[str, Path] = {}
     for path in paths:
-        folder = find_directory(path)
-        for name in needed_blocks(path):
-            if load_source(name, folder) is None:
-                raise Corrupt(str(path), f"its block {name} is missing or damaged")
-            assert folder is not None, name
-            blocks[name] = folder / name
+        blocks |= block_files(path)
     found = [_local(path, f"{DIRECTORY}/{name}") for name, path in sorted(blocks.items())]
     return [*files, *(each for each in found if each.file.size >= _SMALL), *filter(_is_small, found)]
 
@@ -139,7 +134,7 @@ def _ends(path: Path, size: int) -> Iterator[tuple[int, bool]]:
 
 def _piece(parts: list[tuple[Path, int, int]]) -> CutPiece:
     data = b"".join(map(_read, parts))
-    return CutPiece(Piece(digest_of(data), len(data)), tuple(parts))
+    return CutPiece(Piece(name_of_piece(data), len(data)), tuple(parts))
 
 
 def _read(part: tuple[Path, int, int]) -> bytes:

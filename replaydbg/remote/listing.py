@@ -15,7 +15,7 @@ from replaydbg.config import user_cache_directory
 from replaydbg.errors import NoSuchRecording, ReplaydbgError, UsageError
 from replaydbg.remote.address import Address, is_name, shown
 from replaydbg.remote.push import FRESH
-from replaydbg.remote.remote_index import digest_of, parse_index, row_of
+from replaydbg.remote.remote_index import parse_index, row_of
 from replaydbg.remote.remote_store import (
     ENDING,
     PIECES,
@@ -27,6 +27,7 @@ from replaydbg.remote.remote_store import (
 from replaydbg.store.catalog import CatalogRow, row_of_problem
 from replaydbg.store.directory import number_of
 from replaydbg.store.own_files import OwnFiles
+from replaydbg.store.piece_cache import name_of_piece
 
 _MOST = 1 << 28
 """Bytes of the file with what is known of the recordings of a store."""
@@ -67,7 +68,7 @@ class _Known:
 
     def __init__(self, url: str) -> None:
         self._files = OwnFiles(user_cache_directory() / "remote-listings")
-        self._name = digest_of(url.encode())[:32] + ".json"
+        self._name = name_of_piece(url.encode())[:32] + ".json"
         self._rows: dict[str, tuple[str, CatalogRow]] = {}
         self._is_new = False
         with suppress(OSError, ValueError, TypeError):

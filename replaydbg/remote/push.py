@@ -18,9 +18,10 @@ from replaydbg.log.files import DataFile
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.remote.address import is_name, shown
 from replaydbg.remote.cutting import CutPiece, LocalFile, cut, files_of
-from replaydbg.remote.remote_index import MOST, RemoteIndex, digest_of, facts_of, parse_index
+from replaydbg.remote.remote_index import MOST, RemoteIndex, facts_of, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
 from replaydbg.store.catalog import CatalogRow
+from replaydbg.store.piece_cache import name_of_piece
 
 FRESH = 12 * 3600.0
 """Seconds. An older piece is sent again, so that nobody who removes unused pieces takes it for one meanwhile."""
@@ -125,10 +126,10 @@ def _send(store: RemoteStore, each: CutPiece, how: PushChoices) -> bool:
     found = store.find(path)
     if found is not None and found.size == each.piece.size and _is_fresh(found.changed):
         there = store.read(path) if how.is_checked else None
-        if not how.is_checked or (there is not None and digest_of(there) == each.piece.digest):
+        if not how.is_checked or (there is not None and name_of_piece(there) == each.piece.digest):
             return False
     data = each.read()
-    if digest_of(data) != each.piece.digest:
+    if name_of_piece(data) != each.piece.digest:
         raise Corrupt(str(each.parts[0][0]), "it was changed while it was sent")
     store.write(path, data)
     return True

@@ -13,7 +13,6 @@ import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
@@ -24,12 +23,11 @@ from replaydbg.log.files import SIGNATURE
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.catalog import CatalogRow
+from replaydbg.store.piece_cache import LONGEST, name_of_piece
 
 FORMAT = 1
 MOST = 64 << 20
 """Bytes of an index: those of a recording of a terabyte."""
-LONGEST = 8 << 20
-"""Bytes of a piece."""
 ONE = "recording.rdbg"
 """The file of a recording of one process."""
 
@@ -105,18 +103,13 @@ class RemoteIndex(NamedTuple):
                 "pieces": [list(each) for each in self.pieces],
             }
         ).encode()
-        return text + b"\n" + digest_of(text).encode() + b"\n"
-
-
-def digest_of(data: bytes) -> str:
-    """Return the hash by which a piece is named."""
-    return blake2b(data, digest_size=32).hexdigest()
+        return text + b"\n" + name_of_piece(text).encode() + b"\n"
 
 
 def parse_index(name: str, data: bytes) -> RemoteIndex:
     """Return an index of a recording called `name`. Raises Corrupt, or NewerFormat."""
     text, _, digest = data.rstrip(b"\n").rpartition(b"\n")
-    if len(data) > MOST or digest_of(text).encode() != digest:
+    if len(data) > MOST or name_of_piece(text).encode() != digest:
         raise Corrupt(name, "its index is cut off or was changed")
     try:
         value = load_json(text)

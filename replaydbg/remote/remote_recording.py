@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+from replaydbg.config import user_cache_directory
 from replaydbg.errors import Corrupt, NoSuchRecording, RemoteFailed
 from replaydbg.remote.address import Address, shown
-from replaydbg.remote.fetched_pieces import FetchedPieces
-from replaydbg.remote.remote_index import ONE, PiecePlaces, RemoteIndex, digest_of, parse_index
+from replaydbg.remote.remote_index import ONE, PiecePlaces, RemoteIndex, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
+from replaydbg.store.piece_cache import CacheFull, PieceCache, name_of_piece
+
+_MOST = 2 << 30
+"""Bytes of all pieces in the cache of this user; beyond, those that were used least recently are removed."""
 
 
 class RemoteRecording:
@@ -21,7 +26,7 @@ class RemoteRecording:
         """Read its index. Raises NoSuchRecording, RemoteFailed, Corrupt, NewerFormat, or UsageError as the store."""
         self.address = address
         self._store = RemoteStore(address.store) if store is None else store
-        self._cache = FetchedPieces()
+        self._cache = PieceCache(user_cache_directory() / "pieces", _MOST)
         data = self._store.read(index_path(address.name))
         if data is None:
             raise NoSuchRecording(str(address), shown(address.store))
@@ -31,16 +36,17 @@ class RemoteRecording:
     def piece(self, number: int) -> bytes:
         """Return a piece. Raises RemoteFailed if it cannot be fetched, Corrupt if it is not what the index says."""
         piece = self.index.pieces[number]
-        data = self._cache.read(piece)
+        data = self._cache.read(piece.digest)
         if data is not None:
             return data
         path = piece_path(piece.digest)
         data = self._store.read(path)
         if data is None:
             raise RemoteFailed(shown(self.address.store), f"{self.address.name} needs {path}, which is missing")
-        if len(data) != piece.size or digest_of(data) != piece.digest:
+        if len(data) != piece.size or name_of_piece(data) != piece.digest:
             raise Corrupt(str(self.address), f"{path} is not what its index says")
-        self._cache.keep(piece, data)
+        with suppress(CacheFull):  # it costs only time
+            self._cache.put({piece.digest: data})
         return data
 
     def write(self, folder: Path, *, progress: Callable[[int, int], None] = lambda done, total: None) -> None:

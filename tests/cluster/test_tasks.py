@@ -13,12 +13,13 @@ from replaydbg.cluster.open_pool import open_pool
 from replaydbg.cluster.questions.code_tasks import OfCode
 from replaydbg.cluster.questions.commit_tasks import AtCommit, CommitTasks
 from replaydbg.cluster.scheduling.content import PIECE_SIZE, ContentChanged, ContentSupply, read_manifest
+from replaydbg.cluster.scheduling.content_cache import ContentCache, PiecesMissing
 from replaydbg.cluster.scheduling.fitness import requirement_of, why_unfit
 from replaydbg.cluster.scheduling.git_pack import pack_of, unpack
-from replaydbg.cluster.scheduling.piece_cache import CacheFull, PieceCache, PiecesMissing
 from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
+from replaydbg.store.piece_cache import CacheFull
 from tests.cluster.failing_runs import make_repository, names_of, record_runs
 from tests.harness.history import git, picture
 
@@ -39,7 +40,7 @@ def supply(tmp_path: Path) -> ContentSupply:
     return ContentSupply(tmp_path / "supply")
 
 
-def received(cache: PieceCache, supply: ContentSupply, reference: JsonObject) -> None:
+def received(cache: ContentCache, supply: ContentSupply, reference: JsonObject) -> None:
     """Supply a cache as a worker is supplied: with what it says that it lacks."""
     for _ in range(3):
         try:
@@ -98,7 +99,7 @@ def test_without_a_scheduler_dask_is_not_imported() -> None:
 
 def test_a_recording_arrives_with_its_shared_blocks(supply: ContentSupply, recording: Path, tmp_path: Path) -> None:
     reference = supply.recording(recording)
-    cache = PieceCache(tmp_path / "cache", 1 << 30)
+    cache = ContentCache(tmp_path / "cache", 1 << 30)
 
     received(cache, supply, reference)
 
@@ -114,7 +115,7 @@ def test_files_keep_their_kind(supply: ContentSupply, tmp_path: Path) -> None:
     (root / "script").chmod(0o755)
     (root / "empty").touch()
     (root / "link").symlink_to("script")
-    cache = PieceCache(tmp_path / "cache", 1 << 30)
+    cache = ContentCache(tmp_path / "cache", 1 << 30)
     reference = supply.tree(root, ["deep/large", "script", "empty", "link"])
 
     received(cache, supply, reference)
@@ -130,7 +131,7 @@ def test_files_keep_their_kind(supply: ContentSupply, tmp_path: Path) -> None:
 def test_a_piece_with_other_bytes_is_not_taken(supply: ContentSupply, tmp_path: Path) -> None:
     reference = supply.data("name", b"right")
     (piece,) = read_manifest(supply.read(reference["content"]))[0].pieces
-    cache = PieceCache(tmp_path / "cache", 1 << 30)
+    cache = ContentCache(tmp_path / "cache", 1 << 30)
 
     cache.put({piece: b"wrong", reference["content"]: supply.read(reference["content"])})
 
@@ -141,7 +142,7 @@ def test_a_piece_with_other_bytes_is_not_taken(supply: ContentSupply, tmp_path: 
 
 def test_what_was_used_last_stays(supply: ContentSupply, tmp_path: Path) -> None:
     references = [supply.data("name", bytes([number]) * 10_000) for number in range(4)]
-    cache = PieceCache(tmp_path / "cache", 35_000)
+    cache = ContentCache(tmp_path / "cache", 35_000)
 
     for reference in references:
         received(cache, supply, reference)
@@ -159,7 +160,7 @@ def test_what_was_used_last_stays(supply: ContentSupply, tmp_path: Path) -> None
 
 def test_what_is_in_use_is_not_removed(supply: ContentSupply, tmp_path: Path) -> None:
     first, second = (supply.data("name", letter * 10_000) for letter in (b"a", b"b"))
-    cache = PieceCache(tmp_path / "cache", 15_000)
+    cache = ContentCache(tmp_path / "cache", 15_000)
     received(cache, supply, first)
 
     with cache.content(first["content"]) as held:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.remote.remote_index import digest_of
+from replaydbg.store.piece_cache import name_of_piece
 from tests.harness.waiting import wait_until
 from tests.remote.far import environment, index_of, make_programs, pieces, replaydbg, url
 
@@ -193,7 +193,7 @@ def test_a_cache_that_cannot_be_written(folder: Path) -> None:
 
 def test_an_index_from_anybody_spoils_no_listing(folder: Path) -> None:
     text = b"[" * 200_000
-    (folder / "far" / "recordings" / "deep.json").write_bytes(text + b"\n" + digest_of(text).encode() + b"\n")
+    (folder / "far" / "recordings" / "deep.json").write_bytes(text + b"\n" + name_of_piece(text).encode() + b"\n")
     (folder / "far" / "recordings" / "we ird.json").write_bytes(b"")
     (folder / "far" / "recordings" / "no-index").write_bytes(b"")
 

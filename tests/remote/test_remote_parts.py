@@ -1,7 +1,6 @@
 """The index of a remote recording, the cuts, and the cache of pieces."""
 
 import json
-import os
 import random
 from pathlib import Path
 
@@ -13,16 +12,15 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.remote.cutting import LocalFile, cut
-from replaydbg.remote.fetched_pieces import FetchedPieces
 from replaydbg.remote.remote_index import (
     ONE,
     Piece,
     PiecePlaces,
     RecordedFile,
     RemoteIndex,
-    digest_of,
     parse_index,
 )
+from replaydbg.store.piece_cache import name_of_piece
 
 _NAMES = ("created", "command", "commit", "exception", "python", "parent", "cwd", "run")
 FACTS_OF_ONE = dict.fromkeys(_NAMES, "") | {"status": 0, "events": 5, "seconds": 0.5, "processes": 1}
@@ -32,13 +30,13 @@ def index(files: list[tuple[str, int]], pieces: list[int]) -> RemoteIndex:
     return RemoteIndex(
         dict(FACTS_OF_ONE),
         tuple(RecordedFile(*each) for each in files),
-        tuple(Piece(digest_of(b"%d" % number), size) for number, size in enumerate(pieces)),
+        tuple(Piece(name_of_piece(b"%d" % number), size) for number, size in enumerate(pieces)),
     )
 
 
 def sealed(fields: object) -> bytes:
     text = json.dumps(fields).encode()
-    return text + b"\n" + digest_of(text).encode() + b"\n"
+    return text + b"\n" + name_of_piece(text).encode() + b"\n"
 
 
 def test_an_index_is_read_as_it_was_written() -> None:
@@ -152,33 +150,4 @@ def test_pieces_are_the_bytes_of_the_files(tmp_path: Path) -> None:
     found = list(cut(files))
 
     assert b"".join(each.read() for each in found) == b"".join(each.path.read_bytes() for each in files)
-    assert all(digest_of(each.read()) == each.piece.digest for each in found)
-
-
-def test_the_cache_removes_what_was_used_least_recently(tmp_path: Path) -> None:
-    cache = FetchedPieces(tmp_path, most=100_000)
-    pieces = []
-    for number in range(20):
-        data = bytes([number]) * 10_000
-        piece = Piece(digest_of(data), len(data))
-        cache.keep(piece, data)
-        os.utime(tmp_path / piece.digest, (number, number))
-        pieces.append(piece)
-
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 100_000
-    assert cache.read(pieces[-1]) == bytes([19]) * 10_000
-    assert cache.read(pieces[0]) is None
-
-
-def test_the_cache_believes_no_file(tmp_path: Path) -> None:
-    cache = FetchedPieces(tmp_path)
-    piece = Piece(digest_of(b"right"), 5)
-    cache.keep(piece, b"right")
-    assert cache.read(piece) == b"right"
-
-    (tmp_path / piece.digest).write_bytes(b"wrong")
-    assert cache.read(piece) is None
-    (tmp_path / piece.digest).unlink()
-    (tmp_path / "target").write_bytes(b"right")
-    (tmp_path / piece.digest).symlink_to(tmp_path / "target")
-    assert cache.read(piece) is None
+    assert all(name_of_piece(each.read()) == each.piece.digest for each in found)

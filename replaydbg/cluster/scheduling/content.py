@@ -6,7 +6,6 @@ a name.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -19,18 +18,15 @@ from replaydbg.cluster.scheduling.git_pack import pack_of
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.errors import NotARecording
 from replaydbg.log.reader import open_recording
-from replaydbg.log.sealed.shared import DIRECTORY, find_directory
+from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.log.used_blocks import block_files
+from replaydbg.store.piece_cache import name_of_piece
 
 PIECE_SIZE = 1 << 20
 """Length in bytes of the pieces of a file, but for its last one: small enough for one message."""
 
 MAIN = "main"
 """The name of a content's only file, or of its recording."""
-
-
-def name_of_piece(data: bytes) -> str:
-    """Return the name of a piece."""
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
 class ListedFile(NamedTuple):
@@ -82,22 +78,16 @@ class ContentSupply:
         self._lock = threading.RLock()
 
     def recording(self, path: Path) -> JsonObject:
-        """Return the reference to a recording; raises NotARecording if it is still being recorded."""
+        """Return the reference to a recording; raises NotARecording if it is still being recorded, Corrupt."""
         with self._lock:
             key = ("recording", path.absolute())
             if key not in self._known:
                 with open_recording(path) as recording:
                     if recording.is_live:
                         raise NotARecording(str(path), "it is not complete yet, and cannot be sent to workers")
-                    folder = find_directory(path)
-                    shared = recording.shared_names() if folder is not None else set()
                     self._requirements[path.absolute()] = requirement_of(recording)
-                files = {f"{MAIN}.rdbg": path}
-                if folder is not None:
-                    # A small source is a section of the recording, and no file.
-                    blocks = {name: folder / name for name in shared if (folder / name).is_file()}
-                    files |= {f"{DIRECTORY}/{name}": block for name, block in blocks.items()}
-                self._known[key] = self._reference(files, f"{MAIN}.rdbg")
+                blocks = {f"{DIRECTORY}/{name}": block for name, block in block_files(path).items()}
+                self._known[key] = self._reference({f"{MAIN}.rdbg": path} | blocks, f"{MAIN}.rdbg")
             return self._known[key]
 
     def requirement(self, path: Path) -> WorkerNeeds:

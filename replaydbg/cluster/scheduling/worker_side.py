@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.cluster.questions.handlers import answer
+from replaydbg.cluster.scheduling.content_cache import ContentCache, PiecesMissing
 from replaydbg.cluster.scheduling.fitness import why_unfit
 from replaydbg.cluster.scheduling.git_pack import unpack
-from replaydbg.cluster.scheduling.piece_cache import CacheFull, PieceCache, PiecesMissing
 from replaydbg.cluster.tasks import JsonObject
 from replaydbg.cluster.workplace import KeptWorktrees, TaskImpossible
 from replaydbg.commits.repository import GitFailed
@@ -31,6 +31,7 @@ from replaydbg.commits.worktree_commands import GivenUp
 from replaydbg.commits.worktrees import Worktrees
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, clause
+from replaydbg.store.piece_cache import CacheFull
 
 _WORK = "work"
 """The directory in the cache's with one directory for each living worker."""
@@ -85,7 +86,7 @@ class _WorkerPlace:
 
     def __init__(self) -> None:
         settings = load_settings()
-        self.cache = PieceCache(settings.worker_cache, settings.worker_cache_size)
+        self.cache = ContentCache(settings.worker_cache, settings.worker_cache_size)
         work = settings.worker_cache / _WORK
         work.mkdir(mode=0o700, exist_ok=True)
         _remove_abandoned(work)

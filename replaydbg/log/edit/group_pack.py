@@ -23,7 +23,8 @@ from replaydbg.log.files import PIECE, DataFile, forget_signature
 from replaydbg.log.group import FACTS, LIMIT, Group, GroupProcess, group_json, parse_group, read_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.blocks import PACK_FOLDER
-from replaydbg.log.sealed.shared import DIRECTORY, find_directory
+from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.log.used_blocks import block_files
 
 _BLOCK = 512
 """Everything in a tar archive is padded to this size."""
@@ -63,8 +64,8 @@ def pack_group(directory: Path, target: Path, find_secrets: Callable[[Path], Hid
             for process in group.processes:
                 if process.recording is not None:
                     blocks |= _add_recording(out, directory, group, process, partial, find_secrets)
-            for name, folder in sorted(blocks.items()):
-                with DataFile(folder / name, follow=False) as file:
+            for name, block in sorted(blocks.items()):
+                with DataFile(block, follow=False) as file:
                     add_file(out, f"{DIRECTORY}/{name}", file.size, file.pieces(file.size))
             out.write(_END)
         partial.replace(target)
@@ -83,7 +84,7 @@ def _add_recording(
     partial: Path,
     find_secrets: Callable[[Path], Hiding | None],
 ) -> dict[str, Path]:
-    """Add the recording of a process; return the blocks that it needs, each with the directory that it is in."""
+    """Add the recording of a process; return the files of the blocks that it needs, by name."""
     name = f"{process.number}.rdbg"
     path = directory / name
     if not os.path.lexists(path) and os.path.lexists(directory / f"{name}-live"):
@@ -102,10 +103,7 @@ def _add_recording(
         _read_all(recording)
         with DataFile(path) as file:
             add_file(out, name, file.size, file.pieces(file.size))
-        folder = find_directory(path)
-        names = recording.shared_names() if folder is not None else set()
-        # A small source is a section of the recording, and no file.
-        return {name: folder for name in names if folder is not None and (folder / name).is_file()}
+        return block_files(path)
 
 
 def check_member(recording: Recording, group: Group, number: int) -> None:
