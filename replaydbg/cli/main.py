@@ -183,9 +183,10 @@ def _run(name: str, words: list[str]) -> int:
             # Imported here: only JSON output needs it.
             import json
 
+            from replaydbg.cli.common.fetched_names import facts_with_addresses
             from replaydbg.cli.common.schema import SCHEMA_VERSION
 
-            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
+            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": facts_with_addresses(error.as_dict())}))
         return _complain(error)
 
 
@@ -313,9 +314,10 @@ def _overview() -> str:
 
 def _complain(error: ReplaydbgError) -> int:
     # Imported here: a successful command has no error to print.
+    from replaydbg.cli.common.fetched_names import with_addresses
     from replaydbg.events.show import printable
 
-    text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
+    text = with_addresses(str(error) if isinstance(error, Divergence) else f"replaydbg: {error}")
     try:
         # Names in it may come from a recording, and an escape sequence among them would reach the terminal.
         print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr, flush=True)

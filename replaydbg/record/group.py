@@ -39,6 +39,7 @@ from replaydbg.log.group import (
 from replaydbg.log.unfinished_group import hold_while_made
 from replaydbg.native import join_library
 from replaydbg.record.place import (
+    check_name_fits,
     check_no_group,
     check_replaceable,
     leave_group,
@@ -292,6 +293,7 @@ class RecordedGroup:
 
     def _named(self, output: Path) -> Path:
         """Make the group's directory under the user's name."""
+        check_name_fits(output)
         is_named_group = output.name.endswith(GROUP)
         if not is_named_group:
             check_replaceable(output)

@@ -11,7 +11,7 @@ from pathlib import Path
 from replaydbg.errors import CannotRecord
 from replaydbg.log.coding.codec import encode_value
 from replaydbg.log.sealed.origin import MARK, mark_live
-from replaydbg.store.directory import LIVE, SEALED, Store, group_path, sealed_path
+from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, group_path, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = 1 << 20
 """Initial size of each log (FIRST_SIZE in the core)."""
+_LONGEST_NAME = 255
+"""Bytes of a file's name on nearly all file systems."""
+_LARGEST_PID = 1 << 22
+"""PID_MAX_LIMIT of Linux: the number of the process that seals is in the name of its file."""
 _OF_GROUPS = ("group", "process", "outputs")
 """Fields of the header that only processes of a group have."""
 
@@ -31,6 +35,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
         except OSError as error:
             raise CannotRecord(str(store), reason_of(error)) from error
     output = output.absolute()
+    check_name_fits(output)
     check_replaceable(output)
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
     check_no_group(group_path(sealed_path(live)))
@@ -54,6 +59,18 @@ def check_no_group(directory: Path) -> None:
     if os.path.lexists(directory):
         reason = "it exists: a group of processes is not replaced; remove it with `replaydbg rm`, or use another name"
         raise CannotRecord(str(directory), reason)
+
+
+def check_name_fits(output: Path) -> None:
+    """Raise CannotRecord if a name that is made of that of a recording, as that of a partial file, is too long."""
+    try:
+        longest = os.pathconf(output.parent, "PC_NAME_MAX")
+    except OSError:  # there is no such directory
+        longest = _LONGEST_NAME
+    size = len(os.fsencode(output.name.removesuffix(GROUP).removesuffix(SEALED)))
+    room = longest - len(f".{SEALED}.{_LARGEST_PID}.partial")
+    if size > room:
+        raise CannotRecord(str(output), f"its name has {size:,} bytes, and at most {room:,} are possible there")
 
 
 def check_replaceable(output: Path) -> None:

@@ -63,6 +63,24 @@ def _path(address: Address, folder: Path, recording: RemoteRecording) -> Path:
     return path
 
 
+_addresses: dict[str, str] = {}
+"""For each directory of fetched files the address of its recording."""
+
+
+def with_addresses(text: str) -> str:
+    """Return a text that names fetched files with their addresses instead: the files are gone when we end."""
+    for folder, address in _addresses.items():
+        if folder in text:
+            text = re.sub(rf"{re.escape(folder)}/([0-9]+){re.escape(SEALED)}(?![\w.-])", rf"{_plain(address)}/\1", text)
+            text = text.replace(f"{folder}/{address.rpartition('/')[2]}{SEALED}", address).replace(folder, address)
+    return text
+
+
+def _plain(text: str) -> str:
+    """Return a text as a replacement of `re.sub` that stands for itself."""
+    return text.replace("\\", "\\\\")
+
+
 @cache
 def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
     """Return the directory with the files of a recording, and what fetches them. It is removed when we end."""
@@ -70,6 +88,7 @@ def _parts(store: str, name: str) -> tuple[Path, PartlyThere, RemoteRecording]:
     root = Path(_temporary().name)
     folder = root / f"{len(list(root.iterdir()))}" / (f"{name}{GROUP}" if recording.index.is_group else name)
     folder.mkdir(parents=True, mode=0o700)
+    _addresses[str(folder)] = str(recording.address)
     parts = PartlyThere(recording, folder, one=f"{name}{SEALED}")
     for each in recording.index.files:
         files.fetchers[str(parts.path_of(each.path))] = partial(parts.need, each.path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -85,6 +86,7 @@ class PartlyThere:
             return
         pieces = self._recording.index.pieces
         done, total = 0, sum(pieces[each].size for each in missing)
+        self._check_room(total)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             try:
                 # A few at a time: what is fetched and not written yet is in memory.
@@ -97,6 +99,16 @@ class PartlyThere:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+
+    def _check_room(self, size: int) -> None:
+        """Raise RemoteFailed unless so many bytes fit on the disk: an index can claim any size."""
+        free = shutil.disk_usage(self._folder).free
+        if size > free:
+            raise RemoteFailed(
+                shown(self._recording.address.store),
+                f"{self._recording.address.name} needs {size:,} bytes, and {free:,} are free in "
+                f"{str(self._folder.parent)!r}",
+            )
 
     def _add(self, number: int, data: bytes) -> None:
         """Write a piece into the files of which it has bytes."""

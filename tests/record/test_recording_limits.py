@@ -44,6 +44,21 @@ def test_a_size_limit_ends_the_recording_and_not_the_program(tmp_path: Path) -> 
     _assert_replays_beginning(recording, recorded)
 
 
+@pytest.mark.parametrize("more", [(), ("--children", "python")])
+def test_the_longest_name_is_the_longest_that_can_be_sealed(more: tuple[str, ...], tmp_path: Path) -> None:
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX") - len("..rdbg.4194304.partial")
+    command = [sys.executable, "-m", "replaydbg", "record", *more, "-o"]
+
+    fits = run([*command, "x" * longest, "-c", "print(1)"], cwd=tmp_path, env=_env())
+    too_long = run([*command, "y" * (longest + 1) + ".rdbg", "-c", "print(1)"], cwd=tmp_path, env=_env())
+
+    assert (fits.status, fits.stdout) == (0, "1\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["x" * longest + ".rdbg"]
+    assert (too_long.status, too_long.stdout) == (2, "")
+    assert f"its name has {longest + 1} bytes, and at most {longest} are possible there." in too_long.stderr
+    assert too_long.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("limit", ["1", "60", "500", "1k"])
 def test_a_limit_that_not_even_the_start_fits_in(limit: str, tmp_path: Path) -> None:
     recorded = run(_record(tmp_path / "r.rdbg", "--max-size", limit), cwd=_work(tmp_path), env=_env())

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.store.piece_cache import name_of_piece
+from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.remote.remote_index import ONE, Piece, RecordedFile, RemoteIndex
+from replaydbg.store.piece_cache import LONGEST, name_of_piece
 from tests.harness.waiting import wait_until
 from tests.remote.far import environment, index_of, make_programs, pieces, replaydbg, url
 
@@ -48,7 +51,8 @@ def test_reading_fetches_what_is_read(folder: Path) -> None:
 
     assert shown.status == 0, shown
     assert b"reads.py" in shown.stdout
-    fetched = sum(path.stat().st_size for path in (folder / "cache" / "replaydbg" / "pieces").iterdir())
+    cache = folder / "cache" / "replaydbg" / "pieces"
+    fetched = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
     assert 0 < fetched < index_of(folder, "run-3").size / 10
 
 
@@ -70,6 +74,60 @@ def test_commands_take_addresses(words: list[str], expected: bytes, unchanged: P
 
     assert done.status == 0, done
     assert expected in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (["info", "{}/run-1"], 0, "recording:  run-1 ({}/run-1)"),
+        (["info", "{}/run-2"], 0, "recording:  run-2/1 ({}/run-2/1)"),
+        (["info", "--json", "{}/run-2/2"], 0, '"path": "{}/run-2/2"'),
+        (["resume", "{}/run-1"], 2, "Cannot resume '{}/run-1': its program has ended"),
+        (["resume", "--json", "{}/run-1"], 2, '"recording": "{}/run-1"'),
+    ],
+)
+def test_messages_name_the_address(words: list[str], code: int, expected: str, unchanged: Path) -> None:
+    done = replaydbg(unchanged, *(each.replace("{}", url(unchanged)) for each in words))
+
+    printed = (done.stdout + done.stderr).decode()
+    assert done.status == code, done
+    assert expected.replace("{}", url(unchanged)) in printed
+    assert "replaydbg-remote-" not in printed
+
+
+def test_what_is_no_recording_is_reported_by_its_address(folder: Path) -> None:
+    put_index(folder, "other", b"something else", 1)
+
+    done = replaydbg(folder, "info", f"{url(folder)}/other")
+
+    assert done.status == 1, done
+    assert f"'{url(folder)}/other'" in done.stderr.decode()
+    assert b"replaydbg-remote-" not in done.stderr
+
+
+def put_index(folder: Path, name: str, piece: bytes, count: int) -> None:
+    """Add a recording to the remote store whose file is a piece, so many times."""
+    path = folder / "far" / "pieces" / name_of_piece(piece)[:2] / name_of_piece(piece)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(piece)
+    files = (RecordedFile(ONE, count * len(piece)),)
+    index = RemoteIndex(index_of(folder, "run-1").facts, files, (Piece(name_of_piece(piece), len(piece)),) * count)
+    (folder / "far" / "recordings" / f"{name}.json").write_bytes(index.encode())
+
+
+@pytest.mark.parametrize("words", [["replay", "{}/vast"], ["pull", "{}/vast"], ["pull", "{}/vast", "-o", "vast"]])
+def test_more_than_the_disk_has_is_refused_before_it_is_fetched(words: list[str], folder: Path) -> None:
+    count = shutil.disk_usage(folder).free // LONGEST + 1000
+    put_index(folder, "vast", bytes(LONGEST), count)
+
+    done = replaydbg(folder, *(each.replace("{}", url(folder)) for each in words))
+
+    assert done.status == 2, done
+    assert f"{url(folder)}: vast needs {count * LONGEST:,} bytes, and " in done.stderr.decode()
+    assert done.stderr.count(b"\n") == 1
+    assert not (folder / "cache" / "replaydbg" / "pieces").exists()
+    assert not list(folder.glob("vast*"))
+    assert [each.name for each in (folder / "store").iterdir() if "run" not in each.name] == [DIRECTORY]
 
 
 def test_nothing_of_it_stays(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -147,6 +205,12 @@ def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
         (["gc", "file:///nowhere/at/all"], "pieces cannot be listed: there is no such bucket or directory."),
         (["rm", "{}/run-1", "run-1"], "Recordings of this machine and of remote stores cannot be removed together."),
         (["pull", "{}/run-2/2"], "A group is fetched as a whole: leave out '/2'."),
+        (
+            ["tag", "{}/run-1", "x"],
+            "'{}/run-1' is in a remote store, and tags are kept beside recordings of this machine",
+        ),
+        (["unpack", "{}/run-2"], "'{}/run-2' is an address, and `unpack` takes a file that `pack` wrote"),
+        (["sign", "{}/run-1"], "'{}/run-1' is in a remote store, where files never change: sign the recording first"),
         (["pull", "run-2"], "'run-2' is not the address of a recording, such as s3://bucket/team/run-12."),
         (["push", "run-1", "far"], "'far' is not the address of a remote store, such as s3://bucket/team."),
         (["push", "run-1", "run-2", "{}", "--as", "x"], "--as names one recording, and there are several."),

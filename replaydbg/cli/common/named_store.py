@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from replaydbg.cli.common.fetched_names import with_addresses
 from replaydbg.config import load_settings
 from replaydbg.remote.address import is_address, shown
 from replaydbg.store.directory import Store
@@ -32,6 +33,10 @@ class NamedStore(Store):
 
         with TransferProgress(f"fetching {shown(text)}") as progress:
             return fetched_group(text, progress.show)
+
+    def name_of(self, path: Path) -> str:
+        """Return the text that `resolve` turns into `path`, as `Store.name_of`; of what was fetched its address."""
+        return with_addresses(super().name_of(path))
 
 
 def the_store() -> Store:

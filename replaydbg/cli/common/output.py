@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from replaydbg.cli.common.fetched_names import facts_with_addresses, with_addresses
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import is_colour_forced
@@ -63,13 +64,13 @@ def one_process(name: str) -> UsageError:
 
 def print_json(facts: Mapping[str, object]) -> None:
     """Print `facts` as one JSON object."""
-    print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}, indent=2))
+    print(json.dumps({"schema_version": SCHEMA_VERSION, **facts_with_addresses(facts)}, indent=2))
 
 
 def print_problems(recording: Recording) -> None:
     """Print the problems of a recording on stderr."""
     for sentence in recording.problems:
-        print(f"replaydbg: {recording.name}: {printable(sentence)}", file=sys.stderr)
+        print(f"replaydbg: {recording.name}: {printable(with_addresses(sentence))}", file=sys.stderr)
 
 
 def is_terminal() -> bool:

@@ -16,6 +16,7 @@ from replaydbg.log.files import DataFile, signature_path
 from replaydbg.log.group import FACTS, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.log.signature import NAMESPACE, Signed, verified
+from replaydbg.remote.address import is_address, shown
 from replaydbg.store.directory import LIVE, member_path
 from replaydbg.store.private import write_private
 
@@ -38,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Sign the file of a recording, or all files of a group."""
+    if is_address(args.recording):
+        raise UsageError(
+            f"{shown(args.recording)!r} is in a remote store, where files never change: sign the recording first, and "
+            "send it with its signature (`replaydbg push`)."
+        )
     group, path = group_or_recording(args.recording)
     is_group = group is not None and group == path
     files = _files_of_group(path) if is_group else [path]

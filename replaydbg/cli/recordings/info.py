@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from replaydbg.cli.common.fetched_names import with_addresses
 from replaydbg.cli.common.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.show import printable
 from replaydbg.log.reader import Recording
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
             print_json(_facts(recording))
         else:
             for label, text in recording_lines(recording, with_values=args.env):
-                print(f"{label + ':' if label else '':<11} {printable(text)}")
+                print(f"{label + ':' if label else '':<11} {printable(with_addresses(text))}")
         print_problems(recording)
         return 1 if recording.damage else 0
 

@@ -9,6 +9,7 @@ from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
+from replaydbg.remote.address import is_address, shown
 from replaydbg.store.tags import PINNED, change_tags, check_tag, key_of
 
 
@@ -27,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Change the tags, and show them."""
+    if is_address(args.recording):
+        raise UsageError(
+            f"{shown(args.recording)!r} is in a remote store, and tags are kept beside recordings of this machine: "
+            "fetch it with `replaydbg pull` first."
+        )
     store = the_store()
     stored = store.named(args.recording)
     if stored is None:

@@ -16,13 +16,14 @@ from replaydbg.log.files import forget_signature
 from replaydbg.log.group import GROUP, process_facts
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
+from replaydbg.remote.address import is_address, shown
 from replaydbg.secrets.age_keys import decrypt_file, is_encrypted, own_identity, recipient_of
 from replaydbg.store.directory import SEALED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("file", type=Path, help="a file that `pack` made of a group of processes, or encrypted")
+    parser.add_argument("file", help="a file that `pack` made of a group of processes, or encrypted")
     parser.add_argument(
         "-o",
         "--output",
@@ -35,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the group, and print its name; of an encrypted file first what it has in it."""
+    if is_address(args.file):
+        raise UsageError(
+            f"{shown(args.file)!r} is an address, and `unpack` takes a file that `pack` wrote: `replaydbg pull` "
+            "fetches a recording or group of a remote store."
+        )
+    args.file = Path(args.file)
     if not is_encrypted(args.file):
         return _unpack(args, args.file)
     identity = own_identity()
