@@ -43,9 +43,7 @@ Handler = Callable[[JsonObject, Workplace, threading.Event], JsonObject]
 class KeptWorktrees:
     """The worktrees of each repository, made once."""
 
-    def __init__(self, directory: Path | None) -> None:
-        """Make them in `directory` (None: that of temporary files)."""
-        self._directory = directory
+    def __init__(self) -> None:
         self._made: dict[str, Worktrees] = {}
         self._lock = threading.Lock()
 
@@ -53,7 +51,7 @@ class KeptWorktrees:
         """Return the worktrees of the repository in `root`. Raises UsageError, OSError."""
         with self._lock:
             if str(root) not in self._made:
-                self._made[str(root)] = Worktrees(Repository(root), self._directory)
+                self._made[str(root)] = Worktrees(Repository(root))
             return self._made[str(root)]
 
     def close(self) -> None:
@@ -70,7 +68,7 @@ class LocalWorkplace:
     def __init__(self) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="replaydbg-tasks-", ignore_cleanup_errors=True)
         self.directory = Path(self._temporary.name)
-        self._worktrees = KeptWorktrees(None)
+        self._worktrees = KeptWorktrees()
 
     def path(self, reference: JsonObject) -> Path:
         """Return the file or directory of a reference."""

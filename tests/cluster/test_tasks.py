@@ -16,6 +16,7 @@ from replaydbg.cluster.scheduling.content import PIECE_SIZE, ContentChanged, Con
 from replaydbg.cluster.scheduling.content_cache import ContentCache, PiecesMissing
 from replaydbg.cluster.scheduling.fitness import requirement_of, why_unfit
 from replaydbg.cluster.scheduling.git_pack import pack_of, unpack
+from replaydbg.cluster.scheduling.kept_repositories import KeptRepositories
 from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
@@ -197,6 +198,24 @@ def test_commits_travel_without_their_history(repository: Path, tmp_path: Path) 
     assert git(made, "fsck", "--strict", "--no-dangling") == ""
     assert pack_of(repository, names, tmp_path / "again") == facts
     assert (tmp_path / "again").read_bytes() == (tmp_path / "pack").read_bytes()
+
+
+def test_a_worker_keeps_the_repositories_that_were_used_last(repository: Path, tmp_path: Path) -> None:
+    names, kept = names_of(repository), KeptRepositories(tmp_path / "made")
+    for number in range(6):
+        content = tmp_path / f"content-{number}"
+        content.mkdir()
+        (content / "facts.json").write_bytes(pack_of(repository, names[number : number + 1], content / "commits.pack"))
+
+    with kept.worktrees("0", tmp_path / "content-0") as in_use:
+        for number in range(1, 6):
+            with kept.worktrees(str(number), tmp_path / f"content-{number}") as worktrees:
+                assert (worktrees.take(names[number]) / "shop.py").read_text().startswith(f"# {number + 1}\n")
+            directories = {each.name for each in (tmp_path / "made").iterdir() if each.name.isdigit()}
+            assert directories == {"0", *map(str, range(max(1, number - 2), number + 1))}
+        assert (in_use.take(names[0]) / "shop.py").read_text().startswith("# 1\n")
+    with kept.worktrees("1", tmp_path / "content-1") as again:
+        assert (again.take(names[1]) / "shop.py").exists()
 
 
 # ---- the fitness of a worker ----

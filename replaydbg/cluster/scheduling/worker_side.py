@@ -23,10 +23,8 @@ from typing import Any
 from replaydbg.cluster.questions.handlers import answer
 from replaydbg.cluster.scheduling.content_cache import ContentCache, PiecesMissing
 from replaydbg.cluster.scheduling.fitness import why_unfit
-from replaydbg.cluster.scheduling.git_pack import unpack
+from replaydbg.cluster.scheduling.kept_repositories import KeptRepositories
 from replaydbg.cluster.tasks import JsonObject
-from replaydbg.cluster.workplace import KeptWorktrees, TaskImpossible
-from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.worktree_commands import GivenUp
 from replaydbg.commits.worktrees import Worktrees
 from replaydbg.config import load_settings
@@ -93,27 +91,8 @@ class _WorkerPlace:
         self.directory = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=work))
         self._lock = os.open(self.directory, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self._worktrees = KeptWorktrees(self.directory)
-        self._repositories = threading.Lock()
+        self.repositories = KeptRepositories(self.directory / "repositories")
         atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
-
-    def worktrees(self, name: str, content: Path) -> Worktrees:
-        """Return the worktrees of the repository of a content; it is made first. Raises TaskImpossible."""
-        root = self.directory / "repositories" / name
-        with self._repositories:
-            if not root.is_dir():
-                partial = self.directory / "partial"
-                shutil.rmtree(partial, ignore_errors=True)
-                try:
-                    unpack(content / "commits.pack", (content / "facts.json").read_bytes(), partial)
-                    root.parent.mkdir(exist_ok=True)
-                    partial.rename(root)
-                except FileNotFoundError:
-                    raise TaskImpossible("git is not installed on the worker") from None
-                except GitFailed as error:
-                    raise TaskImpossible(f"git on the worker cannot read the commits: {error}") from None
-        (checkout,) = root.iterdir()
-        return self._worktrees.of(checkout)
 
 
 @cache
@@ -171,7 +150,7 @@ class _Use:
 
     def worktrees(self, reference: JsonObject) -> Worktrees:
         name = reference["content"]
-        return self._here.worktrees(name, self._paths[name])
+        return self._stack.enter_context(self._here.repositories.worktrees(name, self._paths[name]))
 
 
 def _references(order: Any) -> list[str]:
