@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from replaydbg.errors import clause
 
 LONGEST = 8 << 20
-"""Bytes of a piece."""
+"""Bytes of a piece of a file."""
 _LOCK = "lock"
 _DIGITS = frozenset("0123456789abcdef")
 _FRACTION = 64
@@ -48,6 +49,9 @@ class CacheEntry(NamedTuple):
 class PieceCache:
     """The cache in a directory."""
 
+    longest = LONGEST
+    """Bytes of the longest piece that is read."""
+
     def __init__(self, directory: Path, limit: int) -> None:
         """Use the directory, which need not exist; `limit` is its largest size in bytes."""
         self.pieces, self.limit = directory, limit
@@ -61,7 +65,7 @@ class PieceCache:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             with os.fdopen(fd, "rb") as file:
-                data = file.read(LONGEST + 1)
+                data = file.read(self.longest + 1)
                 os.utime(fd)
         except OSError:
             return None
@@ -134,7 +138,7 @@ class PieceCache:
         for path in self.pieces.rglob("*"):
             with suppress(OSError):
                 about = path.lstat()
-                if not path.is_dir() and path.name != _LOCK:
+                if not stat.S_ISDIR(about.st_mode) and path.name != _LOCK:
                     yield CacheEntry(about.st_mtime_ns, about.st_size, path)
 
     def remove(self, path: Path) -> bool:

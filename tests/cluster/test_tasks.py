@@ -20,7 +20,7 @@ from replaydbg.cluster.scheduling.kept_repositories import KeptRepositories
 from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
-from replaydbg.store.piece_cache import CacheFull
+from replaydbg.store.piece_cache import LONGEST, CacheFull, name_of_piece
 from tests.cluster.failing_runs import make_repository, names_of, record_runs
 from tests.harness.history import git, picture
 
@@ -139,6 +139,16 @@ def test_a_piece_with_other_bytes_is_not_taken(supply: ContentSupply, tmp_path: 
     with pytest.raises(PiecesMissing) as missing, cache.content(reference["content"]):
         pass
     assert missing.value.names == [piece]
+
+
+def test_a_manifest_may_be_longer_than_a_piece_of_a_file(tmp_path: Path) -> None:
+    cache = ContentCache(tmp_path / "cache", 1 << 30)
+    manifest = b" " * (2 * LONGEST) + b"[]"
+
+    cache.put({name_of_piece(manifest): manifest})
+
+    with cache.content(name_of_piece(manifest)) as made:
+        assert list(made.iterdir()) == []
 
 
 def test_what_was_used_last_stays(supply: ContentSupply, tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class PiecesMissing(Exception):
 class ContentCache(PieceCache):
     """A cache of pieces, and of contents: directories with the files of a manifest."""
 
+    longest = 1 << 30  # a manifest is a piece, too: this is one of some millions of files
+
     def __init__(self, directory: Path, limit: int) -> None:
         """Use the directory, which need not exist; `limit` is its largest size in bytes. Raises OSError."""
         super().__init__(directory / _PIECES, limit)
