@@ -15,8 +15,10 @@ import pytest
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.remote.remote_index import ONE, Piece, RecordedFile, RemoteIndex
 from replaydbg.store.piece_cache import LONGEST, name_of_piece
+from tests.harness.history import Change, make_history
+from tests.harness.process import run
 from tests.harness.waiting import wait_until
-from tests.remote.far import environment, index_of, make_programs, pieces, replaydbg, url
+from tests.remote.far import TIMEOUT, environment, index_of, make_programs, pieces, replaydbg, url
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +105,16 @@ def test_what_is_no_recording_is_reported_by_its_address(folder: Path) -> None:
     assert done.status == 1, done
     assert f"'{url(folder)}/other'" in done.stderr.decode()
     assert b"replaydbg-remote-" not in done.stderr
+
+
+def test_a_recording_of_another_program_is_reported_by_its_address(unchanged: Path, tmp_path: Path) -> None:
+    repository = make_history(tmp_path / "other", [Change("v1", {"a.py": "1\n"}), Change("v2", {"a.py": "2\n"})])
+    command = [sys.executable, "-m", "replaydbg", "ci", "--json", "--last", "1", f"{url(unchanged)}/run-1"]
+
+    done = run(command, cwd=repository, env=environment(unchanged), timeout=TIMEOUT)
+
+    assert done.status == 3, done
+    assert f"The recording '{url(unchanged)}/run-1' is of a different program".encode() in done.stdout
 
 
 def put_index(folder: Path, name: str, piece: bytes, count: int) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from replaydbg.cli.bisecting.commit_options import (
     add_timeout,
     check_commit_options,
 )
+from replaydbg.cli.common.fetched_names import with_addresses
 from replaydbg.cli.common.output import is_terminal, print_json, print_table
 from replaydbg.cli.common.scheduler_option import add_scheduler, scheduler_pool
 from replaydbg.commits.repository import Repository
@@ -30,7 +32,14 @@ from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.regressions.code_verdicts import Case, CodeState
-from replaydbg.regressions.night import NightProgress, NightQuestion, NightReport, NightWatcher, TrialSettings
+from replaydbg.regressions.night import (
+    CaseHistory,
+    NightProgress,
+    NightQuestion,
+    NightReport,
+    NightWatcher,
+    TrialSettings,
+)
 from replaydbg.regressions.night_plan import range_of
 from replaydbg.regressions.night_run import run_night
 from replaydbg.regressions.trial_pool import TrialsElsewhere
@@ -143,6 +152,7 @@ def run(args: argparse.Namespace) -> int:
     except INTERRUPTIONS:
         print(INTERRUPTED, file=sys.stderr)
         raise
+    report = _with_addresses(report)
     if args.html is not None:
         _write_page(args.html, report)
     if args.json:
@@ -150,6 +160,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_report(report)
     return 1 if report.has_regressions else 0 if report.is_conclusive else INCONCLUSIVE
+
+
+def _with_addresses(report: NightReport) -> NightReport:
+    """Return the report with the addresses of recordings of remote stores in the reasons why they cannot be tested."""
+
+    def named(history: CaseHistory) -> CaseHistory:
+        return replace(history, case=replace(history.case, problem=with_addresses(history.case.problem)))
+
+    return replace(report, histories=tuple(map(named, report.histories)))
 
 
 def _on_workers(pool: TaskPool, jobs: int) -> TrialsElsewhere:
