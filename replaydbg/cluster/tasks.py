@@ -57,6 +57,8 @@ class RecordingTask:
     recording: Path | None
     """The recording; tasks of the same one are run near each other. None: the question needs none."""
     question: TaskQuestion
+    rank: int = 0
+    """Of tasks that wait for workers, those of lower ranks begin first; of one rank, in the order of recordings."""
 
 
 @dataclass(frozen=True, slots=True)

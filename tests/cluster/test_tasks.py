@@ -17,6 +17,7 @@ from replaydbg.cluster.scheduling.content_cache import ContentCache, PiecesMissi
 from replaydbg.cluster.scheduling.fitness import requirement_of, why_unfit
 from replaydbg.cluster.scheduling.git_pack import pack_of, unpack
 from replaydbg.cluster.scheduling.kept_repositories import KeptRepositories
+from replaydbg.cluster.scheduling.task_queue import SentTask, TaskQueue
 from replaydbg.cluster.tasks import CancelledError, JsonObject, RecordingTask, results
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
@@ -190,6 +191,21 @@ def test_a_file_that_changes_is_noticed(supply: ContentSupply, tmp_path: Path) -
 
     with pytest.raises(ContentChanged, match="changed after it was first read"):
         supply.read(piece)
+
+
+# ---- the order of tasks ----
+
+
+def test_a_lower_rank_begins_first_whatever_the_recording() -> None:
+    queue, first, second = TaskQueue(), Path("first.rdbg"), Path("second.rdbg")
+    given = [(first, 0), (second, 0), (first, 2), (first, 1), (second, 1)]
+    for path, rank in given:
+        queue.group_of(path).holder = "a worker"
+        queue.add(SentTask(RecordingTask(path, OfCode({}), rank), {}, {}, queue.group_of(path)))
+
+    sent = [(each.task.recording, each.task.rank) for each in queue.due()]
+
+    assert sent == [(first, 0), (second, 0), (first, 1), (second, 1), (first, 2)]
 
 
 # ---- the commits ----

@@ -55,6 +55,8 @@ class ClusterTrials:
         self._pool, self._most = pool, most
         facts = asdict(how) | {"taken_along": [str(path) for path in how.taken_along]}
         self._checkout = SentCheckout(facts, around, how.taken_along, commits)
+        # The newest first, whatever the recording: else those of a few recordings would always overtake the others.
+        self._ranks = {commit: rank for rank, commit in enumerate(reversed(commits))}
         self._running: dict[Future[TaskResult], CommitTrial] = {}
         self._rates: dict[Path, tuple[int, int]] = {}
         self._began_ns = time.time_ns()
@@ -76,7 +78,8 @@ class ClusterTrials:
 
     def submit(self, trial: CommitTrial) -> None:
         """Send a trial. Raises SchedulerLost, GitFailed."""
-        task = RecordingTask(trial.recording, OneTrial(self._checkout, trial, self._rates.get(trial.recording)))
+        asked = OneTrial(self._checkout, trial, self._rates.get(trial.recording))
+        task = RecordingTask(trial.recording, asked, self._ranks[trial.commit])
         try:
             future = self._pool.submit(task)
         except SchedulerLost:

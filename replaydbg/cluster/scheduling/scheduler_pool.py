@@ -40,6 +40,8 @@ _KNOWN = 5.0
 """Seconds for which it is known which workers are fit."""
 _PUSH = 8 << 20
 """Bytes that are sent to a worker at once."""
+_RECORDINGS = 1 << 20
+"""More recordings than a command has: a rank counts more than all of them."""
 _HANDS = 8
 """Number of results that are fetched, and of workers that are supplied, at once."""
 
@@ -126,7 +128,7 @@ class SchedulerPool:
                 key=f"replaydbg_{sent.task.question.kind}-{uuid.uuid4().hex}",
                 workers=preferred,
                 is_strict=bool(sent.only),
-                priority=-sent.group.number,
+                priority=-(sent.task.rank * _RECORDINGS + sent.group.number),
             )
         except Exception:  # noqa: BLE001 - the connection broke just now, in one of many ways; the watcher sees it
             self._orphans.append(sent)

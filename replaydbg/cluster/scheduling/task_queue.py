@@ -58,7 +58,7 @@ class TaskQueue:
         self.slots = 0
         """Number of tasks that the workers run at once."""
         self._groups: dict[Path | None, RecordingGroup] = {}
-        self._ready: list[tuple[int, int, SentTask]] = []
+        self._ready: list[tuple[int, int, int, SentTask]] = []
         self._count = itertools.count()
         self._out = 0
 
@@ -96,11 +96,11 @@ class TaskQueue:
     def due(self) -> Iterator[SentTask]:
         """Yield the tasks that are to be sent now; those that were removed meanwhile are among them."""
         while self._ready and self._out < PER_SLOT * max(self.slots, 1) + MORE:
-            sent = heapq.heappop(self._ready)[2]
+            sent = heapq.heappop(self._ready)[-1]
             if not sent.future.done():
                 sent.is_out = True
                 self._out += 1
                 yield sent
 
     def _push(self, sent: SentTask) -> None:
-        heapq.heappush(self._ready, (sent.group.number, next(self._count), sent))
+        heapq.heappush(self._ready, (sent.task.rank, sent.group.number, next(self._count), sent))
