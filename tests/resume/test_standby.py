@@ -179,9 +179,7 @@ def test_it_is_not_needed_if_the_program_ends(ends: str, status: int, tmp_path: 
         assert standby.wait(_TIMEOUT) == 0
 
     said = (tmp_path / "said").read_text().splitlines()
-    assert said[1:] == [
-        f"replaydbg: the program of one.rdbg-live ended with exit code {status}; the standby was not needed"
-    ]
+    assert said[1:] == [f"replaydbg: the program of one.rdbg ended with exit code {status}; the standby was not needed"]
     assert not list(tmp_path.glob("two*"))
     assert (tmp_path / "out").read_text() == "one\ntwo\n"
 
@@ -210,7 +208,7 @@ def test_it_is_not_needed_as_json(tmp_path: Path) -> None:
             _, said = standby.communicate(timeout=_TIMEOUT)
 
     facts = json.loads(said)
-    assert facts == facts | {"recording": "one.rdbg-live", "took_over": False, "status": 3}
+    assert facts == facts | {"recording": "one.rdbg", "took_over": False, "status": 3}
 
 
 def test_its_directory_and_mask_are_those_of_the_program(tmp_path: Path) -> None:
