@@ -32,6 +32,7 @@ START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 WARNINGS = [
     "-Wall",
     "-Wextra",
+    "-Werror=implicit-function-declaration",  # its result would be taken for an int: half a pointer
     # Both come from CPython's own conventions: slots take arguments that they do not use and
     # type objects name only the fields that they set.
     "-Wno-unused-parameter",

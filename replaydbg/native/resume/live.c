@@ -11,6 +11,7 @@
 #include "code/code.h"
 #include "collector/collector.h"
 #include "files/files.h"
+#include "gates/gates.h"
 #include "log/log.h"
 #include "resume/inside.h"
 #include "signals/signals.h"
