@@ -58,6 +58,13 @@ class MemberRun(GoingLive):
         fd = self._made.copy(self.table.get(min(opened.handle.numbers)), opened)
         return fd if fd is not None else self._hooks.reopen(opened)
 
+    def is_common(self, number: int) -> bool:
+        """Whether other processes of the group have the same open file or socket at a descriptor."""
+        end = self.table.get(number)
+        return any(
+            end in table.values() for other, table in self._group.shared.tables.items() if other != self.member.number
+        )
+
     def is_made(self, number: int) -> bool:
         """Whether a descriptor is one of what processes have in common."""
         return self.table.get(number) in self._made.fds

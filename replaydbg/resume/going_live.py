@@ -228,11 +228,15 @@ class GoingLive:
         """Return the state of the program at the moment at which it goes live."""
         return Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
 
+    def is_common(self, number: int) -> bool:
+        """Whether other processes that go live have the same open file or socket at a descriptor."""
+        return False
+
     def deliver(self, due: Due, settled: Sequence[Settled], answer: CoreAnswer, pid: int) -> None:
         """Put everything in its place in the process `pid`, unless that one ends."""
         if due.is_end:
             return
-        self._restorer.match_modes(pid)
+        self._restorer.match_modes(pid, self.is_common)
         self._restorer.send(answer, due.fds, due.real)
         send_loads(answer, due.loads, self.plan.resources, force=self.choices.force)
         for each in settled:

@@ -211,16 +211,18 @@ class Restorer:
             self._stack.callback(os.close, self._directory)
         self._umask = umask
 
-    def match_modes(self, pid: int) -> None:
+    def match_modes(self, pid: int, is_common: Callable[[int], bool] = lambda number: False) -> None:
         """Let the calls of sockets wait, or not, as those of the replay `pid` do.
 
         A program sets that without a call that is recorded (`setblocking`); the replay does it, too, with descriptors
-        that stand for the sockets.
+        that stand for the sockets. A descriptor that other processes have in common need not wait if one of them has
+        said so: the replays of the others do not know of it.
         """
         for each in self.placed:
             if isinstance(each.opened, OpenedSocket):
-                flags = _flags_of(pid, min(each.opened.handle.numbers))
-                if flags is not None:
+                number = min(each.opened.handle.numbers)
+                flags = _flags_of(pid, number)
+                if flags is not None and (flags & os.O_NONBLOCK or not is_common(number)):
                     os.set_blocking(each.fd, not flags & os.O_NONBLOCK)
 
     def move(self, moved: Mapping[int, int]) -> None:

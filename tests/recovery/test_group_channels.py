@@ -360,6 +360,38 @@ def test_connections_that_nobody_has_used_are_told_apart_by_their_order(listener
     assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
 
 
+# Its parent alone makes the listening socket of both non-blocking, as asyncio does.
+_NON_BLOCKING = """import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+listener.getsockname()
+begin, go = os.pipe()
+told, tell = os.pipe()
+if not os.fork():
+    os.close(go)
+    os.write(tell, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+listener.setblocking(False)
+os.read(told, 1)
+open("ready", "w").close()
+sys.stdin.readline()
+try:
+    listener.accept()
+except BlockingIOError:
+    print("nobody")
+os.close(go)
+print(os.wait()[1])
+"""
+
+
+def test_a_socket_that_one_process_made_non_blocking_is_so_for_all(tmp_path: Path) -> None:
+    record_killed(tmp_path, _NON_BLOCKING)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"nobody\n0\n"), resumed
+
+
 _STARTED = """import socket, subprocess, sys
 if sys.argv[1:]:
     with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as to_parent:
