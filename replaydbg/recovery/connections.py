@@ -1,9 +1,9 @@
 """Find which connections to listening sockets of a group were accepted in a cut, and as which sockets.
 
 A recording has the identity of a connection from its first use on. Before that, whoever accepted it knows the address
-of the other side, but whoever began it knows its own address only if the program asked for it. What is left is told by
-the order: connections are accepted in the order in which they were begun. Of two that were begun at the same time, as
-far as the tickets of the group show, the program cannot know which was first.
+of the other side, but whoever began it knows its own address only if the program asked for it. The rest is told apart
+by the order: connections are accepted in the order in which they were begun. Of two that were begun at the same time,
+as far as the tickets of the group show, the program cannot know which was first.
 
 A connection can also be closed by the side that began it before it is accepted: no process holds it in the cut, but
 whoever has the listening socket accepts it later, and receives from it what was sent.

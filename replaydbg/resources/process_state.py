@@ -92,7 +92,7 @@ class ProcessState:
         self.endpoints: dict[int, int] = {}
         """The endpoint that each event used."""
         self.standard_input: tuple[Description, InputFacts] | None = None
-        """What the process began with as standard input."""
+        """The standard input with which the process began."""
         self._parked: dict[int, int] = {}
         """The last event before each thread waited inside a call that has not ended."""
 

@@ -1,4 +1,4 @@
-"""What a program has done outside: each act with the file or socket that it changed."""
+"""The acts of a program outside of its process, each with the file or socket that it changed."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class Restorer:
             self._stack.callback(os.close, self._directory)
         self._umask = umask
 
-    def match_modes(self, pid: int, is_common: Callable[[int], bool] = lambda number: False) -> None:
+    def match_modes(self, pid: int, is_common: Callable[[int], bool]) -> None:
         """Let the calls of sockets wait, or not, as those of the replay `pid` do.
 
         A program sets that without a call that is recorded (`setblocking`); the replay does it, too, with descriptors

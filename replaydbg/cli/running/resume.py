@@ -113,10 +113,7 @@ def run(args: argparse.Namespace) -> int:
     path = store.resolve(args.recording)
     # The directory of a program that is followed is sealed, and has another name, once the program has been killed.
     name = args.recording if args.follow and args.recording != LATEST else store.name_of(path)
-    choices = ResumeChoices(_event(args.at, path), args.in_flight, args.force, args.after_power_loss)
-    if args.after_power_loss and (args.follow or args.at is not None):
-        other = "--follow" if args.follow else "--at"
-        raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
+    choices = _choices(args, path)
     if not args.plan and not args.force:
         check_own([path], name)
     if args.plan:
@@ -151,6 +148,15 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print_result(args, result, store, is_verbose=is_verbose)
     return end_like(result.status)
+
+
+def _choices(args: argparse.Namespace, path: Path) -> ResumeChoices:
+    """Return what the options choose. Raises UsageError."""
+    choices = ResumeChoices(_event(args.at, path), args.in_flight, args.force, args.after_power_loss)
+    if args.after_power_loss and (args.follow or args.at is not None):
+        other = "--follow" if args.follow else "--at"
+        raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
+    return choices
 
 
 def _check_follow(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What tasks about commits have in common, for another machine: how commits are tested, and the user's checkout."""
+"""The common part of tasks about commits, for another machine: how commits are tested, and the user's checkout."""
 
 from __future__ import annotations
 

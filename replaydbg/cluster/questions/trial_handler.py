@@ -63,7 +63,7 @@ class _KeptSlot:
     """A slot between the tasks that use it: its commit is checked out and built once."""
 
     key: str
-    """What tasks that can use it have in common."""
+    """The same for all tasks that can use it."""
     slot: TrialSlot
     rates: dict[Path, tuple[int, int]]
     """Those of the slot."""

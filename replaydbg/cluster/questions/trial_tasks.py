@@ -22,7 +22,7 @@ from replaydbg.regressions.trial_slot import CommitTrial, TrialResult, has_chang
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneTrial:
-    """What does the code of a commit do with the inputs of a recording?"""
+    """The question whether the code of a commit fails with the inputs of a recording."""
 
     checkout: SentCheckout
     trial: CommitTrial

@@ -29,7 +29,7 @@ class Continuation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What became of the program, and what to do, as a clause."""
+        """The fate of the program, and the way to continue it, as a clause."""
         if self.process:
             return f"its program is running again, as {self.name.removesuffix(LIVE)!r} (process {self.process})"
         return (
