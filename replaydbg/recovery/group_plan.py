@@ -23,12 +23,12 @@ from replaydbg.resources.kinds import (
     OpenResource,
     Resources,
 )
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.past import read_acts, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
+from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.preparation import check_running, first_plan, plan_of
 from replaydbg.resume.reopening.rules import RULES
 from replaydbg.store.directory import member_path

@@ -18,8 +18,8 @@ from replaydbg.resources.descriptions import Description
 from replaydbg.resources.event_values import number_of
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.kinds import LastFileWrite, OpenedFile, Resources, Unknown
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.digest import output_digest
+from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.written import ends_with
 from replaydbg.store.directory import member_path
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from replaydbg.events.show import printable
 from replaydbg.render.measures import show_seconds, show_size
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
+from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.settle import call_text, can_skip
 
 MOST_ACTS_SHOWN = 10

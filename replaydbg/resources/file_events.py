@@ -48,6 +48,8 @@ def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, fl
         node.size, node.changed = 0, event.number
         if not flags & os.O_TRUNC:
             node.mode = stat.S_IFREG  # it is new
+        if flags & os.O_CREAT:
+            node.made = event.number
     made = Description(
         kind, to.origin(event), status_flags(flags), path, node, can_seek=None if kind == "file" else False
     )
@@ -93,6 +95,8 @@ def _to_end(description: Description, event: Event) -> None:
         outcome, node = event.outcome, description.node
         if isinstance(outcome, tuple) and len(outcome) > 2 and isinstance(outcome[2], int):
             node.size, node.changed = outcome[2], event.number
+            if not outcome[2]:  # it may have been there, and empty: then its name is there, too
+                node.made = event.number
         size = node.size
         description.offset = size if isinstance(size, int) else _AT_END
 

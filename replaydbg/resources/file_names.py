@@ -22,6 +22,9 @@ class FileNode:
     mode: int | None = None
     """As `stat` returned it; None: it was not asked."""
     is_deleted: bool = False
+    made: int = 0
+    """The last event that made it, or an empty one in its place, or may have done so; 0: none, or it was renamed since.
+    """
     changed: int = 0
     """The last event by which the process changed its content."""
     has_hidden_stores: bool = False
@@ -75,6 +78,7 @@ class FileNames:
         moved = {path: node for path, node in self._nodes.items() if path == old or path.startswith(old + "/")}
         for path, node in moved.items():
             del self._nodes[path]
+            node.made = 0
             node.path = new if isinstance(new, Unknown) else new + path[len(old) :]
             if isinstance(node.path, str):
                 self._nodes[node.path] = node

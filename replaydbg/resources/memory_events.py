@@ -16,6 +16,7 @@ from replaydbg.resources.process_state import DatabaseFacts, ProcessState
 _OPEN_DATABASE = 0x100 | 0x200
 """`SQLITE_OPEN_MAIN_DB` and `SQLITE_OPEN_TEMP_DB` (sqlite3.h)."""
 _OPEN_READS_ONLY = 0x1
+_OPEN_CREATES = 0x4
 LOCK_NAMES = ("none", "shared", "reserved", "pending", "exclusive")
 """The levels of SQLite's locks, in their order (sqlite3.h)."""
 _SHM_UNLOCK, _SHM_SHARED = 1, 4
@@ -159,23 +160,26 @@ def _release(to: ProcessState, event: Event) -> None:
 def _open_database(to: ProcessState, event: Event) -> None:
     """`vfs.open(path, flags, n)`."""
     path, flags = argument(event, 0), integer(argument(event, 1))
-    if not isinstance(path, str):
+    if not isinstance(path, str) or integer(event.outcome, -1) < 0:
         return
     absolute = to.absolute(path) if path else ""
     facts = DatabaseFacts(
         to.origin(event), absolute if isinstance(absolute, str) else path, bool(flags & _OPEN_DATABASE)
     )
     access = os.O_RDONLY if flags & _OPEN_READS_ONLY else os.O_RDWR
-    _guess(to, event, facts, path, access)
+    node = _guess(to, event, facts, path, access)
+    if flags & _OPEN_CREATES:
+        node.made = event.number
     to.databases.append(facts)
 
 
-def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, access: int) -> None:
+def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, access: int) -> FileNode:
     node = to.names.node(to.absolute(path)) if path else FileNode("", is_deleted=True)
     node.has_hidden_stores = True
     made = Description("file", to.origin(event), access | os.O_NOFOLLOW, path, node, offset=0, can_seek=True)
     facts.descriptions.append(made)
     to.guess(made, event, _GUESSED)
+    return node
 
 
 def database_of(to: ProcessState, event: Event) -> DatabaseFacts | None:

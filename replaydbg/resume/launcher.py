@@ -25,12 +25,12 @@ from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
 from replaydbg.resources.kinds import Unknown
-from replaydbg.resume.after_power_loss import first_missing_write
 from replaydbg.resume.checks.continuations import check_new, check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
 from replaydbg.resume.past import read_acts
 from replaydbg.resume.plan import Plan
+from replaydbg.resume.power_loss.recovered_files import first_missing_change
 from replaydbg.resume.preparation import (
     continued_header,
     first_orders,
@@ -68,7 +68,7 @@ def resume(
         check_new(output)  # after that: the name is often that of the continuation
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
-            choices = replace(choices, at=first_missing_write(recording, name))
+            choices = replace(choices, at=first_missing_change(recording, name))
         plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
         acts = partial(read_acts, recording, plan.event)
         run = GoingLive(plan, choices, listener, hooks, stack, read_acts=acts)
@@ -95,7 +95,7 @@ def plan_resume(
         continuation = None if choices.at else find_continuation(recording, settings.store)
         hooks = installed_hooks(name) if hooks is None else hooks
         if choices.after_power_loss:
-            choices = replace(choices, at=first_missing_write(recording, name))
+            choices = replace(choices, at=first_missing_change(recording, name))
         plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
         plan = replace(plan, continuation=continuation)
         run = GoingLive(plan, choices, Listener(), hooks, stack, is_dry=True)

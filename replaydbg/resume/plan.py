@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import Resources
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.past import Past
 from replaydbg.resume.plan_rows import Fate, PlanRow
+from replaydbg.resume.power_loss.recovered_files import Leftover
 
 _READING, _REPLAY = 3.0e-6, 0.14e-6
 """Seconds that reading an event is assumed to take (measured: 0.5 to 13 µs), and that a replay takes at least."""

@@ -23,11 +23,11 @@ from replaydbg.record.place import reason_of
 from replaydbg.replay.find_python import find_python_and_core
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
-from replaydbg.resume.after_power_loss import leftovers, unknown_ends, without_contents, write_ahead_logs
 from replaydbg.resume.checks.changed_sources import changed_sources
 from replaydbg.resume.past import SLACK_NS, Past, PastReader, is_noted, read_past
 from replaydbg.resume.plan import Plan, RecoveryCost
 from replaydbg.resume.plan_rows import PlanRow
+from replaydbg.resume.power_loss.recovered_files import leftovers, unknown_ends, without_contents, write_ahead_logs
 from replaydbg.resume.reopening.compare_files import with_contents
 from replaydbg.resume.reopening.continued_input import with_digests
 from replaydbg.resume.reopening.databases import plan_databases

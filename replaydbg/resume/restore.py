@@ -21,9 +21,9 @@ from replaydbg.resources.kinds import (
     Resources,
     Unknown,
 )
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.conversation import CoreAnswer
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow
+from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.reopening.file_locks import find_holder, take_lock
 from replaydbg.resume.reopening.patience import reopen_patiently
 from replaydbg.resume.reopening.remade_memory import give_name

@@ -138,3 +138,87 @@ def test_databases(tmp_path: Path) -> None:
     assert (results["delete"].status, results["delete"].stdout) == (0, b"[(1,)]\n"), results
     assert results["wal"].status == 2
     assert b"ledger.db: its write-ahead log may have commits that the recording lacks" in results["wal"].stderr
+
+
+_SHORT = """import os, signal
+{opening}
+file.write(b"one ")
+{later}
+os.kill(os.getpid(), signal.SIGKILL)
+file.write(b"two")
+print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("opening", "later", "is_refused"),
+    [
+        ('file = open("out", "wb", buffering=0)', "", False),
+        ('file = open("out", "xb", buffering=0)', "", False),
+        ('file = open("out", "ab", buffering=0)', "", False),
+        ('file = open(os.open("out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb", buffering=0)', "", False),
+        # Nothing shows that it was not there before.
+        ('file = open(os.open("out", os.O_WRONLY | os.O_CREAT), "wb", buffering=0)', "", True),
+        # Somebody else has removed it: a file that was synchronised has its name.
+        ('file = open("out", "wb", buffering=0)', "os.fsync(file.fileno())", True),
+        ('file = open("draft", "wb", buffering=0)', 'os.rename("draft", "out")', True),
+    ],
+    ids=["w", "x", "a", "truncated", "created", "synchronised", "renamed"],
+)
+def test_a_new_file_whose_name_is_lost_is_made_again(
+    opening: str, later: str, is_refused: bool, tmp_path: Path
+) -> None:
+    record_killed(tmp_path, "--durable", text=_SHORT.format(opening=opening, later=later))
+    (tmp_path / "out").unlink()
+
+    resumed = replaydbg(tmp_path, "resume", "one.rdbg", *_AFTER)
+
+    if is_refused:
+        assert resumed.status == 2 and b"out is gone" in resumed.stderr, resumed
+        assert not (tmp_path / "out").exists()
+    else:
+        assert resumed.status in (-9, 137)  # it kills itself again
+        assert (tmp_path / "out").read_bytes() == b"one "
+        assert replaydbg(tmp_path, "verify", "two.rdbg").status == 0
+
+
+_NEW_DATABASE = """import os, signal, sqlite3
+database = sqlite3.connect("ledger.db")
+{before}
+os.kill(os.getpid(), signal.SIGKILL)
+database.execute("create table if not exists entries (number)")
+database.execute("insert into entries values (1)")
+database.commit()
+print(database.execute("select count(*) from entries").fetchone())
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "options", "expected"),
+    [
+        ("", (), b"ledger.db is gone"),
+        ("", ("--force",), b"(1,)"),
+        ("", ("--after-power-loss",), b""),  # it kills itself again
+        ('database.execute("begin"); database.execute("create table entries (number)")', ("--after-power-loss",), b""),
+        ('with database: database.execute("create table entries (number)")', ("--after-power-loss",), b"is gone"),
+    ],
+    ids=["without the option", "forced", "new", "in a transaction", "synchronised"],
+)
+def test_a_database_that_is_gone(before: str, options: tuple[str, ...], expected: bytes, tmp_path: Path) -> None:
+    record_killed(tmp_path, "--durable", text=_NEW_DATABASE.format(before=before))
+    (tmp_path / "ledger.db").unlink()
+
+    resumed = replaydbg(tmp_path, "resume", "one.rdbg", "--in-flight=skip", "-o", "two.rdbg", *options)
+
+    assert expected in resumed.stdout + resumed.stderr, resumed
+    assert (resumed.status == 2) == (b"is gone" in expected)
+    assert (tmp_path / "ledger.db").exists() == (b"is gone" not in expected)
+
+
+def test_a_database_that_could_not_be_opened_is_none(tmp_path: Path) -> None:
+    failing = "try: sqlite3.connect('missing/ledger.db')\nexcept sqlite3.Error: pass"
+    record_killed(tmp_path, text=_NEW_DATABASE.format(before=failing))
+
+    plan = replaydbg(tmp_path, "resume", "one.rdbg", "--plan")
+
+    assert plan.status == 0 and b"missing" not in plan.stdout, plan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from replaydbg.render.json_data.json_object import JsonObject
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.findings import Finding
 from replaydbg.resume.plan import Plan, RecoveryCost
+from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.settle import call_text
 
 

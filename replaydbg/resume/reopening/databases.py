@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
@@ -33,7 +34,10 @@ def _plan_open(database: SqliteDatabase, later: int) -> PlanRow:
         reason = f"it is in a transaction, and was written to later, at event {later:,}: both would mix"
         return PlanRow(_KIND, Fate.REFUSED, database.path, reason, is_final=True)
     text = f"{database.path}, in a transaction" if database.transaction == "write" else database.path
-    return PlanRow(_KIND, Fate.REOPENED, text, differences=(_written(database.path, later),) if later else ())
+    differences = () if os.path.lexists(database.path) else (f"{database.path} is gone",)
+    return PlanRow(
+        _KIND, Fate.REOPENED, text, differences=(*differences, _written(database.path, later)) if later else differences
+    )
 
 
 def _written(name: str, event: int) -> str:

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from contextlib import ExitStack
 
-from replaydbg.resume.after_power_loss import Leftover
 from replaydbg.resume.plan_rows import CannotReopen
+from replaydbg.resume.power_loss.recovered_files import Leftover
 
 
 class Truncation:
