@@ -48,8 +48,8 @@ def hiding_of(live: Path) -> Hiding | None:
         found |= secrets_in(content)
     if not found:
         return None
-    masks = _masks(found)
-    return Hiding(masks, _recipients(header), partial(_masked_snapshot, masks))
+    masks = masks_of(found)
+    return Hiding(masks, _recipients(header), partial(masked_snapshot, masks))
 
 
 def _recipients(header: _Header) -> tuple[str, ...]:
@@ -65,7 +65,8 @@ def _recipients(header: _Header) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *header.recipients)))
 
 
-def _masked_snapshot(masks: Masks, data: bytes) -> bytes:
+def masked_snapshot(masks: Masks, data: bytes) -> bytes:
+    """Return a raw snapshot with secrets masked; anything else unchanged."""
     # Imported here: most recorded programs have no snapshots.
     from replaydbg.heap.storage.raw_snapshot import masked_raw
 
@@ -94,6 +95,11 @@ def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes
     return found
 
 
+def keeps_secrets(header: bytes) -> bool:
+    """Return whether a recording with this header was made with `--secrets=keep`."""
+    return _Header(header).keeps_secrets
+
+
 def growing_secrets(live: Path) -> GrowingSecrets | None:
     """Return the secrets of a recording out of which others are cut; None: they are kept."""
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
@@ -105,7 +111,8 @@ def growing_secrets(live: Path) -> GrowingSecrets | None:
     return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
 
 
-def _masks(found: set[bytes]) -> Masks:
+def masks_of(found: set[bytes]) -> Masks:
+    """Return masks for secrets in all forms in which they may be written."""
     from replaydbg.secrets.forms import forms_of
     from replaydbg.secrets.masks import Masks
 
@@ -121,7 +128,7 @@ def masked_words(header: bytes, words: list[str]) -> list[str]:
     found = {*facts.secrets(), *secrets_in(b"\0".join(data))}
     if not found:
         return words
-    masks = _masks(found)
+    masks = masks_of(found)
     return [masks.masked(each).decode("utf-8", "surrogateescape") for each in data]
 
 

@@ -1,4 +1,4 @@
-"""Replay a recording whose secrets were replaced, and compute the digests of what leaves the program anew."""
+"""Replay a recording whose secrets were replaced, and compute the digests of what goes in and out anew."""
 
 from __future__ import annotations
 
@@ -8,25 +8,45 @@ from pathlib import Path
 
 from replaydbg.errors import CannotRedact, Divergence
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.replay.launcher import UnpackedLogs, prepare, run_started, unpack_logs
+from replaydbg.log.transfers import SECTION as TRANSFERS
+from replaydbg.redaction.transfer_digests import with_new_digests, write_wanted
+from replaydbg.replay.launcher import UnpackedLogs, inheritable, prepare, replay, run_started, unpack_logs
 from replaydbg.replay.result import ReplayResult
 
 
-def redigested(path: Path, name: str) -> bytes:
-    """Return the event log of the recording at `path` with the digests of a replay.
+def redigested(path: Path, name: str) -> dict[str, bytes]:
+    """Return the sections of the recording at `path` that have digests, with those of a replay.
 
     Raises CannotRedact, with the line, if the replay differs in anything else: then the run depends on a secret.
     """
     with open_recording(path) as recording, ExitStack() as stack:
         parts = unpack_logs(recording, stack)
-        result = _replayed(recording, parts, name, stack)
+        transfers = b"".join(recording.pieces(TRANSFERS))
+        wanted = stack.enter_context(os.fdopen(os.memfd_create("replaydbg-digests"), "w+b"))
+        more: dict[str, object] = {"redigests": True}
+        if write_wanted(transfers, wanted):
+            more["redigest_fd"] = inheritable(stack, wanted.fileno())
+        result = _replayed(recording, parts, name, more, stack)
         if result.divergence is not None:
             divergence = result.divergence
             reason = f"its run depends on the value of a secret: at event {divergence.event}, {divergence.observed}"
             raise CannotRedact(name, reason, _line(divergence))
         file = parts.files["log"]
         file.seek(0)
-        return file.read()
+        return {"log": file.read()} | ({TRANSFERS: with_new_digests(transfers, wanted)} if transfers else {})
+
+
+def agreeing_events(path: Path, name: str) -> int:
+    """Replay the copy at `path`, and return the number of its events. Raises CannotRedact if they differ."""
+    null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        result = replay(path, name=name, stdout=null, stderr=null)
+    finally:
+        os.close(null)
+    if result.divergence is not None:
+        reason = f"two replays of the copy differ: {result.divergence.observed}"
+        raise CannotRedact(name, reason, result.divergence.where)
+    return result.events
 
 
 def _line(divergence: Divergence) -> str:
@@ -35,8 +55,10 @@ def _line(divergence: Divergence) -> str:
     return own[-1].strip() if own else divergence.where or f"after {divergence.last_agreeing}"
 
 
-def _replayed(recording: Recording, parts: UnpackedLogs, name: str, stack: ExitStack) -> ReplayResult:
+def _replayed(
+    recording: Recording, parts: UnpackedLogs, name: str, more: dict[str, object], stack: ExitStack
+) -> ReplayResult:
     null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
     stack.callback(os.close, null)
-    start = prepare(recording, stack, {"redigests": True}, stdout=null, stderr=null, parts=parts)
+    start = prepare(recording, stack, more, stdout=null, stderr=null, parts=parts)
     return run_started(recording, start, [null, null], name)

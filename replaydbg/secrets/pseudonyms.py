@@ -6,7 +6,7 @@ import base64
 import random
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from replaydbg.native._words import find
 from replaydbg.secrets.forms import form_list
@@ -29,17 +29,59 @@ def pseudonym(secret: bytes, draw: random.Random) -> bytes:
     return made
 
 
-def pseudonyms_of(secrets: Iterable[bytes], draw: random.Random) -> dict[bytes, bytes]:
-    """Return a pseudonym for each secret; one that has another one in it has its pseudonym in it, too."""
+def pseudonyms_of(secrets: Collection[bytes], draw: random.Random) -> dict[bytes, bytes]:
+    """Return a pseudonym for each secret; one that has another one in it has its pseudonym in it, too.
+
+    Of one that is another one in base64 or hexadecimal, with what is around it, only that one is replaced. A password in
+    base64, with its user, counts as a secret of its own.
+    """
+    every = set(secrets)
+    every.update(found[1] for each in secrets if (found := _in_base64(each)) is not None)
     made: dict[bytes, bytes] = {}
-    for secret in sorted(secrets, key=lambda each: (len(each), each)):
-        text = pseudonym(secret, draw)
-        for inner in made:
-            at = secret.find(inner)
-            if at >= 0:
-                text = text[:at] + made[inner] + text[at + len(inner) :]
-        made[secret] = text
+    for secret in sorted(every, key=lambda each: (len(each), each)):
+        made[secret] = _reencoded(secret, made) or _with_inner(secret, pseudonym(secret, draw), made)
     return made
+
+
+def _with_inner(secret: bytes, text: bytes, made: Mapping[bytes, bytes]) -> bytes:
+    """Return `text`, of the length of `secret`, with the pseudonyms of the secrets in that, the longest ones last."""
+    for inner, other in made.items():
+        at = secret.find(inner)
+        while at >= 0:
+            text = text[:at] + other + text[at + len(inner) :]
+            at = secret.find(inner, at + len(inner))
+    return text
+
+
+def _reencoded(secret: bytes, made: Mapping[bytes, bytes]) -> bytes | None:
+    """Return a pseudonym for a secret that is an encoding of a text with known secrets in it; None: it is not."""
+    for decode, encode in _CODECS:
+        try:
+            plain = decode(secret)
+        except ValueError:
+            continue
+        if encode(plain) != secret or not any(inner in plain for inner in made):
+            continue
+        text = encode(_with_inner(plain, plain, made))
+        if _lengths(text) == _lengths(secret):
+            return text
+    return None
+
+
+def _from_base64(text: bytes) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _from_hex(text: bytes) -> bytes:
+    return bytes.fromhex(text.decode("ascii"))
+
+
+_CODECS: tuple[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]], ...] = (
+    (_from_base64, base64.standard_b64encode),
+    (base64.urlsafe_b64decode, base64.urlsafe_b64encode),
+    (_from_hex, lambda plain: plain.hex().encode()),
+    (_from_hex, lambda plain: plain.hex().upper().encode()),
+)
 
 
 def _lengths(secret: bytes) -> list[int]:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replaydbg.heap.storage.recorded_snapshots import load_series
+from replaydbg.log.entries.checksums import Stretches, whole_stretches
+from replaydbg.log.files import DataFile
+from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.sections import SealedFile
 from replaydbg.secrets.forms import form_list
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonym, pseudonyms_of
+from tests.harness.tool import ENDS_EARLY
 from tests.secrets.test_corpus import KINDS, encodings, plant
 from tests.secrets.test_keys import Person
 
@@ -28,6 +38,10 @@ with open("out", "w") as out:
 DEPENDS = """import os, zlib
 number = zlib.crc32(os.environ["MY_TOKEN"].encode())
 os.stat(f"file-{number}") if os.path.exists(f"file-{number}") else print(number)
+"""
+SNAPSHOT = """import os, replaydbg
+kept = "prefix " + os.environ["MY_TOKEN"]
+replaydbg.snapshot("here")
 """
 
 
@@ -76,19 +90,73 @@ def test_what_depends_on_a_secret_is_refused_with_its_line(people: tuple[Person,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [(("--durable", "--children=none"), "recorded with --durable"), (("--children=fork",), "its group")],
-)
-def test_what_cannot_be_redacted(options: tuple[str, ...], reason: str, people: tuple[Person, Person]) -> None:
+def test_a_durable_recording_has_checksums_of_the_copy(people: tuple[Person, Person]) -> None:
+    one, two = people
+    (one.place / "conf").write_text(json.dumps({"user": "me", "password": "Sup3rS3cretPass"}))
+    made = one.record(SENT, "--durable", MY_TOKEN=TOKEN)
+
+    done = one.do("redact", made, "-o", "copy.rdbg")
+
+    assert done.status == 0, done
+    copy = one.place / "copy.rdbg"
+    assert two.do("verify", copy).status == 0
+    assert two.do("replay", "-q", copy).status == 0
+    for name in ("log", "world"):
+        was, now = (_whole_log(path, name, one.place) for path in (made, copy))
+        assert was == now and now.stretches > 0, name
+
+
+def _whole_log(path: Path, name: str, place: Path) -> Stretches:
+    """Return which stretches of a log fit their checksums."""
+    with open_recording(path) as recording:
+        (place / name).write_bytes(recording.section(name))
+    with DataFile(place / name) as file:
+        return whole_stretches(file, world=None if name == "world" else 1 << 40, content=1 << 40)
+
+
+@pytest.mark.slow
+def test_a_recording_that_was_never_sealed_is_sealed_in_the_copy(people: tuple[Person, Person]) -> None:
+    one, two = people
+    (one.place / "conf").write_text(json.dumps({"user": "me", "password": "Sup3rS3cretPass"}))
+    (one.place / "prog.py").write_text(f"{SENT}\nimport sys\nsys.stdout.flush()\nsys.stdin.read()\n")
+    words = [sys.executable, "-m", "replaydbg", "record", "-q", "--children=none", "-o", "r", "prog.py"]
+    env = {**one.env, "MY_TOKEN": TOKEN}
+    with subprocess.Popen(
+        words, cwd=one.place, env=env, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as recorder:
+        assert recorder.stdout is not None and recorder.stdout.readline()
+        os.killpg(recorder.pid, signal.SIGKILL)
+    assert (one.place / "r.rdbg-live").is_dir()
+
+    done = one.do("redact", "r", "-o", "copy.rdbg")
+
+    assert (done.status, done.stdout) == (0, "copy.rdbg\n"), done
+    _assert_has_none(one.place / "copy.rdbg", TOKEN, "Sup3rS3cretPass")
+    replayed = two.do("replay", "-q", one.place / "copy.rdbg")
+    assert replayed.status == one.do("replay", "-q", "r").status == ENDS_EARLY
+    assert (one.place / "r.rdbg-live").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--secrets=keep",)], ids=["masked", "kept"])
+def test_snapshots_have_no_secret_in_the_copy(options: tuple[str, ...], people: tuple[Person, Person]) -> None:
     one, _ = people
-    (one.place / "prog.py").write_text("import os\nif not os.fork(): os._exit(0)\nos.wait()\n")
-    assert one.do("record", "-q", *options, "prog.py", MY_TOKEN=TOKEN).status == 0
-    name = "run-1/1" if options == ("--children=fork",) else "run-1"
+    made = one.record(SNAPSHOT, *options, MY_TOKEN=TOKEN)
 
-    refused = one.do("redact", name, "-o", "copy.rdbg")
+    assert one.do("redact", made, "-o", "copy.rdbg").status == 0
 
-    assert refused.status == 2 and reason in refused.stderr, refused
+    with open_recording(one.place / "copy.rdbg") as copy:
+        texts = [series.strings.raw(at) for series in load_series(copy, print) for at in range(len(series.strings))]
+    assert [each for each in texts if TOKEN.encode() in each] == []
+    assert bool(texts) == (options == ())
+    _assert_has_none(one.place / "copy.rdbg", TOKEN)
+
+
+def _assert_has_none(path: Path, *secrets: str) -> None:
+    sealed = SealedFile(path)
+    for name in sealed.names():
+        stored = b"".join(sealed.stored_pieces(name))
+        assert [form for secret in secrets for form in encodings(secret) if form in stored] == [], name
 
 
 @pytest.mark.slow
@@ -145,3 +213,17 @@ def test_one_secret_in_another_has_the_same_pseudonym(secret: bytes, seed: int) 
     made = pseudonyms_of([b"before-" + secret, secret], random.Random(seed))
 
     assert made[b"before-" + secret].endswith(made[secret])
+
+
+@settings(deadline=None)
+@given(st.from_regex(rb"[a-z]{6}[0-9]{2}", fullmatch=True), st.integers())
+def test_one_secret_in_another_encoding_has_the_same_pseudonym(secret: bytes, seed: int) -> None:
+    encoded = [b64encode(b"user:" + secret), (b"key-" + secret).hex().encode()]
+
+    made = pseudonyms_of([*encoded, secret], random.Random(seed))
+
+    assert [made[each] for each in encoded] == [
+        b64encode(b"user:" + made[secret]),
+        (b"key-" + made[secret]).hex().encode(),
+    ]
+    assert made[secret] != secret

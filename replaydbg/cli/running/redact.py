@@ -1,34 +1,69 @@
-"""`replaydbg redact`: copy a recording with pseudonyms in the place of its secrets."""
+"""`replaydbg redact`: copy a recording, or a group, with pseudonyms in the place of its secrets."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
+from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, open_named, print_json
 from replaydbg.errors import UsageError
+from replaydbg.log.group import GROUP
+from replaydbg.redaction.proven_copy import Redacted
 from replaydbg.redaction.redacted_copy import redact
+from replaydbg.redaction.redacted_group import redact_group
+from replaydbg.store.directory import SEALED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write")
+    parser.add_argument("recording", help="a path, a name such as run-12 (a group: all of it), or latest")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the file to write; of a group its directory, NAME.rdbgs",
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the copy, once a replay has proven it."""
-    if args.output.exists():
-        raise UsageError(f"{str(args.output)!r} exists already.")
-    with open_named(args.recording) as recording:
-        made = redact(recording, args.output, recording.name)
-    if args.json:
-        print_json({"path": str(args.output), "size": made.size, "secrets": made.secrets, "events": made.events})
+    """Write the copy, once replays have proven it."""
+    group = the_store().find_group(args.recording)
+    target: Path = args.output
+    if group is not None:
+        target = target.with_name(target.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP)
+    if os.path.lexists(target):
+        raise UsageError(f"{str(target)!r} exists already.")
+    if group is not None:
+        made = redact_group(group, target, group.name.removesuffix(GROUP))
     else:
-        print(args.output)
-        plural = "s" * (made.secrets != 1)
-        text = f"{made.secrets:,} secret{plural} replaced; a replay of {made.events:,} events agrees with the copy"
-        print(f"replaydbg: {text}", file=sys.stderr)
+        with open_named(args.recording) as recording:
+            made = redact(recording, target, recording.name)
+    if args.json:
+        print_json(_facts(made, target, is_group=group is not None))
+    else:
+        print(target)
+        print(f"replaydbg: {_summary(made)}", file=sys.stderr)
     return 0
+
+
+def _facts(made: Redacted, target: Path, *, is_group: bool) -> dict[str, object]:
+    return {
+        "path": str(target),
+        "size": made.size,
+        "secrets": made.secrets,
+        "events": made.events,
+        "is_group": is_group,
+        "processes": made.processes,
+    }
+
+
+def _summary(made: Redacted) -> str:
+    plural = "s" * (made.secrets != 1)
+    of_each = f" in {made.processes} processes" if made.processes != 1 else ""
+    return f"{made.secrets:,} secret{plural} replaced; a replay of {made.events:,} events{of_each} agrees with the copy"

@@ -17,9 +17,13 @@ from replaydbg.log.files import DataFile
 CHECKSUM = 21
 """The number of the control record that begins a stretch."""
 
-_HEAD = bytes([CHECKSUM << 2 | 2])
-_SLOT = struct.Struct("<III")
-_SLOTS = 2
+CHECKSUM_HEAD = bytes([CHECKSUM << 2 | 2])
+"""The first byte of that record."""
+SLOT = struct.Struct("<III")
+"""A slot: length of the stretch, its events, checksum."""
+SLOT_FACTS = struct.Struct("<II")
+"""The part of a slot that its checksum covers, after the bytes of the stretch."""
+SLOTS = 2
 _FACTS = 4
 _MOST_FACTS = 10 * _FACTS
 """The longest numbers behind the slots, in bytes."""
@@ -51,14 +55,14 @@ class _Facts(NamedTuple):
 
 def skip_checksum(cursor: Cursor) -> None:
     """Move `cursor`, which is behind the head of a CHECKSUM record, behind the record."""
-    cursor.raw(_SLOTS * _SLOT.size)
+    cursor.raw(SLOTS * SLOT.size)
     for _ in range(_FACTS):
         cursor.varint()
 
 
 def is_durable(file: DataFile) -> bool:
     """Whether a log file is made of stretches."""
-    return file.read(LOG_HEADER, 1) == _HEAD
+    return file.read(LOG_HEADER, 1) == CHECKSUM_HEAD
 
 
 def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 0) -> Stretches:
@@ -69,9 +73,9 @@ def whole_stretches(file: DataFile, *, world: int | None = None, content: int = 
     """
     found = Stretches(LOG_HEADER, 0, 0, 0, "what follows was not written")
     while True:
-        head = file.read(found.end, 1 + _SLOTS * _SLOT.size)
+        head = file.read(found.end, 1 + SLOTS * SLOT.size)
         start = found.end + len(head)
-        if head[:1] != _HEAD or start - found.end != 1 + _SLOTS * _SLOT.size:
+        if head[:1] != CHECKSUM_HEAD or start - found.end != 1 + SLOTS * SLOT.size:
             return found._replace(why=_why_no_stretch(file, found.end))
         facts = _facts(file.read(start, _MOST_FACTS))
         if facts is None:
@@ -104,7 +108,7 @@ def _longest(file: DataFile, start: int, head: bytes) -> tuple[int, int, bool]:
 
     Also whether no slot covers more. If one does, no stretch can follow: so no byte is read for two stretches.
     """
-    slots = sorted(_SLOT.unpack_from(head, 1 + number * _SLOT.size) for number in range(_SLOTS))
+    slots = sorted(SLOT.unpack_from(head, 1 + number * SLOT.size) for number in range(SLOTS))
     sum_so_far, covered, best = 0, 0, (0, 0)
     longest = slots[-1][0]
     for length, events, expected in slots:
@@ -113,6 +117,6 @@ def _longest(file: DataFile, start: int, head: bytes) -> tuple[int, int, bool]:
         for piece in file.pieces(start + length, start + covered):
             sum_so_far = zlib.crc32(piece, sum_so_far)
         covered = length
-        if zlib.crc32(struct.pack("<II", length, events), sum_so_far) == expected:
+        if zlib.crc32(SLOT_FACTS.pack(length, events), sum_so_far) == expected:
             best = (length, events)
     return *best, best[0] == longest

@@ -143,7 +143,8 @@ open_for_replay(PyObject *boot)
     log_follow_program(number(boot, "program_fd", -1));
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||
         log_open(&world_log, number(boot, "world_fd", -1)) < 0 || open_content(boot) < 0 ||
-        content_follow(number(boot, "followed_content_fd", -1)) < 0) {
+        content_follow(number(boot, "followed_content_fd", -1)) < 0 ||
+        redigest_open(number(boot, "redigest_fd", -1)) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
         return -1;
     }

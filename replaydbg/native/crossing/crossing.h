@@ -52,7 +52,7 @@ struct Gate {
     PyObject *self;     /* of a function: its m_self */
     bool is_method;
     StreamAct stream_act;
-    uint8_t moves;             /* record, in a group: how it sends or receives, see files/channels.c; 0: it does not */
+    uint8_t moves;             /* in a group: how it sends or receives, see files/channels.c; 0: it does not */
     const char *module, *name; /* "posix", "stat"; "_io", "FileIO.write" */
 };
 
@@ -274,7 +274,7 @@ typedef struct {
     void (*regular_done)(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs);
     /* record: the real thing is done, its outcome not yet in the log */
     void (*stream_acted)(Crossing *c, PyObject *result);
-    void (*transfer_begins)(Crossing *c); /* record, of a gate that moves something */
+    void (*transfer_begins)(Crossing *c); /* of a gate that moves something: record, and redigest.c */
     void (*transfer_ends)(Crossing *c, PyObject *result);
     void (*await_log)(void);                          /* record: until the disk has it; others go on meanwhile */
     void (*heap_is_due)(void);                        /* record: core.crossings has come to core.heap_due */

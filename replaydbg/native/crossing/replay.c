@@ -604,6 +604,8 @@ replay_end(Crossing *c)
     core.crossings++;
     ticks_event();
     clocks_crossed();
+    if (__builtin_expect(core.redigests && c->gate->moves, 0))
+        crossing_hooks.transfer_ends(c, result);
     if (__builtin_expect(core.goes_live, 0) && result)
         crossing_hooks.live_follow(c, result);
     if (__builtin_expect(engine.is_on, 0))

@@ -1,6 +1,7 @@
 /* What the program sends to other processes of its group, and receives from them. A gate that does so is known when it
  * is loaded; its crossings come here when they begin, before anything is sent, and when they end, before their event is
- * written. Only while a group of processes is recorded: otherwise no gate has a kind of move. */
+ * written. Only while a group of processes is recorded, or where a replay computes digests anew: otherwise no gate has a
+ * kind of move. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
@@ -88,12 +89,13 @@ other_of(const Gate *g)
 void
 channel_gate_loaded(Gate *g)
 {
-    if (core.mode != RECORD || !group_is_on())
+    bool is_group = core.mode == RECORD && group_is_on();
+    if (!is_group && !redigest_is_on())
         return;
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         if (strcmp(moves[i].name, g->name) == 0 && strcmp(moves[i].module, g->module) == 0)
             g->moves = (uint8_t)(i + 1);
-    for (size_t i = 0; i < OTHERS && g->moves == 0; i++)
+    for (size_t i = 0; is_group && i < OTHERS && g->moves == 0; i++)
         g->moves = others[i].of(g);
 }
 
@@ -198,6 +200,10 @@ void
 channels_begin(Crossing *c)
 {
     c->transfers[1].number = 0;
+    if (core.mode == REPLAY) {
+        redigest_begins(c);
+        return;
+    }
     if (c->gate->moves >= MEMBER_CALLS) {
         others[other_of(c->gate)].begins(c);
         return;
@@ -473,9 +479,25 @@ end_one(Moving moving, TransferEnd *end, bool has_moved)
     transfer_end(moving.number, end);
 }
 
+uint64_t
+channel_digest(const Crossing *c, PyObject *result, uint64_t length)
+{
+    const Move *m = move_of(c);
+    TransferEnd end = {.address = ""};
+    if (m->how == SENDS_BUFFER || m->how == SENDS_ALL || m->how == SENDS_PIECES)
+        gave(c, m, length, &end);
+    else if (receives(m) && result)
+        took(c, m, result, &end);
+    return end.length == length ? end.digest : 0;
+}
+
 void
 channels_end(Crossing *c, PyObject *result)
 {
+    if (core.mode == REPLAY) {
+        redigest_ends(c, result);
+        return;
+    }
     if (c->gate->moves >= MEMBER_CALLS) {
         others[other_of(c->gate)].ends(c, result);
         return;

@@ -100,6 +100,9 @@ void channel_gate_loaded(Gate *g); /* whether it sends or receives */
 void channels_begin(Crossing *c);  /* record: such a gate is about to do it */
 void channels_end(Crossing *c, PyObject *result);
 
+/* redigest.c: the transfers of a redacted copy; -1 for `fd`: it has none. 0: done */
+int redigest_open(int fd);
+
 /* waits_and_kills.c */
 int wait_exit_code(int status); /* minus the number of the signal that ended it */
 /* the process that has ended, and how, by the result of a function that waits; 0: none. `by_id`: of waitid() */

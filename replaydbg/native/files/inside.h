@@ -39,6 +39,14 @@ uint8_t lock_call_of(const Gate *g);
 void lock_call_begins(Crossing *c);
 void lock_call_ends(const Crossing *c, PyObject *result);
 
+/* channels.c: of the bytes that a call has moved, if they are as many as `length`; 0: it is not known */
+uint64_t channel_digest(const Crossing *c, PyObject *result, uint64_t length);
+
+/* redigest.c: in the replay of a redacted copy, a call that sends or receives begins, and its event has come */
+bool redigest_is_on(void);
+void redigest_begins(Crossing *c);
+void redigest_ends(const Crossing *c, PyObject *result);
+
 /* file_order.c: of a regular file that is open to read, or to write; 0: it is none */
 uint32_t file_endpoint(int fd, bool for_writing);
 
