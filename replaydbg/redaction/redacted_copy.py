@@ -17,7 +17,7 @@ from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
 
 
 def redact(recording: Recording, target: Path, name: str) -> Redacted:
-    """Write the copy `target`. It has no masks: whoever has it can replay it. One that was never sealed is sealed in it.
+    """Write the copy `target`, sealed. It has no masks: whoever has it can replay it.
 
     Raises CannotRedact, with the line if the run depends on the value of a secret; SecretsMasked without the key for
     the secrets; Corrupt; FileExistsError. Nothing is written then.

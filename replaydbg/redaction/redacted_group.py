@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from replaydbg.groups.opened_group import OpenedGroup, open_member
 from replaydbg.log.edit.sharing import write_shared
-from replaydbg.log.group import Group, GroupProcess, read_group, size_of_group, write_group
+from replaydbg.log.group import Group, GroupProcess, size_of_group, write_group
 from replaydbg.log.live_cuts import LiveCut
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks

@@ -11,7 +11,7 @@ from replaydbg.groups.opened_group import OpenedGroup
 def check_pairs(original: OpenedGroup, copy: OpenedGroup, name: str) -> None:
     """Raise CannotRedact, with the line of a send, if it is not known of the copy that a receive took its bytes.
 
-    Then what a process receives has a pseudonym that the sender does not compute.
+    Then what a process receives has a pseudonym that the sender does not compute, or only a part of a secret.
     """
     for process, problem in copy.problems.items():
         raise CannotRedact(f"{name}/{process}", f"its copy cannot be read: {problem}")
@@ -43,8 +43,8 @@ def _refusal(original: OpenedGroup, was: Matched, at: int, name: str) -> CannotR
     process, event = members[sender].process, members[sender].transfers.event[send]
     other, taken = members[receiver].process, members[receiver].transfers.event[receive]
     reason = (
-        f"it computes a secret that another process receives: at event {event}, it would send other bytes "
-        f"than process {other} receives at event {taken}"
+        f"it sends a secret that another process receives in another form, or in pieces: "
+        f"at event {event}, it would send other bytes than process {other} receives at event {taken}"
     )
     site = original.site(process, event) if event else None
     where = f'File "{site.file}", line {site.line}' if site is not None and site.file else f"at event {event}"

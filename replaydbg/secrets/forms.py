@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import html
 import json
+import string
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
+from replaydbg.classes import NamedTuple
 from replaydbg.secrets.secret_rules import SHORTEST
 
 
@@ -20,6 +22,47 @@ def forms_of(secrets: Iterable[bytes]) -> set[bytes]:
 def form_list(secret: bytes) -> list[bytes]:
     """Return all forms of a secret, in an order that is the same for its pseudonym."""
     return list(_forms(secret))
+
+
+class Base64Form(NamedTuple):
+    """A secret in base64 at one alignment, with its bits in the characters that it shares with what is around it."""
+
+    form: bytes
+    """The characters that it has alone."""
+    alphabet: bytes
+    before: int
+    """Its first bits, which are the last ones of the character before."""
+    before_bits: int
+    """How many; 0: the character before is not shared."""
+    after: int
+    """Its last bits, at their place in the character after, whose first ones they are."""
+    after_bits: int
+    """How many; 0: the character after is not shared."""
+
+
+def base64_forms(secret: bytes) -> list[Base64Form]:
+    """Return the forms in base64, in an order that is the same for its pseudonym."""
+    return [
+        _base64_form(plain, shift, alphabet)
+        for plain in _plain(secret)
+        for shift in range(3)
+        for alphabet in _ALPHABETS
+    ]
+
+
+def _base64_form(plain: bytes, shift: int, alphabet: bytes) -> Base64Form:
+    encode = base64.standard_b64encode if alphabet is _ALPHABETS[0] else base64.urlsafe_b64encode
+    text = encode(bytes(shift) + plain)
+    first, last = (8 * shift + 5) // 6, (8 * (shift + len(plain))) // 6
+    before_bits, after_bits = 6 * first - 8 * shift, 8 * (shift + len(plain)) - 6 * last
+    before = alphabet.index(text[first - 1]) if before_bits else 0
+    after = alphabet.index(text[last]) if after_bits else 0
+    return Base64Form(text[first:last], alphabet, before, before_bits, after, after_bits)
+
+
+_ALPHABETS = tuple(
+    (string.ascii_uppercase + string.ascii_lowercase + string.digits + each).encode() for each in ("+/", "-_")
+)
 
 
 def _forms(secret: bytes) -> Iterator[bytes]:
@@ -75,6 +118,5 @@ def _encoded(plain: bytes) -> Iterator[bytes]:
     yield repr(plain)[2:-1].encode()
     for shift in range(3):
         # What comes before and after shares characters with the secret's ends: only those in between are certain.
-        for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
-            text = encode(bytes(shift) + plain)
-            yield text[(8 * shift + 5) // 6 : (8 * (shift + len(plain))) // 6]
+        for alphabet in _ALPHABETS:
+            yield _base64_form(plain, shift, alphabet).form

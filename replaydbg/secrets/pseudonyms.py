@@ -7,9 +7,10 @@ import random
 import re
 import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from replaydbg.native._words import find
-from replaydbg.secrets.forms import form_list
+from replaydbg.secrets.forms import Base64Form, base64_forms, form_list
 from replaydbg.secrets.secret_rules import SHORTEST
 
 _CLASSES = tuple(each.encode() for each in (string.ascii_lowercase, string.ascii_uppercase, string.digits))
@@ -32,40 +33,57 @@ def pseudonym(secret: bytes, draw: random.Random) -> bytes:
 def pseudonyms_of(secrets: Collection[bytes], draw: random.Random) -> dict[bytes, bytes]:
     """Return a pseudonym for each secret; one that has another one in it has its pseudonym in it, too.
 
-    Of one that is another one in base64 or hexadecimal, with what is around it, only that one is replaced. A password in
-    base64, with its user, counts as a secret of its own.
+    The same if it has that in base64 or hexadecimal, with what is around it. Bytes before and after stay if they are
+    too few for a secret. A password that is in base64 with its user counts as a secret of its own.
     """
     every = set(secrets)
     every.update(found[1] for each in secrets if (found := _in_base64(each)) is not None)
     made: dict[bytes, bytes] = {}
     for secret in sorted(every, key=lambda each: (len(each), each)):
-        made[secret] = _reencoded(secret, made) or _with_inner(secret, pseudonym(secret, draw), made)
+        inner = [*_plain_ones(secret, made), *_encoded_ones(secret, made)]
+        made[secret] = _with_inner(secret, pseudonym(secret, draw), inner)
     return made
 
 
-def _with_inner(secret: bytes, text: bytes, made: Mapping[bytes, bytes]) -> bytes:
-    """Return `text`, of the length of `secret`, with the pseudonyms of the secrets in that, the longest ones last."""
-    for inner, other in made.items():
-        at = secret.find(inner)
+def _plain_ones(secret: bytes, made: Mapping[bytes, bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield where known secrets are in another one, and their pseudonyms; the longest ones last."""
+    for known, other in made.items():
+        at = secret.find(known)
         while at >= 0:
-            text = text[:at] + other + text[at + len(inner) :]
-            at = secret.find(inner, at + len(inner))
-    return text
+            yield at, other
+            at = secret.find(known, at + len(known))
 
 
-def _reencoded(secret: bytes, made: Mapping[bytes, bytes]) -> bytes | None:
-    """Return a pseudonym for a secret that is an encoding of a text with known secrets in it; None: it is not."""
-    for decode, encode in _CODECS:
-        try:
-            plain = decode(secret)
-        except ValueError:
-            continue
-        if encode(plain) != secret or not any(inner in plain for inner in made):
-            continue
-        text = encode(_with_inner(plain, plain, made))
-        if _lengths(text) == _lengths(secret):
-            return text
-    return None
+def _encoded_ones(secret: bytes, made: Mapping[bytes, bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield where a secret has encodings of texts with known secrets in them, and those of their pseudonyms."""
+    for form, decode, encode in reversed(_CODECS):
+        for match in form.finditer(secret):
+            try:
+                plain = decode(match[0])
+            except ValueError:
+                continue
+            inner = list(_plain_ones(plain, made))
+            if inner and encode(plain) == match[0]:
+                yield match.start(), encode(_placed(plain, inner))
+
+
+def _with_inner(secret: bytes, text: bytes, inner: list[tuple[int, bytes]]) -> bytes:
+    """Return `text`, which was drawn for a secret, with the pseudonyms of what is in that."""
+    if not inner:
+        return text
+    made = bytearray(text)
+    spans = sorted((at, at + len(other)) for at, other in inner)
+    for before, after in pairwise([(0, 0), *spans, (len(secret), len(secret))]):
+        if 0 < after[0] - before[1] < SHORTEST:
+            made[before[1] : after[0]] = secret[before[1] : after[0]]
+    return _placed(bytes(made), inner)
+
+
+def _placed(text: bytes, inner: list[tuple[int, bytes]]) -> bytes:
+    made = bytearray(text)
+    for at, other in inner:
+        made[at : at + len(other)] = other
+    return bytes(made)
 
 
 def _from_base64(text: bytes) -> bytes:
@@ -76,11 +94,15 @@ def _from_hex(text: bytes) -> bytes:
     return bytes.fromhex(text.decode("ascii"))
 
 
-_CODECS: tuple[tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]], ...] = (
-    (_from_base64, base64.standard_b64encode),
-    (base64.urlsafe_b64decode, base64.urlsafe_b64encode),
-    (_from_hex, lambda plain: plain.hex().encode()),
-    (_from_hex, lambda plain: plain.hex().upper().encode()),
+_CODECS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bytes], Callable[[bytes], bytes]], ...] = (
+    (re.compile(rb"[A-Za-z0-9+/]{8,}={0,2}"), _from_base64, base64.standard_b64encode),
+    (re.compile(rb"[A-Za-z0-9_-]{8,}={0,2}"), base64.urlsafe_b64decode, base64.urlsafe_b64encode),
+    (re.compile(rb"(?<![0-9A-Fa-f])[0-9a-f]{12,}(?![0-9A-Fa-f])"), _from_hex, lambda plain: plain.hex().encode()),
+    (
+        re.compile(rb"(?<![0-9A-Fa-f])[0-9A-F]{12,}(?![0-9A-Fa-f])"),
+        _from_hex,
+        lambda plain: plain.hex().upper().encode(),
+    ),
 )
 
 
@@ -123,10 +145,15 @@ class Pseudonyms:
     def __init__(self, pseudonyms: Mapping[bytes, bytes]) -> None:
         """`pseudonyms` has that of each secret. A form that has another length, or stands for two, is left out."""
         self._by_word: dict[bytes, bytes] = {}
+        self._shared: dict[bytes, list[tuple[Base64Form, Base64Form]]] = {}
+        """Of a form in base64, what is known of the characters around it: secret and pseudonym."""
         for secret in sorted(pseudonyms, key=lambda each: (len(each), each)):
             for form, other in zip(form_list(secret), form_list(pseudonyms[secret]), strict=False):
                 if len(form) == len(other) >= SHORTEST:
                     self._by_word.setdefault(form, other)
+            for base, new in zip(base64_forms(secret), base64_forms(pseudonyms[secret]), strict=False):
+                if self._by_word.get(base.form) == new.form:
+                    self._shared.setdefault(base.form, []).append((base, new))
         self._words = tuple(self._by_word)
 
     def found(self, data: bytes) -> bool:
@@ -140,7 +167,24 @@ class Pseudonyms:
             if start >= until:
                 until = start + len(word)
                 made[start:until] = self._by_word[word]
+                for old, new in self._shared.get(word, ()):
+                    if _replace_shared(made, start, until, old, new):
+                        break
         return bytes(made)
+
+
+def _replace_shared(made: bytearray, start: int, end: int, old: Base64Form, new: Base64Form) -> bool:
+    """Replace the bits of a secret in the characters around it, where they are its bits; return whether they are."""
+    low, high = (1 << old.before_bits) - 1, (1 << 6) - (1 << (6 - old.after_bits))
+    before = old.alphabet.find(made[start - 1 : start] or b"=") if old.before_bits else 0
+    after = old.alphabet.find(made[end : end + 1] or b"=") if old.after_bits else 0
+    if before < 0 or after < 0 or before & low != old.before or after & high != old.after:
+        return False
+    if old.before_bits:
+        made[start - 1] = old.alphabet[(before & ~low) | new.before]
+    if old.after_bits:
+        made[end] = old.alphabet[(after & ~high) | new.after]
+    return True
 
 
 def _longest_first(places: Iterable[tuple[int, int]], words: tuple[bytes, ...]) -> Iterator[tuple[int, bytes]]:

@@ -227,3 +227,15 @@ def test_one_secret_in_another_encoding_has_the_same_pseudonym(secret: bytes, se
         (b"key-" + made[secret]).hex().encode(),
     ]
     assert made[secret] != secret
+
+
+@settings(deadline=None)
+@given(
+    st.from_regex(rb"[a-z]{6}[0-9]{2,4}", fullmatch=True), st.binary(max_size=9), st.binary(max_size=9), st.integers()
+)
+def test_a_secret_in_base64_is_decoded_to_its_pseudonym(secret: bytes, before: bytes, after: bytes, seed: int) -> None:
+    made = pseudonyms_of([secret], random.Random(seed))
+
+    replaced = Pseudonyms(made).replaced(b64encode(before + secret + after))
+
+    assert replaced == b64encode(before + made[secret] + after)

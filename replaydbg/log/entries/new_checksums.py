@@ -16,7 +16,7 @@ from replaydbg.log.entries.stream import LogStream
 def with_new_checksums(before: bytes, after: bytes, gates: Sequence[GateRow] = (), *, is_world: bool = False) -> bytes:
     """Return the log `after`, which has the records of the log `before`, with checksums of its own bytes.
 
-    A slot that does not fit the bytes before stays as it is: it covers more of its parent's log than a forked child has.
+    A slot that does not fit the bytes before stays as it is: it covers more of a parent's log than its child has.
     Raises Corrupt if a record of `before` cannot be read.
     """
     made = bytearray(after)

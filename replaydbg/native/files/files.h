@@ -15,6 +15,7 @@
  *   file_order.c        files that it opens to read, in a group
  *   closes.c            what it closes, shuts down and connects in a group
  *   file_locks.c        locks of files that it acquires and releases in a group
+ *   redigest.c          digests of what it sends and receives, for a redacted copy
  */
 #ifndef REPLAYDBG_FILES_H
 #define REPLAYDBG_FILES_H
