@@ -229,7 +229,6 @@ def assert_no_secret(directory: Path, *secrets: str) -> None:
 def replays(person: Person, directory: Path) -> list[tuple[int, str | None, int, bool, int | None]]:
     """Replay all processes of a group; return the result of each."""
     done = person.do("replay", "--json", directory)
-    assert done.status == 0, done
     return [
         (each["process"], each["error"], replay["events"], replay["is_whole"], replay["status"])
         for each in json.loads(done.stdout)["processes"]
