@@ -287,7 +287,7 @@ os.wait()
 @pytest.mark.parametrize(
     ("source", "process", "where"),
     [
-        (DEPENDS, "r/2", ('prog.py", line 16, in <module>', "depends on the value of a secret")),
+        (DEPENDS, "r/2", ('prog.py", line 17, in <module>', "depends on the value of a secret")),
         (COMPUTED, "r/2", ('prog.py", line 16)', "that another process receives in another form")),
     ],
     ids=["depends", "computed"],
