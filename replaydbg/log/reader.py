@@ -323,7 +323,8 @@ class Recording:
 
     def _read_end(self) -> End | None:
         if not self._sections.size("end"):
-            self._problem("How the program ended is not recorded.", is_damage=not self.is_live)
+            # Either it was never sealed, or its index is lost, which is damage of its own.
+            self._problem("How the program ended is not recorded.", is_damage=False)
             return None
         try:
             return parse_end(str(self.path), self.section("end", limit=JSON_LIMIT))

@@ -241,8 +241,7 @@ def test_what_cannot_be_tested_does_not_stop_the_others(ground: Ground, tmp_path
     recordings.mkdir()
     shutil.copy(ground.store / "run-1.rdbg", recordings / "good.rdbg")
     (recordings / "foreign.rdbg").write_bytes(b"not a recording")
-    data = (ground.store / "run-1.rdbg").read_bytes()
-    (recordings / "cut.rdbg").write_bytes(data[: len(data) // 8])
+    (recordings / "cut.rdbg").write_bytes((ground.store / "run-1.rdbg").read_bytes()[:100])  # its header is cut off
     other = {"version": "3.9.1", "hexversion": 0x030901F0, "cache_tag": "cpython-39", "executable": "/no/python3.9"}
     with_header(ground.store / "run-1.rdbg", recordings / "python.rdbg", lambda header: header["python"].update(other))
 

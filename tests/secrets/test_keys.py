@@ -187,6 +187,8 @@ def test_what_was_never_sealed_is_masked_when_it_is_packed(people: tuple[Person,
 
     sealed = one.place / "packed.rdbg"
     assert one.do("pack", "latest", "-o", sealed).status == 0
+    verified = one.do("verify", sealed)
+    assert verified.status == 0 and "How the program ended is not recorded" in verified.stderr, verified
     if children != "none":
         assert one.do("unpack", sealed, "-o", "mine").status == 0
         (sealed,) = one.place.glob("mine*/1.rdbg")
