@@ -138,6 +138,7 @@ def test_the_lines_of_calls_that_never_ended_are_those_of_the_program(
 
     _, data = answers(capsys, str(group), "--lines")
 
+    assert "deadlock" in data, data
     waiting = [*data["deadlock"]["threads"], *data["deadlock"]["others"]]
     lines = {each["process"]: each["source"] for each in waiting if not each["thread"]}
     lines = {process: line.partition("  #")[0] for process, line in lines.items()}

@@ -101,7 +101,7 @@ def _argv(row: GroupProcess, live: Path, known: dict[int, list[str]]) -> list[st
     return masked_words(data, [str(word) for word in words]) if isinstance(words, list) else []
 
 
-def _replacements(rows: list[GroupProcess]) -> list[int]:
+def _replacements(rows: Iterable[GroupProcess]) -> list[int]:
     """Return the numbers of the processes that the first program has become, one after the other."""
     found = [1]
     for row in rows:
@@ -162,13 +162,18 @@ class GroupSealer:
                 del self._watched[number]
                 continue
             status = row.status if row.status is not None else watched.status
-            if status is None and row.recording and not at_once and now < watched.ended_at + _PATIENCE:
+            reports = now < watched.ended_at + _PATIENCE or self._is_launchers(number, rows.values())
+            if status is None and row.recording and not at_once and reports:
                 continue
             del self._watched[number]
             self._ended_at = max(self._ended_at, watched.ended_at)
             self._done[number] = self._sealed(row, watched, status, rows.values())
         if ended:
             self.write()
+
+    def _is_launchers(self, number: int, rows: Iterable[GroupProcess]) -> bool:
+        """Whether it is the launcher that reports how a process ended, once it has sealed its own recording."""
+        return not self.is_over and number in _replacements(rows)
 
     def _look_at_begun(self) -> None:
         """Take note of those whose recording has begun, or never will: one that joins runs before it has begun."""
@@ -258,6 +263,7 @@ class GroupSealer:
         has_recording = (self._directory / "1.rdbg").exists()
         why_not = "" if has_recording else "it could not be sealed"
         self._done[1] = self._first._replace(has_ended=True, status=status, status_from="launcher", why_not=why_not)
+        self.meet()  # it may have replaced itself just now
         self.is_over = True
         for number in _replacements(self._rows()):  # what replaced it has ended so, too
             if number in self._watched:
