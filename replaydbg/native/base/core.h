@@ -191,9 +191,10 @@ void report_send(int fd, Buf *b);             /* writes it all, and frees it (a 
 /* descriptors.c */
 bool fd_is_ours(int fd);
 enum { MOST_OURS = 64 };
-int fd_ours(const int **fds); /* their numbers; returns how many there are */
-int fd_keep(int fd);          /* moves a descriptor of ours to a high number, remembers it */
-void fd_forget(int fd);       /* closes one of ours */
+int fd_ours(const int **fds);    /* their numbers; returns how many there are */
+int fd_keep(int fd);             /* moves a descriptor of ours to a high number, remembers it */
+void fd_leave_room(int numbers); /* so many above those that are kept from now on stay free */
+void fd_forget(int fd);          /* closes one of ours */
 #define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
 
 /* clones.c */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 static int ours[MOST_OURS], ours_count;
+static int room_above; /* numbers that are left free above ours */
 PyTypeObject *fileio_type, *socket_type;
 enum { MOST_WRAPPERS = 4 };
 static struct {
@@ -30,12 +31,20 @@ fd_ours(const int **fds)
     return ours_count;
 }
 
+void
+fd_leave_room(int numbers)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= 512 + (rlim_t)numbers)
+        room_above = numbers;
+}
+
 int
 fd_keep(int fd)
 {
     struct rlimit limit;
     int base = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 128 && limit.rlim_cur < 1u << 20
-                   ? (int)limit.rlim_cur - 64
+                   ? (int)limit.rlim_cur - 64 - room_above
                    : 900;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, base);
     if (high < 0)

@@ -632,6 +632,7 @@ boot_program(const char *boot_file, int boot_fd)
     if (!recording) { /* C code that prints by itself reaches the real streams */
         dup2(core.out_fd[1], 1);
         dup2(core.out_fd[2], 2);
+        standby_hide_input();
     }
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;

@@ -21,7 +21,8 @@
 
 Log event_log, world_log;
 static int followed_fd = -1;
-static int program_fd = -1; /* of the program that writes what is followed, if its end must be noticed at once */
+static int program_fd = -1;       /* of the program that writes what is followed, if its end must be noticed at once */
+static StandbyPage *standby_page; /* in its place, for a process of which images are made */
 
 /* Unmap the pages before `p`: they are not used again, but would count as memory of this process, which would grow with
  * its events. The bytes stay in the file, and are mapped again if they are read after all. */
@@ -338,6 +339,7 @@ logs_continue(void)
         return -1;
     forget(&followed_fd);
     forget(&program_fd);
+    standby_page = NULL;
     return 0;
 }
 
@@ -463,11 +465,19 @@ log_follow_program(int fd)
     program_fd = fd < 0 ? -1 : fd_keep(fd);
 }
 
+void
+log_follow_page(StandbyPage *page)
+{
+    standby_page = page;
+}
+
 static bool
 is_still_written(void)
 {
     struct stat st;
     struct pollfd end = {.fd = program_fd, .events = POLLIN};
+    if (standby_page)
+        return !__atomic_load_n(&standby_page->has_ended, __ATOMIC_ACQUIRE);
     if (program_fd >= 0)
         return poll(&end, 1, 0) <= 0; /* interrupted by a signal, nothing is known: it is asked again */
     return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
@@ -490,6 +500,8 @@ log_follow(void)
 {
     struct timespec pause = {0, 50000};
     LogHeader *h = header_of(&event_log);
+    if (standby_page)
+        standby_page->events = core.crossings;
     while (__atomic_load_n(&h->crossings, __ATOMIC_ACQUIRE) <= core.crossings && (core.follows = is_still_written())) {
         base_hooks.waits_for_log();
         pause_until_end(&pause);

@@ -46,6 +46,15 @@ const uint8_t *log_first_record(const Log *log);
 void log_release_read(void);            /* replay: unmaps what was read */
 /* replay: waits until the next event is there, or there will be none */
 void log_follow(void);
+/* A standby of which images are made shares it with its launcher: replaydbg/resume/images/page.py has the same. */
+typedef struct {
+    uint64_t events;     /* which this process has replayed */
+    uint32_t has_ended;  /* of the launcher: nothing is added to the log any more */
+    char socket[108];    /* at which the launcher waits for this process, once it is due to go live */
+    char live_dir[3976]; /* in which the new recording is made */
+} StandbyPage;
+_Static_assert(sizeof(StandbyPage) == 4096, "it is a page");
+void log_follow_page(StandbyPage *page); /* the log ends when the launcher says so */
 void log_follow_program(int fd); /* the pidfd of the program: its log ends when it does; -1: when the log is sealed */
 int write_whole_file(const char *path, const uint8_t *data, size_t n); /* -1: it cannot be written */
 /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */

@@ -37,6 +37,11 @@ void sent_prepare(PyObject *events); /* whose data is wanted: a list of numbers,
 void sent_follow(const Crossing *c); /* replay: a call that has worked, and is counted */
 void sent_report(Buf *b);            /* a list of (event, bytes) */
 
+/* standby_page.c */
+int standby_page_open(int fd);     /* of a process of which images are made; -1: it cannot be mapped */
+void standby_page_directory(void); /* the live directory is the one that the page has */
+int standby_page_connect(void);    /* returns a socket to the launcher; -1: it is gone, or there is no page */
+
 /* group.c */
 void group_prepare(PyObject *boot);
 const char *group_goes_live(void);    /* a problem, or NULL */

@@ -44,6 +44,9 @@ resume_prepare(PyObject *boot)
     PyObject *most = item(boot, "max_size");
     event_log.max_size = PyLong_Check(most) ? PyLong_AsUnsignedLongLong(most) : 0;
     orders_begin((int)PyLong_AsLong(fd));
+    PyObject *page = item(boot, "standby_page_fd");
+    if (PyLong_Check(page) && standby_page_open((int)PyLong_AsLong(page)) < 0)
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: the page of the standby cannot be mapped");
     group_prepare(boot);
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -51,6 +54,7 @@ resume_prepare(PyObject *boot)
 static void
 become_recording(void)
 {
+    standby_page_directory();
     if (logs_continue() < 0 || durable_continue() < 0 || content_continue() < 0) {
         char text[200];
         snprintf(text, sizeof text, "the log of the new recording cannot be written: %s", strerror(errno));

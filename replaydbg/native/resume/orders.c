@@ -155,6 +155,8 @@ static void
 send_report(const Buf *b)
 {
     uint64_t length = b->used;
+    if (launcher < 0 && (launcher = standby_page_connect()) < 0)
+        give_up();
     send_all((const uint8_t *)&length, sizeof length);
     send_all(b->data, b->used);
 }

@@ -7,6 +7,7 @@
  *   clocks.c   clocks that do not go backwards
  *   group.c    a process of a group goes on as one of a group
  *   sent.c     data that was sent to other processes, and that no recording has
+ *   standby_page.c  what a standby of which images are made has in place of a connection
  *   calls.c    calls that may have been made without being logged, and what is known of them
  */
 #ifndef REPLAYDBG_RESUME_H
@@ -23,6 +24,9 @@ void live_follow(const Crossing *c, PyObject *result);
 PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
 PyObject *live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
 void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
+
+/* standby_page.c */
+void standby_hide_input(void); /* of a process of which images are made: after the interpreter has opened its streams */
 
 /* contexts.c */
 int contexts_module_loaded(PyObject *module, const char *name);
