@@ -209,6 +209,14 @@ def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     return Path(getattr(platformdirs, elsewhere)(APP))
 
 
+def criu_program() -> str:
+    """Return the program that makes images of a standby: the variable REPLAYDBG_CRIU, or `criu` on PATH.
+
+    It runs with all rights of the user, so no file of a project can name it.
+    """
+    return os.environ.get("REPLAYDBG_CRIU") or "criu"
+
+
 def orders_of_tests() -> dict[str, int]:
     """Return the tests' orders to the core, from variables that begin with `REPLAYDBG_TEST_`; nobody else sets one.
 

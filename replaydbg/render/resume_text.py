@@ -10,7 +10,7 @@ from replaydbg.resume.checks.changed_sources import ChangedSource
 from replaydbg.resume.checks.continuations import Continuation
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.outside_acts import OutsideAct
-from replaydbg.resume.plan import Plan, RecoveryCost
+from replaydbg.resume.plan import Plan, PlannedImage, RecoveryCost
 from replaydbg.resume.plan_rows import Fate, PlanRow
 from replaydbg.resume.power_loss.recovered_files import Leftover
 from replaydbg.resume.settle import call_text, can_skip
@@ -48,13 +48,29 @@ def plan_lines(plan: Plan) -> list[str]:
     acts = [f"event {each.event:,}: {each.shown}" for each in shown_acts(plan.past.acts)]
     acts += more_acts(len(acts), plan.past.act_count, plan.past.printed_count)
     lines += text_block("done after", [*acts, *unlisted_acts([plan])])
+    lines += text_block("images", image_texts(plan.images))
     return [*lines, *recovery_lines(plan.recovery, plan.recovery.seconds), *clock_lines([plan.stood_ns])]
+
+
+def image_texts(images: Sequence[PlannedImage] | None) -> list[str]:
+    """Return how far each image of a standby is, and why it cannot be used; None: none were asked for."""
+    if images is None:
+        return []
+    texts = [
+        f"{printable(each.path)}: event {each.event:,}, {show_size(each.size)}"
+        + (f"; not usable: {printable(each.unfit)}" if each.unfit else "")
+        for each in images
+    ]
+    return texts or ["there is no complete image"]
 
 
 def recovery_lines(recovery: RecoveryCost, seconds: float) -> list[str]:
     """Return how long it takes until all is live, what is replayed until then, and how large the logs are."""
-    computed = f", {show_seconds(recovery.cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
-    repeated = f"{recovery.events:,} event{'s' * (recovery.events != 1)}{computed}"
+    cpu_ms = max(recovery.cpu_ms - recovery.saved_cpu_ms, 0)
+    computed = f", {show_seconds(cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
+    events = recovery.events - recovery.saved_events
+    after = f" after the image at event {recovery.saved_events:,}" if recovery.image_bytes else ""
+    repeated = f"{events:,} event{'s' * (events != 1)}{after}{computed}"
     text = f"about {show_seconds(seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"
     return text_block("recovery", [text])
 

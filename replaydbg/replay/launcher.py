@@ -174,6 +174,7 @@ def prepare(
     parts: UnpackedLogs | None = None,
     goes_live: bool = False,
     parent: int | None = None,
+    report: BinaryIO | None = None,
 ) -> ReplayStart:
     """Return the start parameters of a replay of `recording`; the files for it are closed with `stack`.
 
@@ -182,13 +183,14 @@ def prepare(
     `parts` is what the process maps, None to unpack it. With `goes_live` the program runs on behind the end of its log:
     it has no limits and no fence, which nothing could take from it again. `parent` is the process with which it ends
     (default: ours); 0: whichever starts it.
+    `report` is the file to which it reports why it ended early (default: one in memory).
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
     executable, core = find_python_and_core(str(recording.path), header.python)
     if parts is None:
         parts = UnpackedLogs(followed_logs(recording.path, stack)) if follows else unpack_logs(recording, stack)
-    report = stack.enter_context(_memory_file("report"))
+    report = stack.enter_context(_memory_file("report")) if report is None else report
     given = {**header.env, **variables}
     recorded_start = interpreter.start_environment(
         given, interpreter.split_options(list(header.python.flags)), header.hash_seed
@@ -271,7 +273,7 @@ def unpack_logs(recording: Recording, stack: ExitStack) -> UnpackedLogs:
     """Return the recording's logs, and its copies of large files."""
     content = recording.content_in_place()
     names = ("log", "world", "content") if content is None else ("log", "world")
-    files = {name: stack.enter_context(_file_of(name, recording)) for name in names}
+    files = {name: stack.enter_context(section_file(name, recording)) for name in names}
     unpacked = recording.unpack(files)
     if unpacked.is_world_cut:
         raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
@@ -280,8 +282,8 @@ def unpack_logs(recording: Recording, stack: ExitStack) -> UnpackedLogs:
     return UnpackedLogs(files, unpacked.is_cut, content, unpacked.content)
 
 
-def _file_of(name: str, recording: Recording) -> BinaryIO:
-    """Return a file for a section: in memory, unless it is large."""
+def section_file(name: str, recording: Recording) -> BinaryIO:
+    """Return an empty file for a section: in memory, unless it is large."""
     if recording.size(name) <= MOST_IN_MEMORY:
         return _memory_file(name)
     import tempfile  # imported for a large recording only

@@ -59,6 +59,13 @@ class Listener:
     """Called before the replay begins."""
     goes_live: Callable[[Plan], None] | None = None
     """Called right before the program goes live."""
+    notes: Callable[[str], None] | None = None
+    """Called with a sentence about images of the standby: one was made, or cannot be used."""
+
+    def note(self, text: str) -> None:
+        """Report a sentence about images."""
+        if self.notes is not None:
+            self.notes(text)
 
 
 class GoingLive:
@@ -135,6 +142,10 @@ class GoingLive:
         except CannotReopen as error:
             raise CannotResume(self.plan.name, str(error)) from error
 
+    def note(self, text: str) -> None:
+        """Report a sentence about images."""
+        self._listener.note(text)
+
     def begin(self) -> None:
         """Report that all is ready for the replay."""
         if self._listener.begins is not None:
@@ -145,7 +156,7 @@ class GoingLive:
         try:
             with ended_by_signals(pid, idle) as first_signal:
                 try:
-                    self.wait(connection, pid)
+                    connection = self.wait(connection, pid)
                     due = read_due(connection)
                     if due is not None and not first_signal():
                         self.answer(due, CoreAnswer(connection), pid)
@@ -156,8 +167,12 @@ class GoingLive:
         finally:
             connection.close()
 
-    def wait(self, connection: socket.socket, pid: int) -> None:
-        """Do what there is to do until the core of the process `pid` asks, or has ended; nothing here."""
+    def wait(self, connection: socket.socket, pid: int) -> socket.socket:
+        """Do what there is to do until the core of the process `pid` asks, or has ended; nothing here.
+
+        Returns the connection on which it asks. Raises ConnectionError if it has ended without one.
+        """
+        return connection
 
     def answer(self, due: Due, answer: CoreAnswer, pid: int) -> None:
         """Decide what is open, and let the program of the process `pid` go live. Raises CannotResume."""

@@ -28,6 +28,7 @@ from replaydbg.resources.kinds import Unknown
 from replaydbg.resume.checks.continuations import check_new, check_not_resumed, find_continuation
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
+from replaydbg.resume.images.restoring import GoingLiveFromImage, perform_from_image, with_images
 from replaydbg.resume.past import read_acts
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.power_loss.recovered_files import first_missing_change
@@ -50,11 +51,13 @@ def resume(
     settings: Settings | None = None,
     listener: Listener | None = None,
     hooks: Hooks | None = None,
+    images: Path | None = None,
 ) -> RecordResult:
     """Run the program of the recording at `path` on, live, from a moment; return its recording, old part included.
 
     `name` is the recording's name in commands (default: its path), `output` the new one's path (default: a name in the
-    store); `settings` are loaded if not given, `hooks` those of installed packages. Raises CannotResume if the program
+    store); `settings` are loaded if not given, `hooks` those of installed packages. `images` is a directory with images
+    of a standby: the replay continues from the newest that fits, if there is one. Raises CannotResume if the program
     cannot go live, Divergence if its replay differs, CannotRecord if nothing can be written, and the errors of
     `open_recording` and `prepare`.
     """
@@ -71,17 +74,23 @@ def resume(
             choices = replace(choices, at=first_missing_change(recording, name))
         plan = first_plan(recording, name, choices.at, lost_power=choices.after_power_loss)
         acts = partial(read_acts, recording, plan.event)
-        run = GoingLive(plan, choices, listener, hooks, stack, read_acts=acts)
+        run = GoingLiveFromImage(plan, choices, listener, hooks, stack, read_acts=acts)
         run.open_all()
         live = make_live_directory(output, settings.store)
         with removed_unless_live(live, run):
-            ended, seconds = _perform(recording, live, run, settings)
+            found = perform_from_image(recording, live, run, images) if images is not None else None
+            ended, seconds = found if found is not None else _perform(recording, live, run, settings)
         with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
             return seal_recording(live, ended, seconds, store=shared_store(output, settings.store))
 
 
 def plan_resume(
-    path: Path, *, name: str = "", choices: ResumeChoices | None = None, hooks: Hooks | None = None
+    path: Path,
+    *,
+    name: str = "",
+    choices: ResumeChoices | None = None,
+    hooks: Hooks | None = None,
+    images: Path | None = None,
 ) -> Plan:
     """Return what `resume` would do, and do nothing of it: the program is replayed, and does not go live.
 
@@ -103,7 +112,7 @@ def plan_resume(
         live = directory / "plan.rdbg-live"
         live.mkdir(mode=0o700)
         _perform(recording, live, run, settings)
-        return run.plan
+        return run.plan if images is None else with_images(run.plan, recording, images)
 
 
 def _perform(recording: Recording, live: Path, run: GoingLive, settings: Settings) -> tuple[Ended, float]:

@@ -14,6 +14,23 @@ from replaydbg.resume.power_loss.recovered_files import Leftover
 _READING, _REPLAY = 3.0e-6, 0.14e-6
 """Seconds that reading an event is assumed to take (measured: 0.5 to 13 µs), and that a replay takes at least."""
 
+_RESTORE, _RESTORE_BYTE = 0.3, 2.0e-9
+"""Seconds that bringing back an image is assumed to take, and for each byte of it, with its digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedImage:
+    """An image of a standby."""
+
+    path: str
+    """Its directory."""
+    event: int
+    """The last event that it has replayed."""
+    size: int
+    """In bytes."""
+    unfit: str
+    """Why it cannot be used, as a clause; empty: it can."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryCost:
@@ -24,11 +41,17 @@ class RecoveryCost:
     """CPU time of the recorded program for them, in milliseconds; 0: unknown."""
     log_bytes: int
     """Size of the event log."""
+    saved_events: int = 0
+    """Of these, the events that an image of a standby has already."""
+    saved_cpu_ms: int = 0
+    """The CPU time for them."""
+    image_bytes: int = 0
+    """The size of that image; 0: there is none."""
 
     @property
     def seconds(self) -> float:
         """The expected time until the program is live."""
-        return self.reading_seconds + self.replay_seconds
+        return self.reading_seconds + self.replay_seconds + self.restore_seconds
 
     @property
     def reading_seconds(self) -> float:
@@ -38,7 +61,13 @@ class RecoveryCost:
     @property
     def replay_seconds(self) -> float:
         """The expected time of the replay, on a processor of its own."""
-        return max(self.cpu_ms / 1000, self.events * _REPLAY)
+        computed = max(self.cpu_ms - self.saved_cpu_ms, 0) / 1000
+        return max(computed, (self.events - self.saved_events) * _REPLAY)
+
+    @property
+    def restore_seconds(self) -> float:
+        """The expected time in which the image is checked and brought back."""
+        return _RESTORE + self.image_bytes * _RESTORE_BYTE if self.image_bytes else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +103,8 @@ class Plan:
 
     stopped: str = ""
     """Why logging stopped before the program ended, as a clause; empty: it did not."""
+    images: tuple[PlannedImage, ...] | None = None
+    """The images of a standby, the newest first; None: none were asked for."""
 
     @property
     def refused(self) -> tuple[PlanRow, ...]:

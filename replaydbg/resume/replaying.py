@@ -53,18 +53,19 @@ def perform(
     *,
     idle: float,
     may_end: Callable[[], bool] | None = None,
+    listener: socket.socket | None = None,
+    brings_back: Callable[[], int] | None = None,
 ) -> tuple[Ended, float]:
     """Run a replay that goes live into the directory `live`; return how it ended, and after how many seconds.
 
     `prepared` returns its start parameters, given the descriptor of the core's socket; what it enters into its second
     parameter is left as soon as the process has begun. `idle`: seconds that it may wait without computing; 0: any
-    number. `may_end`: whether the replay was right to end without going live (default: never).
+    number. `may_end`: whether the replay was right to end without going live (default: never). `listener`: a socket to
+    which the core connects when it is due; its descriptor is -1 then. `brings_back` starts the process in another way,
+    and returns its process id.
     """
-    ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    stack.callback(ours.close)
-    core_fd = moved_high(core_end)
     started = stack.enter_context(ExitStack())
-    started.callback(os.close, core_fd)
+    ours, core_fd = (listener, -1) if listener is not None else _connected(stack, started)
     start = prepared(core_fd, started)
     began = time.monotonic()
 
@@ -79,12 +80,22 @@ def perform(
         ignored=start.ignored,
         meanwhile=meanwhile,
         handled=lambda: handled_signals(live),
+        start=brings_back,
     )
     if (reason := reason_of_core(start)) is not None:
         raise CannotResume(run.plan.name, reason)
     if not run.is_live:
         explain(recording, run, start, ended, may_end=may_end)
     return ended, time.monotonic() - began
+
+
+def _connected(stack: ExitStack, started: ExitStack) -> tuple[socket.socket, int]:
+    """Return our end of a connection, closed with `stack`, and the core's, closed with `started`."""
+    ours, core_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    stack.callback(ours.close)
+    core_fd = moved_high(core_end)
+    started.callback(os.close, core_fd)
+    return ours, core_fd
 
 
 def prepare_live(

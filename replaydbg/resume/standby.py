@@ -21,6 +21,7 @@ from replaydbg.classes import NamedTuple, dataclass, replace
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
+from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, reason_of, shared_store, write_start
@@ -34,6 +35,7 @@ from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.followed_log import FollowedLog
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks, installed_hooks
+from replaydbg.resume.images.imager import Imager, ImageWishes, StandbyBroken
 from replaydbg.resume.launcher import resume
 from replaydbg.resume.past import read_past
 from replaydbg.resume.preparation import check_alone, continued_header, continuing_in, first_orders, held
@@ -71,19 +73,21 @@ def stand_by(
     settings: Settings | None = None,
     listener: Listener | None = None,
     hooks: Hooks | None = None,
+    images: ImageWishes | None = None,
     begins: Callable[[int], None] | None = None,
 ) -> RecordResult | NotNeeded:
     """Replay right behind the recording in the live directory `path`, and take over when its program is killed.
 
     Returns the recording of the program that went on here, old part included. `begins` is called with the process id of
-    the program that is followed, once the standby is about to begin; the other parameters are those of `resume`, and so
+    the program that is followed, once the standby is about to begin; `images` are made of the standby (default: none);
+    the other parameters are those of `resume`, and so
     are the errors. `choices.at` has no meaning here.
     """
     choices = ResumeChoices() if choices is None else choices
     listener = Listener() if listener is None else listener
     settings = load_settings() if settings is None else settings
     name = name or str(path)
-    wanted = _Wanted(name, choices, output, settings, listener, hooks)
+    wanted = _Wanted(name, choices, output, settings, listener, hooks, images)
     is_first, is_announced = True, False
 
     def announce(program: int) -> None:
@@ -99,6 +103,10 @@ def stand_by(
             is_first = False
             if not _is_followable(path):  # it has ended meanwhile, and was sealed
                 return _resume_sealed(path, wanted)
+        except StandbyBroken:  # it begins again, or goes on from the last image
+            if not _is_followable(path):
+                return _resume_sealed(path, wanted)
+            wanted = wanted._replace(images=None)
 
 
 class _Wanted(NamedTuple):
@@ -110,6 +118,7 @@ class _Wanted(NamedTuple):
     settings: Settings
     listener: Listener
     hooks: Hooks | None
+    images: ImageWishes | None
 
 
 class _HasContinued(Exception):
@@ -151,6 +160,7 @@ def _resume_sealed(path: Path, wanted: _Wanted) -> RecordResult | NotNeeded:
         settings=wanted.settings,
         listener=wanted.listener,
         hooks=wanted.hooks,
+        images=wanted.images.directory if wanted.images is not None else None,
     )
 
 
@@ -161,7 +171,7 @@ def _stand_by_one_log(
 
     So it does if it is not the first log that is followed (`is_first`), and the program has ended meanwhile.
     """
-    name, choices, output, settings, listener, hooks = wanted
+    name, choices, output, settings, listener, hooks, images = wanted
     if not is_first and not path.exists():
         raise _HasContinued
     with held(path, name), open_recording(path) as recording, ExitStack() as stack:
@@ -184,22 +194,50 @@ def _stand_by_one_log(
         live = make_live_directory(output, settings.store)
         run = _StandingBy(recording, live, (logs["log"], content), name, choices, listener, hooks, stack)
         with removed_unless_live(live, run):
+            if images is not None:
+                run.imager = Imager(recording, name, images, live, logs, content, listener.note, stack)
+            run.program_fd = program_fd
             write_start(live, continued_header(recording, live, run.plan), first_orders())
             announce(program)
-            followed = {"program_fd": program_fd, "followed_content_fd": content}
-
-            def prepared(core_fd: int, _: ExitStack) -> ReplayStart:
-                orders = core_orders(recording, live, run, settings, core_fd)
-                return _prepare(recording, logs, {**orders, **followed}, stack)
-
-            # The program that is followed may wait for as long as it wants.
-            ended, _ = perform(recording, live, run, prepared, stack, idle=0.0, may_end=run.program_has_ended)
+            ended = _replay_behind(recording, run, logs, content, settings, stack)
         if not run.is_live:
             remove_live(live)
             return NotNeeded(ended.status)
         with postponed():  # as in `resume`
             seconds = time.monotonic() - run.began
             return seal_recording(live, ended, seconds, store=shared_store(output, settings.store))
+
+
+def _replay_behind(
+    recording: Recording,
+    run: _StandingBy,
+    logs: dict[str, BinaryIO],
+    content: int,
+    settings: Settings,
+    stack: ExitStack,
+) -> Ended:
+    """Replay behind the program until it has ended, and let it go live here if it was killed; return how it ended."""
+    page = run.imager.page if run.imager is not None else None
+
+    def prepared(core_fd: int, _: ExitStack) -> ReplayStart:
+        orders = core_orders(recording, run.live, run, settings, core_fd) | {"followed_content_fd": content}
+        if page is None:
+            orders["program_fd"] = run.program_fd
+            return _prepare(recording, logs, orders, stack)
+        orders["standby_page_fd"] = inheritable(stack, page.file.fileno())
+        return _prepare(recording, logs, orders, stack, page.report)
+
+    ended, _ = perform(
+        recording,
+        run.live,
+        run,
+        prepared,
+        stack,
+        idle=0.0,  # the program that is followed may wait for as long as it wants
+        may_end=run.program_has_ended,
+        listener=page.listener if page is not None else None,
+    )
+    return ended
 
 
 class _StandingBy(GoingLive):
@@ -223,22 +261,50 @@ class _StandingBy(GoingLive):
         self.began = time.monotonic()
         """When the program went live; before that: when the standby began."""
         self._followed = recording
+        self.imager: Imager | None = None
+        """Makes images of the standby, if these are wanted."""
+        self.program_fd = -1
+        """Readable once the program has ended."""
         self._core = select.poll()  # select() knows no descriptors from 1,024 on
         """Knows when there is something to read from the core, or it has ended."""
 
-    def wait(self, connection: socket.socket, pid: int) -> None:
+    def wait(self, connection: socket.socket, pid: int) -> socket.socket:
         """Read the log as it grows: at the takeover the time for all of it would be missing."""
         self._core.register(connection, select.POLLIN)
         is_behind = True
         try:
+            if self.imager is not None:  # the core has no connection yet whose end would show its end
+                process = os.pidfd_open(pid)
+                self._stack.callback(os.close, process)
+                self._core.register(process, select.POLLIN)
             while not self._core.poll(0 if is_behind else _INTERVAL_MS):
                 is_behind = self._log.read(_MOST_ENTRIES)
                 self._check_log()
                 if not is_behind:
                     check_alone(self._followed, self.plan.name)  # nobody could take over
+                self._tend_images(pid)
         except BaseException:
             os.kill(pid, signal.SIGKILL)  # it would follow until the program has ended, and only then find us gone
             raise
+        return connection if self.imager is None else self._accept(connection, pid)
+
+    def _accept(self, listener: socket.socket, pid: int) -> socket.socket:
+        assert self.imager is not None
+        connection = self.imager.page.accept(pid)
+        self._core.unregister(listener)
+        self._core.register(connection, select.POLLIN)
+        return connection
+
+    def _tend_images(self, pid: int) -> None:
+        """Make an image if one is due, or let the core know that the program has ended."""
+        if self.imager is None:
+            return
+        program = select.poll()
+        program.register(self.program_fd, select.POLLIN)
+        if program.poll(0):
+            self.imager.page.end_log()
+        else:
+            self.imager.save_if_due(pid)
 
     def answer(self, due: Due, answer: CoreAnswer, pid: int) -> None:
         """Plan with the log of the program, which has ended, and open what it had open."""
@@ -320,8 +386,11 @@ def _prepare(
     logs: dict[str, BinaryIO],
     orders: Mapping[str, object],
     stack: ExitStack,
+    report: BinaryIO | None = None,
 ) -> ReplayStart:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     parts = UnpackedLogs(logs)
-    return prepare(recording, stack, orders, stdout=null, stderr=null, follows=True, parts=parts, goes_live=True)
+    return prepare(
+        recording, stack, orders, stdout=null, stderr=null, follows=True, parts=parts, goes_live=True, report=report
+    )

@@ -23,6 +23,7 @@ from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
 from replaydbg.resources.log_moments import event_of
 from replaydbg.resume.going_live import Listener, ResumeChoices
+from replaydbg.resume.images.imager import INTERVAL, ImageWishes
 from replaydbg.resume.launcher import plan_resume, resume
 from replaydbg.resume.settle import ASK, POLICIES, REPEAT, SKIP, can_skip
 from replaydbg.resume.standby import NotNeeded, stand_by
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep a hot standby: follow the recording while its program runs, and go live when it is killed",
     )
+    _add_image_arguments(parser)
     parser.add_argument(
         "--in-flight",
         choices=POLICIES,
@@ -82,6 +84,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "and truncate files to their recorded sizes",
     )
     _add_output_arguments(parser)
+
+
+def _add_image_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for images of a standby."""
+    parser.add_argument(
+        "--images",
+        type=Path,
+        metavar="DIR",
+        help="with --follow: keep an image of the standby in DIR, made by CRIU; without: go on from the newest image "
+        "there that fits the recording",
+    )
+    parser.add_argument(
+        "--image-every",
+        metavar="SECONDS",
+        help="with --images and --follow: make an image whenever the standby has used this much CPU time (default: 60)",
+    )
 
 
 def _add_output_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,9 +124,12 @@ def run(args: argparse.Namespace) -> int:
     store = the_store()
     directory = store.find_group(args.recording)
     if directory is not None and is_of_several(group := read_group(directory)):
+        if args.images is not None:
+            raise UsageError("--images is for a single process: a group is replayed from the beginning.")
         return run_group(args, directory, group, store, settings)
     if args.at_cut is not None:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
+    images = _images(args)
     _check_follow(args)  # of a group, it is refused for another reason
     path = store.resolve(args.recording)
     # The directory of a program that is followed is sealed, and has another name, once the program has been killed.
@@ -117,19 +138,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.plan and not args.force:
         check_own([path], name)
     if args.plan:
-        plan = plan_resume(path, name=name, choices=choices)
+        plan = plan_resume(path, name=name, choices=choices, images=args.images)
         if args.json:
             print_json(plan_facts(plan))
         else:
             print("\n".join(plan_lines(plan)))
         return 0
     is_verbose = not settings.quiet and not args.json
-    listener = Listener(
-        ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
-        waits=print_wait if is_verbose else None,
-        begins=_print_start if is_verbose and not args.follow else None,  # a standby says so by itself, before
-        goes_live=_print_plan if is_verbose else None,
-    )
+    listener = _listener(args, is_verbose=is_verbose)
     result: RecordResult | NotNeeded
     if args.follow:
         result = stand_by(
@@ -139,15 +155,34 @@ def run(args: argparse.Namespace) -> int:
             output=args.output,
             settings=settings,
             listener=listener,
+            images=images,
             begins=partial(_print_standby, name) if is_verbose else None,
         )
     else:
-        result = resume(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
+        result = resume(
+            path,
+            name=name,
+            choices=choices,
+            output=args.output,
+            settings=settings,
+            listener=listener,
+            images=args.images,
+        )
     if isinstance(result, NotNeeded):
         _print_not_needed(name, result, is_verbose=is_verbose, as_json=args.json)
         return 0
     print_result(args, result, store, is_verbose=is_verbose)
     return end_like(result.status)
+
+
+def _listener(args: argparse.Namespace, *, is_verbose: bool) -> Listener:
+    return Listener(
+        ask=_ask if sys.stdin.isatty() and sys.stderr.isatty() else None,
+        waits=print_wait if is_verbose else None,
+        begins=_print_start if is_verbose and not args.follow else None,  # a standby says so by itself, before
+        goes_live=_print_plan if is_verbose else None,
+        notes=_print_note if is_verbose else None,
+    )
 
 
 def _choices(args: argparse.Namespace, path: Path) -> ResumeChoices:
@@ -157,6 +192,30 @@ def _choices(args: argparse.Namespace, path: Path) -> ResumeChoices:
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
     return choices
+
+
+def _images(args: argparse.Namespace) -> ImageWishes | None:
+    """Return the images that are made of a standby; None: none. Raises UsageError."""
+    if args.image_every is not None and (args.images is None or not args.follow):
+        raise UsageError("--image-every needs --follow and --images DIR.")
+    if args.images is None:
+        return None
+    if args.at is not None or args.after_power_loss:
+        other = "--at" if args.at is not None else "--after-power-loss"
+        raise UsageError(f"--images cannot be used with {other}: an image may be later than the event.")
+    every = INTERVAL if args.image_every is None else _seconds(args.image_every)
+    return ImageWishes(args.images, every)
+
+
+def _seconds(text: str) -> float:
+    """Return a positive number of seconds. Raises UsageError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        raise UsageError(f"--image-every must be a number of seconds above 0 (got {text!r})")
+    return seconds
 
 
 def _check_follow(args: argparse.Namespace) -> None:
@@ -214,6 +273,10 @@ def _event(text: str | None, path: Path) -> int:
 
 def _print_start(plan: Plan) -> None:
     print(f"replaydbg: {start_line(plan)}", file=sys.stderr, flush=True)
+
+
+def _print_note(text: str) -> None:
+    print(f"replaydbg: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _print_plan(plan: Plan) -> None:

@@ -19,8 +19,8 @@ def leftover_facts(leftovers: Iterable[Leftover]) -> list[JsonObject]:
 def recovery_facts(recovery: RecoveryCost, seconds: float) -> JsonObject:
     """Return what is replayed, and the expected time, as data."""
     return {
-        "events": recovery.events,
-        "cpu_seconds": recovery.cpu_ms / 1000,
+        "events": recovery.events - recovery.saved_events,
+        "cpu_seconds": max(recovery.cpu_ms - recovery.saved_cpu_ms, 0) / 1000,
         "log_bytes": recovery.log_bytes,
         "seconds": round(seconds, 3),
     }
@@ -52,6 +52,10 @@ def plan_facts(plan: Plan) -> JsonObject:
         ],
         "done_after_count": plan.past.act_count,
         "logging_stopped": plan.stopped or None,
+        "images": [
+            {"path": each.path, "event": each.event, "bytes": each.size, "unusable": each.unfit or None}
+            for each in plan.images or ()
+        ],
         "recovery": recovery_facts(plan.recovery, plan.recovery.seconds),
         "stood_seconds": round(plan.stood_ns / 1e9, 3),
     }
