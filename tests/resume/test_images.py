@@ -253,7 +253,15 @@ def test_a_dump_that_is_killed_costs_the_standby_nothing(tmp_path: Path) -> None
         status = standby.wait(_TIMEOUT)
 
     assert status == 0
+    assert not [each for each in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in _read(each)]
     _check(tmp_path, (tmp_path / "printed").read_bytes(), "two.rdbg")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:  # the process has ended
+        return b""
 
 
 def test_a_full_disk_costs_the_standby_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -146,11 +147,20 @@ def _run(
     except subprocess.TimeoutExpired as error:
         process.kill()
         process.wait()
+        _end_helpers(process.pid, starts_session=starts_session)
         raise CriuFailed(f"CRIU took more than {_PATIENCE:.0f} s", is_broken=True) from error
     if status < 0:
+        _end_helpers(process.pid, starts_session=starts_session)
         raise CriuFailed(f"CRIU was ended by {signal.Signals(-status).name}", is_broken=True)
     if status != 0:
         raise CriuFailed(f"CRIU: {_first_error(directory / 'criu.log' if log is None else log)}")
+
+
+def _end_helpers(group: int, *, starts_session: bool) -> None:
+    """End the processes that CRIU has started, and that may be stopped when it is killed."""
+    if starts_session:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def _first_error(log: Path) -> str:
