@@ -1,4 +1,5 @@
-/* The differences between CPython 3.11, 3.12 and 3.13 that the core meets, each under one name. */
+/* The differences between the versions of CPython that the core meets, each under one name. Those of frames are in
+ * base/frames.h, and those of the recursion limit in base/recursion.h. */
 #ifndef REPLAYDBG_COMPAT_H
 #define REPLAYDBG_COMPAT_H
 
@@ -33,6 +34,13 @@
 #endif
 #if PY_VERSION_HEX >= 0x030D0000
 #include <internal/pycore_setobject.h>
+#endif
+#if PY_VERSION_HEX >= 0x030E0000
+#include <internal/pycore_gc.h>
+#include <internal/pycore_genobject.h>
+#include <internal/pycore_interpframe.h>
+#include <internal/pycore_stackref.h>
+#include <internal/pycore_tstate.h>
 #endif
 #include <stdbool.h>
 #include <stdint.h>
@@ -133,80 +141,6 @@ compat_forget_raised(void)
 #endif
 }
 
-/* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames.
- */
-static inline _PyInterpreterFrame *
-compat_top_frame(PyThreadState *ts)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    _PyInterpreterFrame *frame = ts->current_frame;
-#else
-    _PyInterpreterFrame *frame = ts->cframe->current_frame;
-#endif
-    while (frame && _PyFrame_IsIncomplete(frame))
-        frame = frame->previous;
-    return frame;
-}
-
-static inline _PyInterpreterFrame *
-compat_previous_frame(_PyInterpreterFrame *frame)
-{
-    frame = frame->previous;
-    while (frame && _PyFrame_IsIncomplete(frame))
-        frame = frame->previous;
-    return frame;
-}
-
-/* Cuts the frames of our own start-up off the stack, so that the program's first frame is the bottom one. */
-static inline void
-compat_unlink_frames(PyThreadState *ts)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    ts->current_frame = NULL;
-#else
-    ts->cframe->current_frame = NULL;
-#endif
-}
-
-static inline PyCodeObject *
-compat_frame_code(_PyInterpreterFrame *frame)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return (PyCodeObject *)frame->f_executable;
-#else
-    return frame->f_code;
-#endif
-}
-
-/* Borrowed. */
-static inline PyObject *
-compat_frame_function(_PyInterpreterFrame *frame)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return frame->f_funcobj;
-#else
-    return (PyObject *)frame->f_func;
-#endif
-}
-
-static inline const void *
-compat_frame_instr(_PyInterpreterFrame *frame)
-{
-#if PY_VERSION_HEX >= 0x030D0000
-    return frame->instr_ptr;
-#else
-    return frame->prev_instr;
-#endif
-}
-
-/* Offset in bytes of the instruction that a frame executes, as f_lasti. */
-static inline int
-compat_frame_lasti(_PyInterpreterFrame *frame)
-{
-    PyCodeObject *code = compat_frame_code(frame);
-    return (int)((const char *)compat_frame_instr(frame) - (const char *)_PyCode_CODE(code));
-}
-
 /* Borrowed, or NULL: at the interpreter's end there are none. */
 static inline PyObject *
 compat_modules(PyInterpreterState *interp)
@@ -295,81 +229,6 @@ compat_unschedule_collection(PyThreadState *ts)
     _Py_unset_eval_breaker_bit(ts, _PY_GC_SCHEDULED_BIT);
 #elif PY_VERSION_HEX >= 0x030C0000
     _Py_atomic_store_relaxed(&ts->interp->ceval.gc_scheduled, 0); /* the breaker itself goes down at the next check */
-#endif
-}
-
-/* For calls of C functions; the tool's own do not count. */
-static inline void
-compat_call_credit(PyThreadState *ts, int levels)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    ts->c_recursion_remaining += levels;
-#else
-    ts->recursion_remaining += levels;
-#endif
-}
-
-static inline void
-compat_recursion_credit(PyThreadState *ts, int levels)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    ts->py_recursion_remaining += levels;
-#else
-    ts->recursion_remaining += levels;
-#endif
-}
-
-/* So many levels there are at least for Python of the tool's and what the user asks, wherever the program stands: also
- * where it has none left. Those of C are room on the stack, too. 3.11 has one count for both. */
-#define ROOM_LEVELS 1000
-#define ROOM_C_LEVELS 500
-
-typedef struct {
-    int levels, c_levels, headroom;
-} CompatRoom;
-
-static inline int
-compat_levels_to(int *remaining, int wanted)
-{
-    int more = *remaining < wanted ? wanted - *remaining : 0;
-    *remaining += more;
-    return more;
-}
-
-/* Of a local variable, by its kind: it is a comprehension's that is compiled into the function around it. */
-static inline bool
-compat_is_hidden(int kind)
-{
-#ifdef CO_FAST_HIDDEN
-    return kind & CO_FAST_HIDDEN;
-#else
-    return false;
-#endif
-}
-
-/* The limit itself stays what the program has set. */
-static inline CompatRoom
-compat_room_make(PyThreadState *ts)
-{
-    CompatRoom room = {.headroom = ts->recursion_headroom};
-    /* while an exception is made there is no limit, and too deep is the end of the process */
-    ts->recursion_headroom = 0;
-#if PY_VERSION_HEX >= 0x030C0000
-    room.levels = compat_levels_to(&ts->py_recursion_remaining, ROOM_LEVELS);
-    room.c_levels = compat_levels_to(&ts->c_recursion_remaining, ROOM_C_LEVELS);
-#else
-    room.levels = compat_levels_to(&ts->recursion_remaining, ROOM_LEVELS);
-#endif
-    return room;
-}
-
-static inline void
-compat_room_end(PyThreadState *ts, CompatRoom room)
-{
-    ts->recursion_headroom = room.headroom;
-    compat_recursion_credit(ts, -room.levels);
-#if PY_VERSION_HEX >= 0x030C0000
-    compat_call_credit(ts, -room.c_levels);
 #endif
 }
 

@@ -15,6 +15,8 @@
 #define REPLAYDBG_CORE_H
 #include "base/compat.h"
 #include "base/constants.h"
+#include "base/frames.h"
+#include "base/recursion.h"
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>

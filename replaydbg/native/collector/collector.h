@@ -22,7 +22,7 @@
 #ifndef REPLAYDBG_COLLECTOR_H
 #define REPLAYDBG_COLLECTOR_H
 #include "base/core.h"
-#include <internal/pycore_context.h>
+#include "collector/levels.h"
 
 /* own_work.c */
 /* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection.
@@ -45,41 +45,6 @@ perturb(void)
         perturb_now();
 }
 
-#if PY_VERSION_HEX >= 0x030D0000
-#define FREE_LISTS (core.tstate->interp->object_state.freelists)
-#define FREE_TUPLES FREE_LISTS.tuples.items
-#define TUPLES_NUMFREE FREE_LISTS.tuples.numfree
-#define FREE_LISTS_ITEMS FREE_LISTS.lists.items
-#define LISTS_NUMFREE FREE_LISTS.lists.numfree
-#define FREE_DICTS FREE_LISTS.dicts.items
-#define DICTS_NUMFREE FREE_LISTS.dicts.numfree
-#define FREE_SLICE FREE_LISTS.slices.slice_cache
-#define FREE_CONTEXTS FREE_LISTS.contexts.items
-#define CONTEXTS_NUMFREE FREE_LISTS.contexts.numfree
-#else
-#define FREE_LISTS (*core.tstate->interp)
-#define FREE_TUPLES FREE_LISTS.tuple.free_list
-#define TUPLES_NUMFREE FREE_LISTS.tuple.numfree
-#define FREE_LISTS_ITEMS FREE_LISTS.list.free_list
-#define LISTS_NUMFREE FREE_LISTS.list.numfree
-#define FREE_DICTS FREE_LISTS.dict_state.free_list
-#define DICTS_NUMFREE FREE_LISTS.dict_state.numfree
-#define FREE_SLICE FREE_LISTS.slice_cache
-#define FREE_CONTEXTS FREE_LISTS.context.freelist
-#define CONTEXTS_NUMFREE FREE_LISTS.context.numfree
-#endif
-
-#ifndef WITH_FREELISTS
-#error "replaydbg's native core needs a CPython with free lists, which every ordinary build has"
-#endif
-#define TUPLE_SIZES PyTuple_NFREELISTS
-
-/* How many objects each free list of tracked objects holds. */
-typedef struct {
-    int tuples[TUPLE_SIZES]; /* of sizes 1, 2 ... */
-    int lists, dicts, contexts, slices;
-} Levels;
-
 typedef struct {
     int count; /* of the youngest generation: allocations minus deallocations since its last collection */
     int collecting;
@@ -96,8 +61,7 @@ typedef struct {
 } CollectorStart;
 
 /* garbage.c */
-extern Collector collector; /* as the program left it, while the tool works */
-void levels_restore(void);
+extern Collector collector;                         /* as the program left it, while the tool works */
 void collector_give(PyObject *made);                /* within the tool's work: the program gets this, and made it */
 void collector_give_exception(void);                /* the same of the exception that is set */
 void collector_hold(void);                          /* boot.c: from the start of its work */
@@ -124,30 +88,6 @@ gc_list_is_empty(const PyGC_Head *list)
     return list->_gc_next == (uintptr_t)list;
 }
 
-static inline void
-levels_note(void)
-{
-    memcpy(collector.levels.tuples, TUPLES_NUMFREE, sizeof collector.levels.tuples);
-    collector.levels.lists = LISTS_NUMFREE;
-    collector.levels.dicts = DICTS_NUMFREE;
-    collector.levels.contexts = CONTEXTS_NUMFREE;
-    collector.levels.slices = FREE_SLICE != NULL;
-    collector.has_levels = true;
-}
-
-static inline bool
-levels_differ(void)
-{
-    uint64_t now[TUPLE_SIZES / 2], before[TUPLE_SIZES / 2], difference = 0;
-    memcpy(now, TUPLES_NUMFREE, sizeof now);
-    memcpy(before, collector.levels.tuples, sizeof before);
-    for (int i = 0; i < TUPLE_SIZES / 2; i++)
-        difference |= now[i] ^ before[i];
-    return difference | (uint64_t)((LISTS_NUMFREE ^ collector.levels.lists) | (DICTS_NUMFREE ^ collector.levels.dicts) |
-                                   (CONTEXTS_NUMFREE ^ collector.levels.contexts) |
-                                   ((FREE_SLICE != NULL) ^ collector.levels.slices));
-}
-
 /* The tool begins to work. `makes_nothing`: it will make no tracked object and free none, whatever the mode. While
  * `collecting` is set no collection begins and none is scheduled; one that is scheduled already waits until the tool
  * has finished. */
@@ -164,7 +104,8 @@ collector_pause(bool makes_nothing)
     if (collector.scheduled)
         compat_unschedule_collection(core.tstate);
     if (!makes_nothing || perturbing) {
-        levels_note();
+        levels_note(&collector.levels);
+        collector.has_levels = true;
         gc->generation0 = &collector.made;
     }
 }
@@ -192,8 +133,8 @@ static inline void
 collector_resume(void)
 {
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
-    if (collector.has_levels && levels_differ())
-        levels_restore();
+    if (collector.has_levels && levels_differ(&collector.levels))
+        levels_restore(&collector.levels);
     collector_join(gc);
     gc->generations[0].count = collector.count;
     gc->collecting = collector.collecting;

@@ -1,5 +1,5 @@
-/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see
- * collector.h. */
+/* What a crossing makes, what the program gets of it, the collector's state at the start of the program, and the
+ * comparison of it: see collector.h. */
 #include "base/core.h"
 #include "collector/collector.h"
 #include <stdlib.h>
@@ -40,123 +40,10 @@ collector_take_back(PyGC_Head *aside)
     free(aside);
 }
 
-/* ---- free lists ----
- * A list that is too full gives objects back to the allocator, as the interpreter itself does when it clears it. One that is too
- * empty is hidden while an object of its kind is made (which then comes from the allocator), and gets that one when it is dropped. */
-
-static void
-restore_lists(int level)
-{
-    while (LISTS_NUMFREE > level)
-        PyObject_GC_Del(FREE_LISTS_ITEMS[--LISTS_NUMFREE]);
-    while (LISTS_NUMFREE < level) {
-        int now = LISTS_NUMFREE;
-        LISTS_NUMFREE = 0;
-        PyObject *fresh = PyList_New(0);
-        LISTS_NUMFREE = now;
-        if (fresh == NULL)
-            break;
-        Py_DECREF(fresh);
-    }
-}
-
-static void
-restore_dicts(int level)
-{
-    while (DICTS_NUMFREE > level)
-        PyObject_GC_Del(FREE_DICTS[--DICTS_NUMFREE]);
-    while (DICTS_NUMFREE < level) {
-        int now = DICTS_NUMFREE;
-        DICTS_NUMFREE = 0;
-        PyObject *fresh = PyDict_New();
-        DICTS_NUMFREE = now;
-        if (fresh == NULL)
-            break;
-        Py_DECREF(fresh);
-    }
-}
-
-static void
-restore_tuples(int i, int level)
-{
-    while (TUPLES_NUMFREE[i] > level) {
-        PyTupleObject *dead = FREE_TUPLES[i];
-        FREE_TUPLES[i] = (PyTupleObject *)dead->ob_item[0]; /* the next one */
-        TUPLES_NUMFREE[i]--;
-        PyObject_GC_Del(dead);
-    }
-    while (TUPLES_NUMFREE[i] < level) {
-        PyTupleObject *chain = FREE_TUPLES[i];
-        int now = TUPLES_NUMFREE[i];
-        FREE_TUPLES[i] = NULL;
-        TUPLES_NUMFREE[i] = 0;
-        PyObject *fresh = PyTuple_New(i + 1);
-        FREE_TUPLES[i] = chain;
-        TUPLES_NUMFREE[i] = now;
-        if (fresh == NULL)
-            break;
-        Py_DECREF(fresh);
-    }
-}
-
-static void
-restore_contexts(int level)
-{
-    while (CONTEXTS_NUMFREE > level) {
-        PyContext *dead = FREE_CONTEXTS;
-        FREE_CONTEXTS = (PyContext *)dead->ctx_weakreflist; /* the next one */
-        CONTEXTS_NUMFREE--;
-        dead->ctx_weakreflist = NULL;
-        PyObject_GC_Del(dead);
-    }
-    while (CONTEXTS_NUMFREE < level) {
-        PyContext *chain = FREE_CONTEXTS;
-        int now = CONTEXTS_NUMFREE;
-        FREE_CONTEXTS = NULL;
-        CONTEXTS_NUMFREE = 0;
-        PyObject *fresh = PyContext_New();
-        FREE_CONTEXTS = chain;
-        CONTEXTS_NUMFREE = now;
-        if (fresh == NULL)
-            break;
-        Py_DECREF(fresh);
-    }
-}
-
-static void
-restore_slice(int level)
-{
-    if (FREE_SLICE != NULL && level == 0) {
-        PySliceObject *dead = FREE_SLICE;
-        FREE_SLICE = NULL;
-        PyObject_GC_Del(dead);
-    }
-    else if (FREE_SLICE == NULL && level) {
-        PyObject *fresh = PySlice_New(NULL, NULL, NULL);
-        Py_XDECREF(fresh);
-    }
-}
-
-/* Contexts come first: making one makes other objects too. */
-void
-levels_restore(void)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    restore_contexts(collector.levels.contexts);
-    restore_slice(collector.levels.slices);
-    restore_dicts(collector.levels.dicts);
-    restore_lists(collector.levels.lists);
-    for (int i = 0; i < TUPLE_SIZES; i++)
-        restore_tuples(i, collector.levels.tuples[i]);
-    PyErr_Clear();
-    PyErr_Restore(type, value, traceback);
-}
-
 /* ---- what the program gets ---- */
 
 static void
-take(int *level)
+take(Level *level)
 {
     if (level && *level > 0)
         --*level;
@@ -174,9 +61,8 @@ collector_give(PyObject *made)
     Py_ssize_t i = 0, n = PyTuple_Check(made) || PyList_Check(made) ? Py_SIZE(made) : 0;
     if (PyTuple_CheckExact(made) && n == 0)
         return; /* there is one for all */
-    take(!collector.has_levels ? NULL
-         /* those of the last size are only given back */
-         : PyTuple_CheckExact(made) ? n < TUPLE_SIZES ? &levels->tuples[n - 1] : NULL
+    take(!collector.has_levels      ? NULL
+         : PyTuple_CheckExact(made) ? n <= TUPLE_SIZES_TAKEN ? &levels->tuples[n - 1] : NULL
          : PyList_CheckExact(made)  ? &levels->lists
          : PyDict_CheckExact(made)  ? &levels->dicts
                                     : NULL);
@@ -232,7 +118,7 @@ collector_settle(const CollectorStart *start)
         PyGC_Collect();
     } while (gc->long_lived_total != before);
     memset(&collector.levels, 0, sizeof collector.levels);
-    levels_restore();
+    levels_restore(&collector.levels);
     for (int i = 0; i < NUM_GENERATIONS; i++) {
         gc->generations[i].count = start->counts[i];
         memset(&gc->generation_stats[i], 0, sizeof gc->generation_stats[i]);
@@ -250,7 +136,8 @@ collector_numbers(uint64_t numbers[4])
 {
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
     if (!collector.has_levels)
-        levels_note();
+        levels_note(&collector.levels);
+    collector.has_levels = true;
     uint64_t rest[] = {(uint64_t)collector.count, (uint64_t)gc->generations[1].count,
                        (uint64_t)gc->generations[2].count, (uint64_t)gc->long_lived_total,
                        (uint64_t)gc->long_lived_pending};

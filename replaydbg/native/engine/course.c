@@ -256,7 +256,7 @@ of_frame(_PyInterpreterFrame *frame)
     if (!(code->co_flags & CO_OPTIMIZED))
         return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? of_names(frame->f_locals) : 0;
     for (int i = 0; i < code->co_nlocalsplus; i++)
-        h = mix(h, of_value(frame->localsplus[i], MOST_DEPTH));
+        h = mix(h, of_value(compat_frame_value(frame, i), MOST_DEPTH));
     return mix(h, of_globals(code, frame->f_globals));
 }
 

@@ -208,13 +208,14 @@ static bool
 waits(const _PyInterpreterFrame *frame, Call call)
 {
     const Activation *a = activation_at(frame);
-    return may_wait(a) && is_meant(a->frame, call) && _PyFrame_GetGenerator(a->frame)->gi_frame_state < FRAME_EXECUTING;
+    return may_wait(a) && is_meant(a->frame, call) &&
+           compat_frame_generator(a->frame)->gi_frame_state < FRAME_EXECUTING;
 }
 
 static PyObject *
 frame_of_generator(_PyInterpreterFrame *frame)
 {
-    PyObject *generator = (PyObject *)_PyFrame_GetGenerator(frame);
+    PyObject *generator = (PyObject *)compat_frame_generator(frame);
     return PyObject_GetAttrString(generator, PyCoro_CheckExact(generator)       ? "cr_frame"
                                              : PyAsyncGen_CheckExact(generator) ? "ag_frame"
                                                                                 : "gi_frame");

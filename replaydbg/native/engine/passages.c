@@ -98,7 +98,7 @@ local_named(_PyInterpreterFrame *frame, PyObject *name)
     PyCodeObject *code = compat_frame_code(frame);
     for (int i = 0; i < code->co_nlocalsplus; i++) {
         int kind = _PyLocals_GetKind(code->co_localspluskinds, i);
-        PyObject *value = frame->localsplus[i];
+        PyObject *value = compat_frame_value(frame, i);
         if (compat_is_hidden(kind) || PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) != 0)
             continue;
         return value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) ? PyCell_GET(value) : value;

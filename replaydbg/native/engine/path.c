@@ -79,17 +79,6 @@ path_instruction(_PyInterpreterFrame *frame)
         path.units[path.unit_count++] = unit_of(frame);
 }
 
-/* A function that the interpreter calls itself is the next frame; one that C code calls begins a loop of its own. */
-static bool
-is_called_directly(_PyInterpreterFrame *frame)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return frame->previous && frame->previous->owner != FRAME_OWNED_BY_CSTACK;
-#else
-    return !frame->is_entry;
-#endif
-}
-
 void
 path_start(_PyInterpreterFrame *frame)
 {
@@ -102,7 +91,7 @@ path_start(_PyInterpreterFrame *frame)
     }
     path.calls[path.call_count++] = (Call){.frame = frame,
                                            .unit = unit_of(path.frame),
-                                           .is_direct = is_called_directly(frame),
+                                           .is_direct = !compat_frame_begins_loop(frame),
                                            .started = stepclock.count + 1,
                                            .returned = -1};
 }

@@ -29,7 +29,7 @@ static void
 dies(PyObject *o, destructor dealloc)
 {
     PyGenObject *generator = (PyGenObject *)o;
-    _PyInterpreterFrame *frame = (_PyInterpreterFrame *)generator->gi_iframe;
+    _PyInterpreterFrame *frame = compat_generator_frame(generator);
     dealloc(o);
     if (generator == rule.generator)
         rule.generator = NULL;
@@ -87,7 +87,7 @@ rule_begin(int kind, int lane)
         return;
     rule.here = (Standing){frame, started(frame)};
     rule.is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR;
-    rule.generator = rule.is_generator ? _PyFrame_GetGenerator(frame) : NULL;
+    rule.generator = rule.is_generator ? compat_frame_generator(frame) : NULL;
     while ((frame = compat_previous_frame(frame))) {
         if (rule.outer_count == MOST_OUTER)
             break;

@@ -143,7 +143,7 @@ frame_lives(void)
     if (watch->frame == NULL)
         return false;
     const Activation *a = activation_at(watch->frame);
-    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch->frame)->gi_frame_state < FRAME_COMPLETED
+    if (is_wanted(a) && (a->is_generator ? compat_frame_generator(watch->frame)->gi_frame_state < FRAME_COMPLETED
                                          : is_on_any_stack(watch->frame)))
         return true;
     watch->frame = NULL;
@@ -159,7 +159,7 @@ local_value(void)
     PyCodeObject *code = compat_frame_code(frame);
     if (watch->slot < 0)
         return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? read_key(frame->f_locals, watch->name) : NULL;
-    PyObject *value = frame->localsplus[watch->slot];
+    PyObject *value = compat_frame_value(frame, watch->slot);
     int kind = _PyLocals_GetKind(code->co_localspluskinds, watch->slot);
     if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) && !(watch->flags & CELL))
         value = PyCell_GET(value);

@@ -55,7 +55,7 @@ frame_root(const Lane *lane, _PyInterpreterFrame *frame)
     n += (size_t)snprintf((char *)text + n, 40, "() line %d", PyCode_Addr2Line(code, compat_frame_lasti(frame)));
     bool is_generators = frame->owner == FRAME_OWNED_BY_GENERATOR;
     root_add(text, n,
-             node_at((uint64_t)(uintptr_t)(is_generators ? (void *)_PyFrame_GetGenerator(frame) : (void *)frame)));
+             node_at((uint64_t)(uintptr_t)(is_generators ? (void *)compat_frame_generator(frame) : (void *)frame)));
 }
 
 /* Frames of generators are the generators; they come after the others, whose nodes are the first. */
@@ -71,7 +71,7 @@ static void
 each_lane(void (*visit)(const Lane *, PyThreadState *, bool), bool choice)
 {
     if (!lanes.is_on) {
-        visit(NULL, _PyThreadState_UncheckedGet(), choice);
+        visit(NULL, compat_attached(), choice);
         return;
     }
     for (int i = 0; i < lanes.made; i++)
@@ -167,7 +167,7 @@ find_roots(PyObject *roots, PyObject *exception)
     }
     each_lane(frame_roots, false);
     heap.frames = node_count();
-    module_roots(_PyThreadState_UncheckedGet());
+    module_roots(compat_attached());
     heap.modules = node_count() - heap.frames;
     each_lane(frame_roots, true);
     each_lane(other_roots, false);

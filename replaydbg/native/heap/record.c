@@ -191,7 +191,7 @@ heap_record_forked(void)
 static bool
 can_take(void)
 {
-    return !is_child && core.mode == RECORD && core.tstate == _PyThreadState_UncheckedGet() && open_state();
+    return !is_child && core.mode == RECORD && core.tstate == compat_attached() && open_state();
 }
 
 /* One that is asked for is taken; who asks for many at once waits for the first of them. */

@@ -182,7 +182,7 @@ size_of(PyObject *o, const TypeFacts *t)
     case IS_GENERATOR: {
         PyGenObject *g = (PyGenObject *)o;
         bool has_frame = g->gi_frame_state < FRAME_COMPLETED;
-        return size + (has_frame ? size_of_code(compat_frame_code((_PyInterpreterFrame *)g->gi_iframe)) : 0);
+        return size + (has_frame ? size_of_code(compat_frame_code(compat_generator_frame(g))) : 0);
     }
     case IS_FRAME:
         return size + size_of_frame_object((PyFrameObject *)o);

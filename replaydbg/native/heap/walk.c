@@ -194,9 +194,8 @@ expand_function(PyFunctionObject *f)
 static int
 depth_of(_PyInterpreterFrame *frame, int first)
 {
-    if (frame->stacktop >= first)
-        return frame->stacktop - first;
-    return stack_place(frame).depth;
+    int places = compat_frame_places(frame);
+    return places >= first ? places - first : stack_place(frame).depth;
 }
 
 static void
@@ -205,7 +204,7 @@ expand_frame(_PyInterpreterFrame *frame, int style)
     PyCodeObject *code = compat_frame_code(frame);
     int n = code->co_nlocalsplus, depth = depth_of(frame, n);
     for (int i = 0; i < n; i++) {
-        PyObject *value = frame->localsplus[i], *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
+        PyObject *value = compat_frame_value(frame, i), *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
         bool is_cell = value && PyCell_Check(value) &&
                        _PyLocals_GetKind(code->co_localspluskinds, i) & (CO_FAST_CELL | CO_FAST_FREE);
         if (value)
@@ -214,9 +213,11 @@ expand_frame(_PyInterpreterFrame *frame, int style)
     PyObject *names = frame->f_locals;
     if (names && names != frame->f_globals && PyDict_CheckExact(names) && !(code->co_flags & CO_OPTIMIZED))
         expand_names(names, style, NULL);
-    for (int i = 0; i < depth && i < code->co_stacksize; i++)
-        if (frame->localsplus[n + i])
-            edge_add(label_numbered(".<stack ", (uint64_t)i, ">"), frame->localsplus[n + i]);
+    for (int i = 0; i < depth && i < code->co_stacksize; i++) {
+        PyObject *value = compat_frame_value(frame, n + i);
+        if (value)
+            edge_add(label_numbered(".<stack ", (uint64_t)i, ">"), value);
+    }
 }
 
 static void
@@ -225,7 +226,7 @@ expand_generator(PyObject *o)
     PyGenObject *g = (PyGenObject *)o;
     int style = PyCoro_CheckExact(o) ? STYLE_COROUTINE : PyAsyncGen_CheckExact(o) ? STYLE_ASYNCGEN : STYLE_GENERATOR;
     if (g->gi_frame_state < FRAME_COMPLETED)
-        expand_frame((_PyInterpreterFrame *)g->gi_iframe, style);
+        expand_frame(compat_generator_frame(g), style);
     edge_add(label_text(".<exception>"), g->gi_exc_state.exc_value);
 }
 
@@ -446,7 +447,7 @@ static void
 expand_object(uint32_t node, PyObject *o)
 {
     TypeFacts facts = *type_facts(Py_TYPE(o));
-    PyThreadState *ts = _PyThreadState_UncheckedGet();
+    PyThreadState *ts = compat_attached();
     ((uint32_t *)heap.type.data)[node] = facts.name;
     ((uint64_t *)heap.size.data)[node] = size_of(o, &facts);
     ((uint32_t *)heap.since.data)[node] = heap_since(block_of_object(o));

@@ -717,7 +717,7 @@ note_start(Lane *lane)
     PyObject *name = NULL, *key;
     own_work_begin();
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate); /* Thread.start() */
-    PyObject *thread = frame && compat_frame_code(frame)->co_nlocalsplus > 0 ? frame->localsplus[0] : NULL;
+    PyObject *thread = frame && compat_frame_code(frame)->co_nlocalsplus > 0 ? compat_frame_value(frame, 0) : NULL;
     if (thread && PyUnicode_CompareWithASCIIString(compat_frame_code(frame)->co_name, "start") == 0 &&
         (key = PyUnicode_InternFromString("_name"))) {
         name = PyObject_GenericGetAttr(thread, key);

@@ -57,8 +57,19 @@ doubt_looked(uint64_t ns)
 
 /* ---- loops that only read ---- */
 
+/* The instruction of a[b]; since 3.14 it is one of the binary operations. */
 static bool
-only_reads(int op)
+is_subscript(int op, int arg)
+{
+#ifdef BINARY_SUBSCR
+    return op == BINARY_SUBSCR;
+#else
+    return op == BINARY_OP && arg == NB_SUBSCR;
+#endif
+}
+
+static bool
+only_reads(int op, int arg)
 {
     switch (op) {
     case CACHE:
@@ -78,7 +89,6 @@ only_reads(int op)
     case CONTAINS_OP:
     case IS_OP:
     case UNARY_NOT:
-    case BINARY_SUBSCR:
     case JUMP_FORWARD:
     case JUMP_BACKWARD:
 #ifdef LOAD_FAST_CHECK
@@ -86,6 +96,12 @@ only_reads(int op)
 #endif
 #ifdef LOAD_FAST_LOAD_FAST
     case LOAD_FAST_LOAD_FAST:
+#endif
+#ifdef LOAD_FAST_BORROW
+    case LOAD_FAST_BORROW:
+    case LOAD_FAST_BORROW_LOAD_FAST_BORROW:
+    case LOAD_SMALL_INT:
+    case NOT_TAKEN:
 #endif
 #ifdef TO_BOOL
     case TO_BOOL:
@@ -107,7 +123,7 @@ only_reads(int op)
 #endif
         return true;
     default:
-        return false;
+        return is_subscript(op, arg);
     }
 }
 
@@ -145,7 +161,7 @@ loop_only_reads(const uint8_t *bytes, int units, int here)
         if (begin < 0 || begin > here)
             continue;
         for (int unit = begin; unit <= end; unit++) {
-            if (!only_reads(bytes[2 * unit]))
+            if (!only_reads(bytes[2 * unit], bytes[2 * unit + 1]))
                 return false;
         }
         return true;

@@ -156,7 +156,7 @@ hash_frame(_PyInterpreterFrame *frame, uint64_t h)
     h = hash_text(code->co_filename, hash_text(code->co_qualname, h));
     h = mix(mix(h, (uint64_t)code->co_firstlineno), (uint64_t)stack_place(frame).unit);
     for (int i = 0; i < code->co_nlocalsplus; i++)
-        h = place_hash_simple(frame->localsplus[i], h, 1);
+        h = place_hash_simple(compat_frame_value(frame, i), h, 1);
     if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && PyDict_CheckExact(frame->f_locals)) {
         Py_ssize_t pos = 0;
         PyObject *key, *value;
@@ -371,13 +371,13 @@ never_changes(PyTypeObject *type)
 static void
 visit_generator(PyGenObject *gen)
 {
-    _PyInterpreterFrame *frame = (_PyInterpreterFrame *)gen->gi_iframe;
+    _PyInterpreterFrame *frame = compat_generator_frame(gen);
     walk.h = mix(walk.h, (uint64_t)(gen->gi_frame_state < FRAME_EXECUTING));
     if (gen->gi_frame_state >= FRAME_EXECUTING)
         return;
     walk.h = mix(walk.h, (uint64_t)stack_place(frame).unit);
-    for (int i = 0; i < frame->stacktop; i++) /* locals too */
-        visit(frame->localsplus[i]);
+    for (int i = 0, n = compat_frame_places(frame); i < n; i++) /* locals too */
+        visit(compat_frame_value(frame, i));
     visit(compat_frame_function(frame));
 }
 
@@ -477,7 +477,7 @@ visit_frame(_PyInterpreterFrame *frame)
     PyCodeObject *code = compat_frame_code(frame);
     int n = code->co_nlocalsplus + stack_place(frame).depth;
     for (int k = 0; k < n; k++)
-        visit(frame->localsplus[k]);
+        visit(compat_frame_value(frame, k));
     if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && frame->f_locals != frame->f_globals &&
         PyDict_CheckExact(frame->f_locals))
         visit_dict(frame->f_locals);
