@@ -11,7 +11,14 @@ from replaydbg.events.records import Event
 
 _MAKES, _READS, _WRITES = "posix.eventfd", "posix.eventfd_read", "posix.eventfd_write"
 _READS_BYTES = {"posix.read", "_io.FileIO.read"}
-_WRITES_BYTES = {"posix.write", "posix.writev", "_io.FileIO.write", "posix.readv", "_io.FileIO.readinto"}
+_WRITES_BYTES = {
+    "posix.write",
+    "posix.writev",
+    "_io.FileIO.write",
+    "posix.readinto",
+    "posix.readv",
+    "_io.FileIO.readinto",
+}
 """Of these it is not recorded how much the counter changed."""
 _USES = {_READS, _WRITES} | _READS_BYTES | _WRITES_BYTES
 _BYTES = 8

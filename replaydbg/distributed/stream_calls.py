@@ -10,6 +10,7 @@ from replaydbg.events.values import ExceptionValue
 READS_ALL = "_io.FileIO.readall"
 RECEIVES = {
     "posix.read",
+    "posix.readinto",
     "posix.readv",
     "posix.eventfd_read",
     "_io.FileIO.read",

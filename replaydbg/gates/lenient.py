@@ -17,7 +17,7 @@ _CLOCKS_AND_CONSTANTS = {
     getpid getppid getpgrp getuid geteuid getgid getegid getgroups getresuid getresgid getlogin uname cpu_count times
     sysconf confstr device_encoding isatty get_terminal_size
     """,
-    "_io": "FileIO.isatty FileIO.seekable FileIO.fileno",
+    "_io": "FileIO.isatty FileIO._isatty_open_only FileIO.seekable FileIO.fileno",
     "_socket": "gethostname socket.getsockname socket.getpeername",
     "_thread": "get_native_id",
     "resource": "getrusage getpagesize",
@@ -52,7 +52,8 @@ _OUTPUT = {
 
 _OF_A_DESCRIPTOR = {
     "posix": """
-    read pread readv preadv write pwrite writev pwritev close fstat fstatvfs lseek isatty fsync fdatasync ftruncate
+    read pread readinto readv preadv write pwrite writev pwritev close fstat fstatvfs lseek isatty fsync fdatasync
+    ftruncate
     fchmod fchown fchdir fpathconf get_blocking set_blocking get_inheritable set_inheritable lockf posix_fadvise
     posix_fallocate ttyname tcgetpgrp tcsetpgrp eventfd_read eventfd_write dup dup2 login_tty get_terminal_size
     device_encoding timerfd_settime timerfd_settime_ns timerfd_gettime timerfd_gettime_ns sendfile splice

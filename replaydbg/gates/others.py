@@ -6,8 +6,8 @@ from replaydbg.gates.row import HEARS, Row
 
 _HEARING = {
     "posix": """
-    access eventfd_read fstat ftruncate getppid kill lockf lstat pread preadv read readv scandir sched_yield sendfile
-    splice copy_file_range stat system wait wait3 wait4 waitid waitpid
+    access eventfd_read fstat ftruncate getppid kill lockf lstat pread preadv read readinto readv scandir sched_yield
+    sendfile splice copy_file_range stat system wait wait3 wait4 waitid waitpid
     """,
     "_io": "FileIO.read FileIO.readall FileIO.readinto FileIO.truncate",
     "builtins": "input",

@@ -330,7 +330,15 @@ FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     "posix.open": _open,
     "_io.FileIO.__init__": _make_file,
     **dict.fromkeys(
-        ("posix.read", "posix.readv", "_io.FileIO.read", "_io.FileIO.readall", "_io.FileIO.readinto"), _read
+        (
+            "posix.read",
+            "posix.readinto",
+            "posix.readv",
+            "_io.FileIO.read",
+            "_io.FileIO.readall",
+            "_io.FileIO.readinto",
+        ),
+        _read,
     ),
     "posix.pread": _read_at,
     **dict.fromkeys(("posix.write", "posix.writev", "_io.FileIO.write"), _write),
@@ -338,7 +346,7 @@ FILE_ACTIONS: dict[str, Callable[[ProcessState, Event], None]] = {
     **dict.fromkeys(("posix.sendfile", "posix.copy_file_range", "posix.splice"), _transfer),
     **dict.fromkeys(_POSITIONS, _seek),
     "_io.FileIO.seekable": _seekable,
-    **dict.fromkeys(("_io.FileIO.isatty", "posix.isatty"), _isatty),
+    **dict.fromkeys(("_io.FileIO.isatty", "_io.FileIO._isatty_open_only", "posix.isatty"), _isatty),
     **dict.fromkeys(("_io.FileIO.truncate", "posix.ftruncate"), _truncate),
     "posix.truncate": _truncate_path,
     "posix.posix_fallocate": _allocate,

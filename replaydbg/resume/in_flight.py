@@ -345,7 +345,7 @@ _RULES: dict[str, _Rule] = {
     "_multiprocessing.sem_unlink": _unlink_semaphore,
     **dict.fromkeys(("posix.removexattr", "posix.setxattr"), _change_attribute),
     **dict.fromkeys(("_io.FileIO.read", "_io.FileIO.readinto", "_io.FileIO.readall"), _read),
-    **dict.fromkeys(("posix.read", "posix.readv"), _read),
+    **dict.fromkeys(("posix.read", "posix.readinto", "posix.readv"), _read),
     **dict.fromkeys(("posix.copy_file_range", "posix.sendfile", "posix.splice"), _copy),
     **dict.fromkeys((f"_socket.socket.send{each}" for each in ("", "all", "to", "msg", "msg_afalg")), _send),
     # They start or end something outside, which cannot be undone by doing it again.

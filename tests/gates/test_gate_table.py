@@ -19,7 +19,7 @@ from tests.harness.replays import Scene
 # Builtin functions without a row, by module: those that only compute, or have effects only in this process.
 _NO_ROW = {
     "posix": """
-        WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG WTERMSIG _inputhook
+        WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG WTERMSIG _create_environ _inputhook
         _is_inputhook_installed _path_normpath _path_splitroot_ex fspath major makedev minor putenv register_at_fork
         strerror unsetenv waitstatus_to_exitcode
     """,

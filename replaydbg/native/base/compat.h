@@ -198,6 +198,17 @@ compat_forget_path0(PyConfig *config)
     compat_set_path0(config, NULL);
 }
 
+/* Since 3.14 others can have a script run in this process wherever it stands (sys.remote_exec), and there are builds that
+ * compile the program at run time, whose frames do not show where they are. A recorded program has neither. */
+static inline void
+compat_run_plainly(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    compat_config(ts)->remote_debug = 0;
+    ts->interp->jit = false;
+#endif
+}
+
 /* Since 3.12 an allocation only schedules a collection; the evaluation loop runs it at its next check. */
 static inline bool
 compat_collection_scheduled(PyThreadState *ts)

@@ -652,6 +652,7 @@ boot_program(const char *boot_file, int boot_fd)
     bool real_ids = item(boot, "real_ids") == Py_True;
     Py_DECREF(boot);
     compat_unlink_frames(core.tstate);
+    compat_run_plainly(core.tstate);
     compat_recursion_credit(core.tstate, PY_VERSION_HEX >= 0x030C0000 ? 1 : 2);
     for (int i = 0; i < 100; i++)
         perturb();
@@ -666,6 +667,7 @@ boot_program(const char *boot_file, int boot_fd)
         lanes_count_from_start();
     stepclock_begin();
     checkpoint_receive();
+    compat_limit_stack(core.tstate);
     surroundings_warnings();
     if (start.site) {
         PyObject *module = PyImport_ImportModule("site");

@@ -71,8 +71,10 @@ engine_asks_outside(const char *what)
 static PyObject *
 engine_outcome(Gate *gate)
 {
-    if (strcmp(gate->name, "isatty") == 0 || strcmp(gate->name, "FileIO.isatty") == 0)
-        Py_RETURN_FALSE;
+    static const char *const asks_for_terminal[] = {"isatty", "FileIO.isatty", "FileIO._isatty_open_only"};
+    for (size_t i = 0; i < sizeof asks_for_terminal / sizeof *asks_for_terminal; i++)
+        if (strcmp(gate->name, asks_for_terminal[i]) == 0)
+            Py_RETURN_FALSE;
     if (strcmp(gate->name, "get_terminal_size") == 0) {
         errno = ENOTTY;
         return PyErr_SetFromErrno(PyExc_OSError);

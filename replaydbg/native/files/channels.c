@@ -36,6 +36,7 @@ typedef struct {
 
 static const Move moves[] = {
     {"posix", "read", RETURNS_BYTES, NOWHERE, NOWHERE},
+    {"posix", "readinto", FILLS_BUFFER, NOWHERE, NOWHERE},
     {"posix", "readv", FILLS_BUFFER, NOWHERE, NOWHERE},
     {"posix", "write", SENDS_BUFFER, NOWHERE, NOWHERE},
     {"posix", "writev", SENDS_PIECES, NOWHERE, NOWHERE},

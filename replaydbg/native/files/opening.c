@@ -4,6 +4,7 @@
 #include "collector/collector.h"
 #include "crossing/crossing.h"
 #include "files/files.h"
+#include <internal/pycore_fileutils.h>
 
 static initproc original_init;
 static Gate *init_gate;
@@ -92,6 +93,31 @@ init_on(PyObject *self, Opening *o, int fd)
     return rc;
 }
 
+/* How much a buffer reads at once. Since 3.14 it is in what fstat() returned when the file was opened: of a placeholder,
+ * that is another file. */
+static int
+set_block_size(PyObject *self, unsigned long size)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    struct { /* private to CPython's fileio.c */
+        PyObject_HEAD int fd;
+        unsigned flags;
+        struct _Py_stat_struct *stat_atopen;
+    } *file = (void *)self;
+    if (file->stat_atopen == NULL && (file->stat_atopen = PyMem_Calloc(1, sizeof *file->stat_atopen)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    file->stat_atopen->st_blksize = (blksize_t)size;
+    return 0;
+#else
+    PyObject *block = PyLong_FromUnsignedLong(size);
+    int rc = block ? PyObject_GenericSetAttr(self, block_size_name, block) : -1;
+    Py_XDECREF(block);
+    return rc;
+#endif
+}
+
 /* Replay: a genuine FileIO on a placeholder, with the block size that the real file had. */
 static int
 init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
@@ -109,10 +135,8 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
         fd_place(fd, -1);
         rc = init_on(self, o, fd);
     }
-    PyObject *block = PyLong_FromUnsignedLong(size);
     if (rc == 0)
-        rc = PyObject_GenericSetAttr(self, block_size_name, block);
-    Py_XDECREF(block);
+        rc = set_block_size(self, size);
     own_work_end();
     return rc;
 }
@@ -161,7 +185,7 @@ init_in_two_steps(PyObject *self, Opening *o)
     PyObject *size = PyObject_GetAttrString(helper, "_blksize");
     int rc = opener && size ? init_really(self, o, PyLong_Check(o->file) ? Py_None : opener) : -1;
     if (rc == 0)
-        rc = PyObject_GenericSetAttr(self, block_size_name, size);
+        rc = set_block_size(self, PyLong_AsUnsignedLong(size));
     if (rc < 0 && !PyLong_Check(o->file))
         fd_closed(fd);
     Py_XDECREF(size);

@@ -725,6 +725,7 @@ stream_act(const char *module, const char *name)
         {"_io", "FileIO.__init__", ACT_OPEN},
         {"posix", "lseek", ACT_MOVE},
         {"posix", "read", ACT_MOVE},
+        {"posix", "readinto", ACT_MOVE},
         {"posix", "readv", ACT_MOVE},
         {"_io", "FileIO.seek", ACT_MOVE},
         {"_io", "FileIO.read", ACT_MOVE},
