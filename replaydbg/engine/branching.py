@@ -15,10 +15,10 @@ from replaydbg.errors import EngineLost
 from replaydbg.events.run_facts import Branch, Header
 from replaydbg.log.coding.encode import varint
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.replay.launcher import UnpackedLogs, unpack_logs
 from replaydbg.replay.memory_limit import memory_limit
 from replaydbg.replay.result import ended_by_itself
 from replaydbg.replay.time_limits import cpu_limits
+from replaydbg.replay.unpacked_logs import UnpackedLogs, unpack_logs
 
 MOST_EARLIER = 50
 """Checkpoints of the parent that are cloned for its child."""

@@ -18,6 +18,7 @@ from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of
 from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import EngineLost, ReplaydbgError
+from replaydbg.replay.unpacked_logs import memory_file
 
 _KEEPER = (
     f"import sys;sys.path.append({str(Path(replaydbg.__file__).parents[1])!r});"
@@ -50,7 +51,7 @@ class Files:
 
 def new_files() -> Files:
     """Return new files in memory."""
-    return Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
+    return Files(*(memory_file(name) for name in ("totals", "steps", "output", "raises")))
 
 
 def _start_keeper(orders: KeeperOrders) -> subprocess.Popen[bytes]:
@@ -82,7 +83,7 @@ class Engine:
         whole program also records its own lines and variables, see `read_course`.
         """
         self.files = new_files()
-        self._course = _memory_file("course") if course else None
+        self._course = memory_file("course") if course else None
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
             root, roots = socket.socketpair()
@@ -186,7 +187,3 @@ class Engine:
         if greeting.startswith(b"E"):
             raise ReplaydbgError(greeting[1:].decode("utf-8", "replace"))
         raise EngineLost("the keeper ended before it started")
-
-
-def _memory_file(name: str) -> BinaryIO:
-    return os.fdopen(os.memfd_create(f"replaydbg-{name}"), "w+b")

@@ -225,7 +225,7 @@ def seal(
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-    _sync_directory(target.parent)
+    synchronise(target.parent)
     remove_live(live)
 
 
@@ -419,8 +419,9 @@ def remove_live(live: Path) -> None:
             raise error
 
 
-def _sync_directory(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+def synchronise(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a directory. Raises OSError."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

@@ -10,8 +10,9 @@ from replaydbg.errors import CannotRedact, Divergence
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.transfers import SECTION as TRANSFERS
 from replaydbg.redaction.transfer_digests import with_new_digests, write_wanted
-from replaydbg.replay.launcher import UnpackedLogs, inheritable, prepare, replay, run_started, unpack_logs
+from replaydbg.replay.launcher import inheritable, prepare, replay, run_started
 from replaydbg.replay.result import ReplayResult
+from replaydbg.replay.unpacked_logs import UnpackedLogs, unpack_logs
 
 
 def redigested(path: Path, name: str) -> dict[str, bytes]:

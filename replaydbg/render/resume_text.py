@@ -66,9 +66,8 @@ def image_texts(images: Sequence[PlannedImage] | None) -> list[str]:
 
 def recovery_lines(recovery: RecoveryCost, seconds: float) -> list[str]:
     """Return how long it takes until all is live, what is replayed until then, and how large the logs are."""
-    cpu_ms = max(recovery.cpu_ms - recovery.saved_cpu_ms, 0)
-    computed = f", {show_seconds(cpu_ms / 1000)} of CPU time" if recovery.cpu_ms else ""
-    events = recovery.events - recovery.saved_events
+    computed = f", {show_seconds(recovery.cpu_ms_left / 1000)} of CPU time" if recovery.cpu_ms else ""
+    events = recovery.events_left
     after = f" after the image at event {recovery.saved_events:,}" if recovery.image_bytes else ""
     repeated = f"{events:,} event{'s' * (events != 1)}{after}{computed}"
     text = f"about {show_seconds(seconds)} ({repeated}); log size {show_size(recovery.log_bytes)}"

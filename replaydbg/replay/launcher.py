@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from replaydbg.classes import dataclass, replace
 from replaydbg.config import is_fence_wanted, orders_of_tests
-from replaydbg.errors import Corrupt, ForgedMessage
+from replaydbg.errors import ForgedMessage
 from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
@@ -30,20 +30,15 @@ from replaydbg.replay.result import (
     waiting_result,
     with_ending,
 )
-from replaydbg.replay.start_state import start_state
+from replaydbg.replay.start_state import StartState, start_state
 from replaydbg.replay.time_limits import CpuLimits, cpu_limits, idle_limit
-
-MOST_IN_MEMORY = 256 << 20
-"""Bytes. A section of at most this size is unpacked into memory, a larger one into a file."""
-LARGE_FILES = Path("/var/tmp")
-"""The directory for large temporary files; /tmp is itself memory on many machines."""
+from replaydbg.replay.unpacked_logs import UnpackedLogs, followed_logs, memory_file, unpack_logs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, BinaryIO
 
-    from replaydbg.log.sealed.sections import InPlace
     from replaydbg.replay.clock import ClockBoot, ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.trace_orders import TraceOrders
@@ -89,7 +84,7 @@ def replay(
         more: dict[str, object] = {"current_source": current_source, "stop_at": stop_at}
         if lenient is not None:
             more |= lenient.as_boot(recording, current_source=current_source)
-        ending_file = _memory_file("ending") if lenient is not None or with_outcome else None
+        ending_file = memory_file("ending") if lenient is not None or with_outcome else None
         if ending_file is not None:
             more["ending_fd"] = inheritable(stack, stack.enter_context(ending_file).fileno())
         more["trace"] = trace.as_boot() if trace is not None else None
@@ -190,25 +185,17 @@ def prepare(
     executable, core = find_python_and_core(str(recording.path), header.python)
     if parts is None:
         parts = UnpackedLogs(followed_logs(recording.path, stack)) if follows else unpack_logs(recording, stack)
-    report = stack.enter_context(_memory_file("report")) if report is None else report
+    report = stack.enter_context(memory_file("report")) if report is None else report
     given = {**header.env, **variables}
     recorded_start = interpreter.start_environment(
         given, interpreter.split_options(list(header.python.flags)), header.hash_seed
     )
     state = start_state(header, str(recording.path), executable, recorded_start)
     boot: dict[str, object] = {
-        **boot_values(_boot_fields(header, given), _recorded_table(header), state.env),
+        **_boot_of(recording, parts, given, state, follows=follows, goes_live=goes_live),
         **_descriptors(parts, report, stdout, stderr, stack),
-        **orders_of_tests(),
-        "mode": "replay",
-        "content_place": parts.content_place,
-        "fds": list(header.fds),
-        "follows": follows,
-        "fence": is_fence_wanted() and not goes_live,
-        **state.boot,
         **more,
         "parent": os.getpid() if parent is None else parent,
-        "fork_event": header.branch.event if header.branch is not None else 0,
     }
     if not follows and not goes_live:  # a program that still runs has no peak yet
         boot |= _limits(recording, parts, more)
@@ -220,6 +207,30 @@ def prepare(
         report=report,
         is_cut=parts.is_cut,
     )
+
+
+def _boot_of(
+    recording: Recording,
+    parts: UnpackedLogs,
+    env: Mapping[str, str],
+    state: StartState,
+    *,
+    follows: bool,
+    goes_live: bool,
+) -> dict[str, object]:
+    """Return the fields for the core that come from the recording, and from how it is replayed."""
+    header = recording.header
+    return {
+        **boot_values(_boot_fields(header, env), _recorded_table(header), state.env),
+        **orders_of_tests(),
+        "mode": "replay",
+        "content_place": parts.content_place,
+        "fds": list(header.fds),
+        "follows": follows,
+        "fence": is_fence_wanted() and not goes_live,
+        "fork_event": header.branch.event if header.branch is not None else 0,
+        **state.boot,
+    }
 
 
 def _descriptors(
@@ -237,59 +248,10 @@ def _descriptors(
 
 def _boot_fd(boot: Mapping[str, object], stack: ExitStack) -> int:
     """Return a descriptor from which the core reads its orders."""
-    file = stack.enter_context(_memory_file("boot"))
+    file = stack.enter_context(memory_file("boot"))
     file.write(encode_value(boot))
     file.flush()
     return inheritable(stack, file.fileno())
-
-
-@dataclass(frozen=True, slots=True)
-class UnpackedLogs:
-    """The part of a recording that the program's process maps."""
-
-    files: dict[str, BinaryIO]
-    """The logs, and the copies of large files unless they are used in the recording itself."""
-    is_cut: bool = False
-    """Whether a part of the log is damaged or missing."""
-    content: InPlace | None = None
-    """The position of the copies in the recording; None: they are one of the files."""
-    content_size: int = 0
-    """Their undamaged bytes."""
-
-    @property
-    def content_place(self) -> tuple[int, ...] | None:
-        """Where the copies are in the recording, as the core takes it; None: they are one of the files."""
-        place = self.content
-        return None if place is None else (place.first, place.stride, self.content_size, place.size, place.mtime_ns)
-
-    def mapped(self) -> int:
-        """Return how many bytes the process maps."""
-        return self.content_size * (self.content is not None) + sum(
-            os.fstat(file.fileno()).st_size for file in self.files.values()
-        )
-
-
-def unpack_logs(recording: Recording, stack: ExitStack) -> UnpackedLogs:
-    """Return the recording's logs, and its copies of large files."""
-    content = recording.content_in_place()
-    names = ("log", "world", "content") if content is None else ("log", "world")
-    files = {name: stack.enter_context(section_file(name, recording)) for name in names}
-    unpacked = recording.unpack(files)
-    if unpacked.is_world_cut:
-        raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-    if content is not None and not unpacked.content:  # none of it is undamaged, so none is referred to
-        return UnpackedLogs(files | {"content": stack.enter_context(_memory_file("content"))}, unpacked.is_cut)
-    return UnpackedLogs(files, unpacked.is_cut, content, unpacked.content)
-
-
-def section_file(name: str, recording: Recording) -> BinaryIO:
-    """Return an empty file for a section: in memory, unless it is large."""
-    if recording.size(name) <= MOST_IN_MEMORY:
-        return _memory_file(name)
-    import tempfile  # imported for a large recording only
-    from typing import cast
-
-    return cast("BinaryIO", tempfile.TemporaryFile(dir=LARGE_FILES if LARGE_FILES.is_dir() else None))
 
 
 def _limits(recording: Recording, parts: UnpackedLogs, more: Mapping[str, object]) -> dict[str, object]:
@@ -318,7 +280,7 @@ class _Counting:
 
     @classmethod
     def begin(cls, stack: ExitStack, orders: Orders) -> _Counting:
-        return cls(orders, stack.enter_context(_memory_file("clock")), stack.enter_context(_memory_file("steps")))
+        return cls(orders, stack.enter_context(memory_file("clock")), stack.enter_context(memory_file("steps")))
 
     def as_boot(self, stack: ExitStack) -> ClockBoot:
         return self.orders.as_boot(inheritable(stack, self.totals.fileno()), inheritable(stack, self.steps.fileno()))
@@ -328,21 +290,6 @@ class _Counting:
         from replaydbg.replay.clock import read_report
 
         return read_report(_whole(self.totals), _whole(self.steps), self.orders)
-
-
-def followed_logs(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
-    """Return the logs of a running program, as soon as they exist; raises Corrupt if they never do."""
-    # Imported here: few replays run behind their recording.
-    import time
-
-    for _ in range(1000):
-        logs = [live / name for name in ("log", "world")]
-        if all(each.exists() and each.stat().st_size for each in logs):
-            files = {each.name: stack.enter_context(each.open("rb")) for each in logs}
-            # Copies of large files are not followed: a program that reads one is replayed from the sealed recording.
-            return files | {"content": stack.enter_context(_memory_file("content"))}
-        time.sleep(0.01)
-    raise Corrupt(str(live), "its program has not begun, or it is of a standby that has not taken over")
 
 
 def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
@@ -369,10 +316,6 @@ def _whole(file: BinaryIO) -> bytes:
         raise ForgedMessage(f"it reported more than {MOST_WRITTEN >> 20} MiB")
     file.seek(0)
     return file.read(MOST_WRITTEN)
-
-
-def _memory_file(name: str) -> BinaryIO:
-    return os.fdopen(os.memfd_create(f"replaydbg-{name}"), "w+b")
 
 
 def inheritable(stack: ExitStack, fd: int) -> int:

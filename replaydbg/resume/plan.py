@@ -49,6 +49,16 @@ class RecoveryCost:
     """The size of that image; 0: there is none."""
 
     @property
+    def events_left(self) -> int:
+        """The events that are replayed."""
+        return self.events - self.saved_events
+
+    @property
+    def cpu_ms_left(self) -> int:
+        """The CPU time of the recorded program for them, in milliseconds; 0: unknown."""
+        return max(self.cpu_ms - self.saved_cpu_ms, 0)
+
+    @property
     def seconds(self) -> float:
         """The expected time until the program is live."""
         return self.reading_seconds + self.replay_seconds + self.restore_seconds
@@ -61,8 +71,7 @@ class RecoveryCost:
     @property
     def replay_seconds(self) -> float:
         """The expected time of the replay, on a processor of its own."""
-        computed = max(self.cpu_ms - self.saved_cpu_ms, 0) / 1000
-        return max(computed, (self.events - self.saved_events) * _REPLAY)
+        return max(self.cpu_ms_left / 1000, self.events_left * _REPLAY)
 
     @property
     def restore_seconds(self) -> float:

@@ -21,8 +21,9 @@ from replaydbg.log.container import remove_live
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import handled_signals
 from replaydbg.record.start import Wishes, continuing_command
-from replaydbg.replay.launcher import MOST_WRITTEN, ReplayStart, UnpackedLogs, prepare
+from replaydbg.replay.launcher import MOST_WRITTEN, ReplayStart, prepare
 from replaydbg.replay.result import strict_result
+from replaydbg.replay.unpacked_logs import UnpackedLogs
 from replaydbg.resume.conversation import moved_high
 from replaydbg.resume.going_live import GoingLive
 

@@ -28,7 +28,8 @@ from replaydbg.record.place import make_live_directory, reason_of, shared_store,
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import seal_recording
 from replaydbg.replay.find_python import find_python_and_core
-from replaydbg.replay.launcher import ReplayStart, UnpackedLogs, followed_logs, inheritable, prepare
+from replaydbg.replay.launcher import ReplayStart, inheritable, prepare
+from replaydbg.replay.unpacked_logs import UnpackedLogs, followed_logs
 from replaydbg.resume.checks.changed_sources import changed_sources
 from replaydbg.resume.checks.continuations import check_new, check_not_resumed
 from replaydbg.resume.conversation import CoreAnswer, Due

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from replaydbg.replay import launcher
+from replaydbg.replay import launcher, unpacked_logs
 from tests.harness import tool
 from tests.harness.process import Finished, run
 from tests.harness.sanitizer import IS_SANITIZED
@@ -69,15 +69,15 @@ def test_a_large_log_is_unpacked_to_the_disk(tmp_path: Path, monkeypatch: pytest
     recording = tmp_path / "reads.rdbg"
     _run(tool.record(sys.executable, recording, ["reads.py"]), tmp_path)
     made: list[str] = []
-    monkeypatch.setattr(launcher, "MOST_IN_MEMORY", 1 << 15)
-    monkeypatch.setattr(launcher, "LARGE_FILES", tmp_path)
-    plain = launcher._memory_file
+    monkeypatch.setattr(unpacked_logs, "MOST_IN_MEMORY", 1 << 15)
+    monkeypatch.setattr(unpacked_logs, "LARGE_FILES", tmp_path)
+    plain = unpacked_logs.memory_file
 
     def noted(name: str) -> BinaryIO:
         made.append(name)
         return plain(name)
 
-    monkeypatch.setattr(launcher, "_memory_file", noted)
+    monkeypatch.setattr(unpacked_logs, "memory_file", noted)
 
     result = launcher.replay(recording)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -146,28 +147,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     is_verbose = not settings.quiet and not args.json
     listener = _listener(args, is_verbose=is_verbose)
-    result: RecordResult | NotNeeded
+    goes_on: Callable[..., RecordResult | NotNeeded] = partial(resume, images=args.images)
     if args.follow:
-        result = stand_by(
-            path,
-            name=name,
-            choices=choices,
-            output=args.output,
-            settings=settings,
-            listener=listener,
-            images=images,
-            begins=partial(_print_standby, name) if is_verbose else None,
-        )
-    else:
-        result = resume(
-            path,
-            name=name,
-            choices=choices,
-            output=args.output,
-            settings=settings,
-            listener=listener,
-            images=args.images,
-        )
+        goes_on = partial(stand_by, images=images, begins=partial(_print_standby, name) if is_verbose else None)
+    result = goes_on(path, name=name, choices=choices, output=args.output, settings=settings, listener=listener)
     if isinstance(result, NotNeeded):
         _print_not_needed(name, result, is_verbose=is_verbose, as_json=args.json)
         return 0

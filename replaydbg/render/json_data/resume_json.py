@@ -19,8 +19,8 @@ def leftover_facts(leftovers: Iterable[Leftover]) -> list[JsonObject]:
 def recovery_facts(recovery: RecoveryCost, seconds: float) -> JsonObject:
     """Return what is replayed, and the expected time, as data."""
     return {
-        "events": recovery.events - recovery.saved_events,
-        "cpu_seconds": max(recovery.cpu_ms - recovery.saved_cpu_ms, 0) / 1000,
+        "events": recovery.events_left,
+        "cpu_seconds": recovery.cpu_ms_left / 1000,
         "log_bytes": recovery.log_bytes,
         "seconds": round(seconds, 3),
     }

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import CannotResume
+from replaydbg.log.container import synchronise
 from replaydbg.resume.images.criu import CriuFailed
 from replaydbg.resume.images.image_facts import ImageFacts, read_facts
 
@@ -59,8 +60,11 @@ class ImageDirectory:
         try:
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise CannotResume(name, f"another standby writes its images to {self.path}") from error
+            except OSError as error:
+                reason = f"the directory of images {self.path} cannot be locked: {error.strerror}"
+                raise CannotResume(name, reason) from error
             for each in self.path.glob("image-*.partial"):
                 shutil.rmtree(each, ignore_errors=True)
             yield
@@ -125,12 +129,3 @@ def digest(path: Path) -> str:
         while piece := file.read(_PIECE):
             found.update(piece)
     return found.hexdigest()
-
-
-def synchronise(path: Path) -> None:
-    """Wait until the disk has a file, or the names in a directory. Raises OSError."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -1,4 +1,4 @@
-"""What an image is an image of: the beginning of a log, and the machine and Python on which it can be brought back."""
+"""The facts about an image: the part of a log that it has replayed, and the machine and Python that it belongs to."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _COMPARED = 1 << 20
 """Bytes before the end of the common part of two logs that are compared: their content depends on all before them."""
-LOGS = ("log", "world", "content")
-"""The files that a standby follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class LogPrefix:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What an image is an image of."""
+    """The facts about an image."""
 
     pid: int
     """The process id, which it has again when it is brought back."""

@@ -29,7 +29,7 @@ _LONGEST_CHAIN = 8
 
 
 class ImageWishes(NamedTuple):
-    """What the user wants of images."""
+    """The user's wishes for images: where they are kept, and how often one is made."""
 
     directory: Path
     every: float = INTERVAL

@@ -8,17 +8,18 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from replaydbg.classes import replace
-from replaydbg.errors import CannotResume, Corrupt, Divergence
+from replaydbg.errors import CannotResume, Divergence
 from replaydbg.launch.process import Ended
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import write_start
-from replaydbg.replay.launcher import ReplayStart, section_file
+from replaydbg.replay.launcher import ReplayStart
 from replaydbg.replay.time_limits import idle_limit
+from replaydbg.replay.unpacked_logs import unpack_logs
 from replaydbg.resume.conversation import CoreAnswer, Due
 from replaydbg.resume.going_live import GoingLive
 from replaydbg.resume.images.criu import CriuFailed, await_process_id, bring_back, check_criu
 from replaydbg.resume.images.image_directory import Image, ImageDirectory, check_digests
-from replaydbg.resume.images.image_facts import LOGS, mismatch, this_place
+from replaydbg.resume.images.image_facts import mismatch, this_place
 from replaydbg.resume.images.page import SharedPage
 from replaydbg.resume.plan import Plan, PlannedImage
 from replaydbg.resume.preparation import continued_header, first_orders, written_to
@@ -35,7 +36,7 @@ class GoingLiveFromImage(GoingLive):
     """A resumption whose replay may come out of an image."""
 
     page: SharedPage | None = None
-    """What is shared with a process out of an image; None: the replay began at the beginning."""
+    """It is shared with a process out of an image; None: the replay began at the beginning."""
 
     def wait(self, connection: socket.socket, pid: int) -> socket.socket:
         """Wait for the connection of a process out of an image, which has none at first."""
@@ -114,11 +115,7 @@ def _perform(
 def _unpacked(recording: Recording, live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
     """Return the logs of a recording: the new one is written to other files, while these are read."""
     with written_to(live):
-        files = {name: stack.enter_context(section_file(name, recording)) for name in LOGS}
-        unpacked = recording.unpack(files)
-    if unpacked.is_world_cut:
-        raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
-    return files
+        return unpack_logs(recording, stack, in_place=False).files
 
 
 def _newest_that_fits(
@@ -150,8 +147,7 @@ def _empty(live: Path) -> None:
 def with_images(plan: Plan, recording: Recording, directory: Path) -> Plan:
     """Return the plan with the images in `directory`, and what is left to be replayed after the best of them."""
     with ExitStack() as stack:
-        files = {name: stack.enter_context(section_file(name, recording)) for name in LOGS}
-        recording.unpack(files)
+        files = unpack_logs(recording, stack, in_place=False).files
         images, place = ImageDirectory(directory, plan.name).images(), this_place(recording)
         planned = tuple(
             PlannedImage(str(each.path), each.facts.event, each.size, mismatch(each.facts, files, place))

@@ -1,4 +1,4 @@
-"""What a program has done to its files and not synchronised: after a power cut the disk may lack any of it."""
+"""Changes of files that a program has not synchronised: after a power cut the disk may lack any of them."""
 
 from __future__ import annotations
 
