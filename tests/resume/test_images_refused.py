@@ -99,6 +99,13 @@ def test_a_directory_of_images_is_this_users_alone(tmp_path: Path) -> None:
         ImageDirectory(images, "one.rdbg")
 
 
+def test_a_file_is_no_directory_of_images(tmp_path: Path) -> None:
+    (tmp_path / "images").touch()
+
+    with pytest.raises(CannotResume, match="it is not a directory"):
+        ImageDirectory(tmp_path / "images", "one.rdbg")
+
+
 def test_one_standby_at_a_time_writes_its_images(tmp_path: Path) -> None:
     images = ImageDirectory(tmp_path / "images", "one.rdbg", makes=True)
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,8 @@ class ImageDirectory:
             status = self.path.stat()
         except OSError as error:
             raise CannotResume(name, f"the directory of images {path} cannot be used: {error.strerror}") from error
+        if not stat.S_ISDIR(status.st_mode):
+            raise CannotResume(name, f"the directory of images {path} cannot be used: it is not a directory")
         # An image is a process that is run with the rights of this one.
         if status.st_uid != os.geteuid() or status.st_mode & 0o022:
             raise CannotResume(name, f"others can write to the directory of images {path}, or own it")
