@@ -289,10 +289,20 @@ note_first_pass(int raises_fd)
     }
 }
 
+/* The clone is copying the memory that maps share: nothing may be written there before it has done so. */
+static void
+await_copy(int clone)
+{
+    char byte;
+    while (read(clone, &byte, 1) < 0 && errno == EINTR)
+        ;
+}
+
 /* Returns whether this is the clone. The other one has reported it. */
 static bool
 leave_clone(int kind)
 {
+    bool copies = shared_is_mapped();
     int pair[2];
     Buf b = message;
     pid_t pid = -1;
@@ -313,9 +323,13 @@ leave_clone(int kind)
             printed_ignore();
             streams_leave();
             shared_part();
+            if (copies && write(engine.fd, "", 1) != 1)
+                _exit(0);
             return true;
         }
         close(pair[1]);
+        if (copies && pid > 0)
+            await_copy(pair[0]);
     }
     report_here(&b, pid < 0 ? -errno : pid);
     send_all(kind, &b, pid < 0 ? -1 : pair[0]);

@@ -11,6 +11,7 @@
 /* shared.c */
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or
  * NULL. */
+bool shared_is_mapped(void);      /* whether a clone has to copy memory before the other process may write there */
 void shared_part(void);           /* this process is a clone: what it writes is its own */
 void shared_process_starts(void); /* before there can be a child that shares our memory */
 /* A replay has become a recording: the map that this event made lies over `file` from now on, which is its own

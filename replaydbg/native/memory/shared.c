@@ -474,6 +474,21 @@ part_map(MapObject *map, int fd)
         _exit(0);
 }
 
+static bool
+is_shared(const Map *m)
+{
+    return m->map->data && m->kind != MAP_IS_PRIVATE;
+}
+
+bool
+shared_is_mapped(void)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_shared(&maps[i]))
+            return true;
+    return false;
+}
+
 /* Maps of one file share their memory; those of a clone are no longer shared with the process from which it was cloned.
  */
 void
@@ -481,9 +496,9 @@ shared_part(void)
 {
     for (size_t i = 0; i < count; i++) {
         Map *m = &maps[i];
-        bool is_first = m->map->data && m->kind != MAP_IS_PRIVATE;
+        bool is_first = is_shared(m);
         for (size_t k = 0; k < i && is_first; k++)
-            is_first = !maps[k].map->data || maps[k].kind == MAP_IS_PRIVATE || !m->file || maps[k].file != m->file;
+            is_first = !is_shared(&maps[k]) || !m->file || maps[k].file != m->file;
         if (!is_first)
             continue;
         off_t end = 0;
@@ -495,7 +510,7 @@ shared_part(void)
         if (fd < 0 || ftruncate(fd, end) < 0)
             _exit(0);
         for (size_t k = i; k < count; k++)
-            if ((k == i || (m->file && maps[k].file == m->file)) && maps[k].map->data && maps[k].kind != MAP_IS_PRIVATE)
+            if ((k == i || (m->file && maps[k].file == m->file)) && is_shared(&maps[k]))
                 part_map(maps[k].map, fd);
         close(fd);
     }
