@@ -56,12 +56,13 @@ def image_texts(images: Sequence[PlannedImage] | None) -> list[str]:
     """Return how far each image of a standby is, and why it cannot be used; None: none were asked for."""
     if images is None:
         return []
-    texts = [
-        f"{printable(each.path)}: event {each.event:,}, {show_size(each.size)}"
-        + (f"; not usable: {printable(each.unfit)}" if each.unfit else "")
-        for each in images
-    ]
-    return texts or ["there is no complete image"]
+    return [_image_text(each) for each in images] or ["there is no complete image"]
+
+
+def _image_text(image: PlannedImage) -> str:
+    facts = [f"event {image.event:,}, {show_size(image.size)}"] if image.event is not None else []
+    facts += [f"not usable: {printable(image.unfit)}"] if image.unfit else []
+    return f"{printable(image.path)}: {'; '.join(facts)}"
 
 
 def recovery_lines(recovery: RecoveryCost, seconds: float) -> list[str]:

@@ -24,10 +24,10 @@ class PlannedImage:
 
     path: str
     """Its directory."""
-    event: int
-    """The last event that it has replayed."""
+    event: int | None
+    """The last event that it has replayed; None: its description cannot be read."""
     size: int
-    """In bytes."""
+    """In bytes; 0 if its description cannot be read."""
     unfit: str
     """Why it cannot be used, as a clause; empty: it can."""
 

@@ -191,6 +191,19 @@ def test_a_damaged_image_is_not_used(tmp_path: Path) -> None:
     _check(tmp_path, resumed.stdout)
 
 
+def test_an_image_without_a_description_is_left_out_with_a_reason(tmp_path: Path) -> None:
+    _with_an_image(tmp_path)
+    (tmp_path / "images" / "image-999999").mkdir()
+    (tmp_path / "images" / "image-999999" / "image.json").write_text("{}")
+
+    resumed = _resume(tmp_path)
+
+    assert b"image-999999 is left out: its description is damaged" in resumed.stderr
+    assert b"going on from the image at event" in resumed.stderr
+    assert re.search(rb"recovery .* after the image at event", resumed.stderr)
+    _check(tmp_path, resumed.stdout)
+
+
 def test_an_image_that_was_not_completed_is_not_used_and_removed(tmp_path: Path) -> None:
     _with_an_image(tmp_path)
     image = next((tmp_path / "images").glob("image-*"))

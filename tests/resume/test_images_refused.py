@@ -1,5 +1,6 @@
 """`replaydbg resume --images` where no image can be made or used: one sentence, and nothing is lost."""
 
+import json
 import os
 import signal
 import sys
@@ -124,11 +125,31 @@ def test_older_images_are_removed_once_the_new_one_is_complete(tmp_path: Path) -
     images.complete(first, facts)
     second = images.begin()
 
-    before = [each.number for each in images.images()]
+    before = [each.number for each in images.images()[0]]
     images.complete(second, facts)
-    after = [each.number for each in images.images()]
+    after = [each.number for each in images.images()[0]]
 
     assert (before, after) == ([1], [2])
+
+
+@pytest.mark.parametrize(("text", "reason"), [(None, "cannot be read: No such file or directory"), ("{", "is damaged")])
+def test_an_image_whose_description_cannot_be_read_is_left_out_with_a_reason(
+    tmp_path: Path, text: str | None, reason: str
+) -> None:
+    with recorded(tmp_path) as (recorder, program):
+        os.kill(program, signal.SIGKILL)
+        recorder.wait(20.0)
+    (tmp_path / "images" / "image-3").mkdir(parents=True, mode=0o700)
+    (tmp_path / "images").chmod(0o700)
+    if text is not None:
+        (tmp_path / "images" / "image-3" / "image.json").write_text(text)
+
+    plan = _replaydbg(tmp_path, "resume", "one.rdbg", "--plan", "--images", "images")
+    as_json = _replaydbg(tmp_path, "resume", "one.rdbg", "--plan", "--images", "images", "--json")
+
+    assert f"image-3: not usable: its description {reason}" in plan.stdout.decode(), plan
+    (image,) = json.loads(as_json.stdout)["images"]
+    assert (image["event"], image["bytes"], image["unusable"]) == (None, 0, f"its description {reason}")
 
 
 def test_facts_of_an_image_are_read_as_they_were_written() -> None:

@@ -13,7 +13,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from replaydbg.classes import dataclass
@@ -36,6 +36,15 @@ class Image:
     facts: ImageFacts
     size: int
     """Bytes of its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableImage:
+    """An image that was complete, and of which it cannot be read what it is an image of."""
+
+    path: Path
+    reason: str
+    """A clause."""
 
 
 class ImageDirectory:
@@ -74,18 +83,21 @@ class ImageDirectory:
         finally:
             os.close(fd)
 
-    def images(self) -> list[Image]:
-        """Return the complete images, the newest first. Those that cannot be read are left out."""
-        found = []
-        for path in self.path.iterdir():
-            match = _IMAGE.fullmatch(path.name)
-            if match is None:
-                continue
-            with suppress(OSError, ValueError):
+    def images(self) -> tuple[list[Image], list[UnreadableImage]]:
+        """Return the complete images and those that cannot be read, the newest first."""
+        numbers = {int(match[1]): each for each in self.path.iterdir() if (match := _IMAGE.fullmatch(each.name))}
+        complete, unreadable = [], []
+        for number, path in sorted(numbers.items(), reverse=True):
+            try:
                 facts = read_facts((path / _FACTS).read_text("utf-8"))
                 size = sum(each.stat().st_size for each in path.iterdir() if each.is_file())
-                found.append(Image(path, int(match[1]), facts, size))
-        return sorted(found, key=lambda each: -each.number)
+            except OSError as error:
+                unreadable.append(UnreadableImage(path, f"its description cannot be read: {error.strerror}"))
+            except ValueError:
+                unreadable.append(UnreadableImage(path, "its description is damaged"))
+            else:
+                complete.append(Image(path, number, facts, size))
+        return complete, unreadable
 
     def begin(self) -> Path:
         """Return the empty directory of a new image, which does not count yet. Raises OSError."""

@@ -21,7 +21,7 @@ from replaydbg.resume.images.criu import CriuFailed, await_process_id, bring_bac
 from replaydbg.resume.images.image_directory import Image, ImageDirectory, check_digests
 from replaydbg.resume.images.image_facts import mismatch, this_place
 from replaydbg.resume.images.page import SharedPage
-from replaydbg.resume.plan import Plan, PlannedImage
+from replaydbg.resume.plan import Plan, PlannedImage, RecoveryCost
 from replaydbg.resume.preparation import continued_header, first_orders, written_to
 from replaydbg.resume.replaying import perform
 
@@ -56,17 +56,19 @@ def perform_from_image(
 
     None: no image can be used, a note has the reason, and nothing is live. Raises as `perform` does.
     """
+    planned = run.plan
     with ExitStack() as stack:
         try:
             check_criu()
             files = _unpacked(recording, live, stack)
-            image, images = _newest_that_fits(recording, files, directory, run.plan.name)
+            image, images = _newest_that_fits(recording, files, directory, run)
             for each in images:
                 check_digests(each)
             await_process_id(image.facts.pid)
             with written_to(live):
                 write_start(live, continued_header(recording, live, run.plan), first_orders())
-            left = run.plan.event - image.facts.event
+            run.plan = replace(run.plan, recovery=_after(image, run.plan.recovery))
+            left = run.plan.recovery.events_left
             run.note(f"going on from the image at event {image.facts.event:,}; {left:,} events are left")
             return _perform(recording, live, run, image, files, stack)
         except CriuFailed as error:
@@ -78,7 +80,7 @@ def perform_from_image(
         finally:
             run.page = None
     _empty(live)
-    run.error = None
+    run.plan, run.error = planned, None
     return None
 
 
@@ -119,10 +121,12 @@ def _unpacked(recording: Recording, live: Path, stack: ExitStack) -> dict[str, B
 
 
 def _newest_that_fits(
-    recording: Recording, files: Mapping[str, BinaryIO], directory: Path, name: str
+    recording: Recording, files: Mapping[str, BinaryIO], directory: Path, run: GoingLiveFromImage
 ) -> tuple[Image, Sequence[Image]]:
     """Return the newest image that fits the logs in `files`, and all that it needs. Raises CriuFailed."""
-    images = ImageDirectory(directory, name).images()
+    images, unreadable = ImageDirectory(directory, run.plan.name).images()
+    for each in unreadable:
+        run.note(f"the image {each.path} is left out: {each.reason}")
     if not images:
         raise CriuFailed(f"there is no complete image in {directory}")
     place = this_place(recording)
@@ -148,20 +152,26 @@ def with_images(plan: Plan, recording: Recording, directory: Path) -> Plan:
     """Return the plan with the images in `directory`, and what is left to be replayed after the best of them."""
     with ExitStack() as stack:
         files = unpack_logs(recording, stack, in_place=False).files
-        images, place = ImageDirectory(directory, plan.name).images(), this_place(recording)
+        images, unreadable = ImageDirectory(directory, plan.name).images()
+        place = this_place(recording)
         planned = tuple(
             PlannedImage(str(each.path), each.facts.event, each.size, mismatch(each.facts, files, place))
             for each in images
         )
     problem = _problem()
     planned = tuple(replace(each, unfit=each.unfit or problem) for each in planned)
-    plan = replace(plan, images=planned)
+    left_out = tuple(PlannedImage(str(each.path), None, 0, each.reason) for each in unreadable)
+    plan = replace(plan, images=(*planned, *left_out))
     best = next((image for image, each in zip(images, planned, strict=True) if not each.unfit), None)
     if best is None:
         return plan
-    facts = best.facts
-    recovery = replace(plan.recovery, saved_events=facts.event, saved_cpu_ms=facts.cpu_ms, image_bytes=best.size)
-    return replace(plan, recovery=recovery)
+    return replace(plan, recovery=_after(best, plan.recovery))
+
+
+def _after(image: Image, recovery: RecoveryCost) -> RecoveryCost:
+    """Return what is left to be done after an image."""
+    facts = image.facts
+    return replace(recovery, saved_events=facts.event, saved_cpu_ms=facts.cpu_ms, image_bytes=image.size)
 
 
 def _problem() -> str:
