@@ -1,8 +1,11 @@
-"""Gates after which the program may know what another process did: it waited for it, or received a message."""
+"""Flags of some gates: after which ones the program may know what another process did, and which ones change names.
+
+It may know that if it waited for the other process, or received a message.
+"""
 
 from __future__ import annotations
 
-from replaydbg.gates.row import HEARS, Row
+from replaydbg.gates.row import HEARS, NAMES, Row
 
 _HEARING = {
     "posix": """
@@ -22,9 +25,21 @@ _HEARING = {
     "_ssl": "_SSLSocket.read _SSLSocket.do_handshake",
     "_multiprocessing": "SemLock.acquire SemLock.__enter__ SemLock._get_value SemLock._is_zero",
 }
-_NAMES = frozenset((module, name) for module, names in _HEARING.items() for name in names.split())
+CHANGE_NAMES = {
+    "posix": "mkdir mkfifo mknod rmdir unlink remove rename replace link symlink setxattr removexattr",
+    "_posixshmem": "shm_unlink",
+    "_multiprocessing": "sem_unlink",
+}
+"""Calls that fail if they are made twice. By the time, `resume` tells whether one of them was made in flight."""
+
+_FLAGS: dict[tuple[str, str], int] = {
+    (module, name): flag
+    for table, flag in ((_HEARING, HEARS), (CHANGE_NAMES, NAMES))
+    for module, names in table.items()
+    for name in names.split()
+}
 
 
 def marked(table: list[Row]) -> list[Row]:
-    """Return the rows, with HEARS in the flags of those named above: large shared memory is compared there."""
-    return [row._replace(flags=row.flags | HEARS) if (row.module, row.name) in _NAMES else row for row in table]
+    """Return the rows with these flags. Where HEARS is set, large shared memory is compared."""
+    return [row._replace(flags=row.flags | _FLAGS.get((row.module, row.name), 0)) for row in table]

@@ -55,6 +55,8 @@ AT_ONCE = 2097152
 """With OUTPUT: no other thread runs meanwhile."""
 UNLESS_FILE = 4194304
 """With OUTPUT: not if its descriptor leads to a regular file that is not synchronised by each write."""
+NAMES = 8388608
+"""It makes, moves or removes a name of a file, or an attribute. The time is logged before it, for `resume`."""
 
 NO_BUFFER = 99
 """The index of the buffer argument if there is none."""

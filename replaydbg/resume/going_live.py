@@ -13,7 +13,7 @@ from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.checks.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
-from replaydbg.resume.findings import repeat
+from replaydbg.resume.findings import CallVerdict, Finding, repeat
 from replaydbg.resume.hooks import Hooks
 from replaydbg.resume.in_flight import Situation, examine
 from replaydbg.resume.outside_acts import OutsideAct
@@ -210,9 +210,10 @@ class GoingLive:
             self.is_planned = True
             return []
         situation = self.situation()
-        undone = [each for each in due.calls if self.is_compensated and each.thread in self.plan.past.later_threads]
+        undone = [each for each in due.calls if self.is_compensated and each.thread in self.plan.past.later]
         calls = [each for each in due.calls if each not in undone]
         findings, moved = examine(calls, situation)
+        findings = [self._known_later(each) for each in findings]
         # What the disk shows of the others will be gone.
         findings += [repeat(each, f"undone by {' and '.join(self._hooks.compensators)}, then made") for each in undone]
         findings = ask_hooks(findings, self._hooks)
@@ -241,7 +242,25 @@ class GoingLive:
 
     def situation(self) -> Situation:
         """Return the state of the program at the moment at which it goes live."""
-        return Situation(self.plan.resources, self.plan.past.last_ns, self.choices.after_power_loss)
+        past = self.plan.past
+        return Situation(
+            self.plan.resources,
+            past.last_ns,
+            self.choices.after_power_loss,
+            begun_ns=past.begun_ns,
+            names=past.names,
+        )
+
+    def _known_later(self, finding: Finding) -> Finding:
+        """Return a finding with what the log has of a call after the moment."""
+        later = self.plan.past.later.get(finding.call.thread)
+        if later is None or later.gate != finding.call.call:
+            return finding
+        if later.raised:
+            return repeat(finding.call, f"it failed (event {later.number:,}), will be made")
+        if finding.verdict is not CallVerdict.UNKNOWN:
+            return finding
+        return replace(finding, reason=f"it was made (event {later.number:,})")
 
     def is_common(self, number: int) -> bool:
         """Whether other processes that go live have the same open file or socket at a descriptor."""

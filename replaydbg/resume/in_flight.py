@@ -27,6 +27,7 @@ from replaydbg.resources.kinds import (
 )
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
+from replaydbg.resume.name_acts import NameState, memory_path, semaphore_path
 from replaydbg.resume.reopening.rules import STANDARD, is_standard
 from replaydbg.resume.written import find_written
 
@@ -44,6 +45,10 @@ class Situation:
     """In a group: the writes in flight of all its processes to files that they append to, by path."""
     truncated: frozenset[str] = frozenset()
     """In a group: the files of which only what is in the logs is after their recorded ends, and is cut off."""
+    begun_ns: Mapping[int, int] = field(default_factory=dict)
+    """By thread, when its call in flight began, at the earliest: nanoseconds since the epoch."""
+    names: Mapping[str, NameState] = field(default_factory=dict)
+    """The program's own last act on each name of a file, by its path as the program gave it."""
 
     def opened(self, number: int) -> OpenResource | None:
         """Return what a descriptor refers to; None: not known."""
@@ -66,9 +71,33 @@ class Situation:
             return None
         return None if isinstance(self.resources.cwd, Unknown) else Path(self.resources.cwd) / path
 
-    def is_new(self, found: os.stat_result) -> bool:
-        """Whether a file was made or changed after the last event."""
+    def may_be_new(self, found: os.stat_result) -> bool:
+        """Whether a file may have been made or changed after the last event."""
         return found.st_ctime_ns >= self.last_ns
+
+    def is_by(self, call: CallInFlight, changed_ns: int) -> bool | None:
+        """Return whether a call in flight made a change; None: it is not known when the call began.
+
+        `changed_ns`: when the change was made, nanoseconds since the epoch.
+        """
+        begun = self.begun_ns.get(call.thread)
+        if begun is None and changed_ns >= self.last_ns:
+            return None
+        return begun is not None and changed_ns >= begun
+
+    def was_there(self, path: Path) -> bool | None:
+        """Return whether a path was there after the program's own last act on it; None: it is not known."""
+        acts = [state for name, state in self.names.items() if self.path(name) == path]
+        return max(acts, key=lambda state: state.time_ns).is_made if acts else None
+
+    def has_changed(self, directory: Path, call: CallInFlight) -> bool:
+        """Whether the program itself made or removed other names in a directory about when a call in flight began."""
+        begun = self.begun_ns.get(call.thread, self.last_ns)
+        return any(
+            state.time_ns >= begun and path.parent == directory
+            for name, state in self.names.items()
+            if (path := self.path(name)) is not None
+        )
 
 
 def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[Finding], dict[int, int]]:
@@ -78,8 +107,7 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
     writes: dict[tuple[int, ...], list[int]] = {}
     for index, call in enumerate(calls):
         opened = situation.opened(call.fd)
-        if call.call in WRITES and is_regular(opened) and not _is_stream(call, opened):
-            assert isinstance(opened, OpenedFile)
+        if isinstance(opened, OpenedFile) and continues_file(call, opened) and not _is_stream(call, opened):
             writes.setdefault(opened.handle.numbers, []).append(index)
         else:
             findings[index] = rule_for(call.call)(call, situation)
@@ -93,7 +121,8 @@ def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[F
         written = find_written(opened, together, is_cut_off=is_cut_off)
         by_call = {id(call): finding for call, finding in zip(together, written.findings, strict=True)}
         findings |= {index: by_call[id(calls[index])] for index in indices}
-        moved[numbers[0]] = written.moved
+        if any(each.call in WRITES for each in together):
+            moved[numbers[0]] = written.moved
     return [findings[index] for index in range(len(calls))], moved
 
 
@@ -108,10 +137,17 @@ def is_regular(opened: OpenResource | None) -> bool:
 
 
 OPENS_FILE = "_io.FileIO.__init__"
-_MEMORY = "/dev/shm/"
-"""Where Linux has POSIX shared memory, and as `sem.NAME` POSIX semaphores."""
 WRITES = frozenset({"_io.FileIO.write", "posix.write", "posix.writev"})
 """Calls that write at the current offset."""
+_WRITES_AT = frozenset({"posix.pwrite", "posix.pwritev"})
+"""Calls that write at a given offset. Linux ignores it if the file is written at its end (pwrite(2), BUGS)."""
+
+
+def continues_file(call: CallInFlight, opened: OpenResource | None) -> bool:
+    """Whether a call writes to a regular file where its last write ended, or at its end: by that it is found there."""
+    if not isinstance(opened, OpenedFile) or not is_regular(opened):
+        return False
+    return call.call in WRITES or (call.call in _WRITES_AT and is_appended(opened))
 
 
 def rule_for(name: str) -> Callable[[CallInFlight, Situation], Finding]:
@@ -159,26 +195,47 @@ def _send(call: CallInFlight, situation: Situation) -> Finding:
     return unknown(call, "nothing shows whether it arrived")
 
 
+def _not_made(call: CallInFlight) -> Finding:
+    return repeat(call, "not made before, will be made")
+
+
+def _by_age(call: CallInFlight, situation: Situation, changed_ns: int, shown: str, not_again: str) -> Finding:
+    """Decide a call whose effect is there since `changed_ns`; `shown` says so, as a clause."""
+    is_by_call = situation.is_by(call, changed_ns)
+    if is_by_call is None:
+        return unknown(call, f"{shown}, but perhaps not by this call")
+    return done(call, f"{shown}, {not_again}") if is_by_call else _not_made(call)
+
+
 def _make(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide mkdir and its kin: what is there, and is newer than the last event, was made by the call."""
-    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
+    """Decide mkdir and its kin: what is there, and is newer than the call, was made by it."""
+    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     found = _lstat(path)
-    if found is None or not situation.is_new(found) or _has_content(path, found):
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{path} is there, not made again")
+    if found is None or _is_other(call, path, found) or situation.was_there(path):
+        return _not_made(call)
+    return _by_age(call, situation, found.st_ctime_ns, f"{path} is there", "not made again")
+
+
+def _is_other(call: CallInFlight, path: Path, found: os.stat_result) -> bool:
+    """Whether a file is not what the call makes: a directory without entries, a fifo, or what mknod makes."""
+    is_kind = {"posix.mkdir": stat.S_ISDIR, "posix.mkfifo": stat.S_ISFIFO}.get(call.call)
+    return (is_kind is not None and not is_kind(found.st_mode)) or _has_content(path, found)
 
 
 def _remove(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide rmdir and unlink: what is gone, from a directory that has changed since, was removed by the call."""
-    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
+    """Decide rmdir and unlink: what is gone, from a directory that has changed since the call, was removed by it."""
+    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
     if path is None:
         return _not_known(call, situation)
     directory = _lstat(path.parent)
-    if _lstat(path) is not None or directory is None or directory.st_mtime_ns < situation.last_ns:
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{path} is gone, not removed again")
+    was_there = situation.was_there(path)
+    if _lstat(path) is not None or directory is None or was_there is False:
+        return _not_made(call)
+    if was_there is None and situation.has_changed(path.parent, call):
+        return unknown(call, f"{path} is gone, and nothing shows whether it was there before")
+    return _by_age(call, situation, directory.st_mtime_ns, f"{path} is gone", "not removed again")
 
 
 def _rename(call: CallInFlight, situation: Situation) -> Finding:
@@ -186,9 +243,9 @@ def _rename(call: CallInFlight, situation: Situation) -> Finding:
     if source is None or target is None:
         return _not_known(call, situation)
     found = _lstat(target)
-    if _lstat(source) is not None or found is None or not situation.is_new(found):
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{source} is {target} already, not renamed again")
+    if _lstat(source) is not None or found is None or situation.was_there(source) is False:
+        return _not_made(call)
+    return _by_age(call, situation, found.st_ctime_ns, f"{source} is {target} already", "not renamed again")
 
 
 def _link(call: CallInFlight, situation: Situation) -> Finding:
@@ -196,21 +253,23 @@ def _link(call: CallInFlight, situation: Situation) -> Finding:
     if source is None or target is None:
         return _not_known(call, situation)
     found, linked = _lstat(source), _lstat(target)
-    if found is None or linked is None or not os.path.samestat(found, linked) or not situation.is_new(linked):
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{target} is a link to {source} already, not linked again")
+    is_linked = found is not None and linked is not None and os.path.samestat(found, linked)
+    if linked is None or not is_linked or situation.was_there(target):
+        return _not_made(call)
+    return _by_age(call, situation, linked.st_ctime_ns, f"{target} is a link to {source} already", "not linked again")
 
 
 def _symlink(call: CallInFlight, situation: Situation) -> Finding:
-    target = situation.path(call_argument(call, 1), call.keywords.get("dir_fd"))
-    content = call_argument(call, 0)
+    target = situation.path(call_argument(call, 1, "dst"), call.keywords.get("dir_fd"))
+    content = call_argument(call, 0, "src")
     if target is None or not isinstance(content, str | bytes):
         return _not_known(call, situation)
     found = _lstat(target)
-    is_made = found is not None and stat.S_ISLNK(found.st_mode) and situation.is_new(found)
-    if not is_made or os.fsencode(target.readlink()) != os.fsencode(content):
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{target} is such a link already, not made again")
+    if found is None or not stat.S_ISLNK(found.st_mode) or situation.was_there(target):
+        return _not_made(call)
+    if os.fsencode(target.readlink()) != os.fsencode(content):
+        return _not_made(call)
+    return _by_age(call, situation, found.st_ctime_ns, f"{target} is such a link already", "not made again")
 
 
 def _open(call: CallInFlight, situation: Situation) -> Finding:
@@ -218,52 +277,45 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
 
     An empty file that is newer than the last event may have been made by this call, or be somebody else's lock file.
     """
-    path = situation.path(call_argument(call, 0), call.keywords.get("dir_fd"))
+    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
     if path is None or not _must_be_new(call):
         return _harmless(call, situation)
     found = _lstat(path)
-    if found is None or found.st_size or not situation.is_new(found):
-        return repeat(call, "not made before, will be made")
+    if found is None or found.st_size or not situation.may_be_new(found) or situation.was_there(path):
+        return _not_made(call)
     return changed(call, f"{path} is there, empty, and newer than the last event: perhaps this call made it")
 
 
 def _must_be_new(call: CallInFlight) -> bool:
-    how = call_argument(call, 1)
+    how = call_argument(call, 1, "flags")
     return "x" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_EXCL)
 
 
 def _open_memory(call: CallInFlight, situation: Situation) -> Finding:
     """Decide shm_open, which works like opening a file by its name."""
-    how = call.keywords.get("flags", call_argument(call, 1))
-    return _open(_with_path(call, _MEMORY, how), situation)
+    path = memory_path(call_argument(call, 0, "path"))
+    return _open(replace(call, args=(path, call_argument(call, 1, "flags")), keywords={}), situation)
 
 
 def _unlink_memory(call: CallInFlight, situation: Situation) -> Finding:
-    return _remove(_with_path(call, _MEMORY), situation)
+    return _remove(replace(call, args=(memory_path(call_argument(call, 0, "path")),), keywords={}), situation)
 
 
 def _unlink_semaphore(call: CallInFlight, situation: Situation) -> Finding:
-    return _remove(_with_path(call, _MEMORY + "sem."), situation)
-
-
-def _with_path(call: CallInFlight, prefix: str, *more: Value) -> CallInFlight:
-    """Return a call on a name of POSIX as one on the file that Linux has for it."""
-    name = call_argument(call, 0)
-    path = prefix + name.lstrip("/") if isinstance(name, str) else None
-    return replace(call, args=(path, *more), keywords={})
+    return _remove(replace(call, args=(semaphore_path(call_argument(call, 0, "name")),), keywords={}), situation)
 
 
 def _change_attribute(call: CallInFlight, situation: Situation) -> Finding:
     """Decide removexattr, and setxattr that must make the attribute: both raise if they are made twice."""
     is_removed = call.call == "posix.removexattr"
-    flags = call.keywords.get("flags", call_argument(call, 3))
+    flags = call_argument(call, 3, "flags")
     if not is_removed and not (isinstance(flags, int) and flags & os.XATTR_CREATE):
         return _harmless(call, situation)
-    target = call.keywords.get("path", call_argument(call, 0))
+    target = call_argument(call, 0, "path")
     opened = situation.opened(target) if isinstance(target, int) else None
     path = Path(opened.absolute) if isinstance(opened, OpenedFile) and isinstance(opened.absolute, str) else None
     path = path or situation.path(target)
-    name = call.keywords.get("attribute", call_argument(call, 1))
+    name = call_argument(call, 1, "attribute")
     if path is None or not isinstance(name, str | bytes):
         return _not_known(call, situation)
     follows = call.keywords.get("follow_symlinks") is not False
@@ -272,9 +324,10 @@ def _change_attribute(call: CallInFlight, situation: Situation) -> Finding:
         is_there = os.fsdecode(name) in os.listxattr(path, follow_symlinks=follows)
     except OSError:  # the call raises what there is to be known
         return _harmless(call, situation)
-    if is_there == is_removed or not situation.is_new(found):
-        return repeat(call, "not made before, will be made")
-    return done(call, f"{path} shows that it was made, not made again")
+    if is_there == is_removed:
+        return _not_made(call)
+    shown = f"{path} {'has no' if is_removed else 'has the'} attribute {os.fsdecode(name)}"
+    return _by_age(call, situation, found.st_ctime_ns, shown, "not made again")
 
 
 def _read(call: CallInFlight, situation: Situation) -> Finding:
@@ -307,12 +360,14 @@ def copy_target(call: CallInFlight) -> int:
 
 
 def _two_paths(call: CallInFlight, situation: Situation) -> tuple[Path | None, Path | None]:
-    source = situation.path(call_argument(call, 0), call.keywords.get("src_dir_fd"))
-    return source, situation.path(call_argument(call, 1), call.keywords.get("dst_dir_fd"))
+    source = situation.path(call_argument(call, 0, "src"), call.keywords.get("src_dir_fd"))
+    return source, situation.path(call_argument(call, 1, "dst"), call.keywords.get("dst_dir_fd"))
 
 
-def call_argument(call: CallInFlight, index: int) -> object:
-    """Return an argument by its index; None: it was not given."""
+def call_argument(call: CallInFlight, index: int, name: str = "") -> Value:
+    """Return an argument by its index, or the keyword argument `name`; None: it was not given."""
+    if name and name in call.keywords:
+        return call.keywords[name]
     return call.args[index] if index < len(call.args) else None
 
 

@@ -6,7 +6,7 @@ import fcntl
 import re
 from collections.abc import Mapping
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import NamedTuple, dataclass
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.show import show_call
 from replaydbg.log.entries.selected_events import PassedEvents
@@ -14,6 +14,8 @@ from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.used_descriptors import given_descriptors, takes_descriptors
+from replaydbg.resume.name_acts import GATES as CHANGE_NAMES
+from replaydbg.resume.name_acts import NameActs, NameState
 from replaydbg.resume.outside_acts import OutsideAct, outside_act
 from replaydbg.resume.plan_rows import Fate, PlanRow
 
@@ -22,6 +24,14 @@ MOST_ACTS = 10_000
 
 SLACK_NS = 20_000_000
 """Time stamps of files may be this much behind the clock: the kernel takes those of its last tick."""
+
+
+class LaterEvent(NamedTuple):
+    """The first event of a thread after the moment: its call was in flight then."""
+
+    number: int
+    gate: str
+    raised: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +62,13 @@ class Past:
     """How many these are in all."""
     printed_count: int
     """How many of those wrote to standard output or standard error."""
-    later_threads: frozenset[int]
-    """The threads that have events after the moment: their calls in flight at the moment are in the log."""
+    later: Mapping[int, LaterEvent]
+    """By thread, its first event after the moment. Threads without one were in a call that the log does not have."""
+    begun_ns: Mapping[int, int]
+    """By thread, when its call in flight began, at the earliest, if it is one that makes or removes names of files:
+    nanoseconds since the epoch."""
+    names: Mapping[str, NameState]
+    """The program's own last act before the moment on each name of a file, by its path as the program gave it."""
 
 
 def read_past(recording: Recording, event: int | None) -> Past:
@@ -91,7 +106,8 @@ class PastReader:
         self._loaded_ns: dict[int, int] = {}
         self._used: set[int] = set()
         self._acts: list[OutsideAct] = []
-        self._later_threads: set[int] = set()
+        self._later: dict[int, LaterEvent] = {}
+        self._name_acts = NameActs()
         self._printed_count = 0
         # Only acts after a moment need it: which files their descriptors lead to.
         self._history = ResourceHistory(recording, ()) if event is not None else None
@@ -99,6 +115,8 @@ class PastReader:
     def add(self, entry: Entry) -> None:
         """Read the next entry."""
         if isinstance(entry, Control):
+            if self._last_event is None or entry.after <= self._last_event:
+                self._name_acts.add(entry)
             self._has_ended = self._has_ended or entry.kind is ControlKind.END
         else:
             self._add_event(entry)
@@ -110,7 +128,7 @@ class PastReader:
         if self._last_event is None or entry.number <= self._last_event:
             self._add_before(entry)
             return
-        self._later_threads.add(entry.lane)
+        self._later.setdefault(entry.lane, LaterEvent(entry.number, entry.gate, entry.raised))
         if entry.gate == _SYNCHRONISES_DATABASE and entry.outcome == 0 and _database(entry) in self._databases:
             self._synchronised.add(_database(entry))
         elif entry.gate in _ACTS and not entry.raised:
@@ -130,9 +148,11 @@ class PastReader:
     def add_passed(self, events: PassedEvents) -> None:
         """Read events before the moment whose gates are not `is_noted`."""
         self._events, self._time_ns = events.last, events.time_ns
+        self._name_acts.add_passed(events)
 
     def _add_before(self, entry: Event) -> None:
         self._time_ns = entry.time_ns
+        self._name_acts.add(entry)
         self._used.update(given_descriptors(entry))
         if not is_noted(entry.gate):
             return
@@ -174,7 +194,9 @@ class PastReader:
             acts=tuple(acts[::-1]),
             act_count=self._act_count,
             printed_count=self._printed_count,
-            later_threads=frozenset(self._later_threads),
+            later=dict(self._later),
+            begun_ns={lane: self.start_ns + time_ns - SLACK_NS for lane, time_ns in self._name_acts.begun().items()},
+            names=self._name_acts.names(self.start_ns),
         )
 
 
@@ -185,7 +207,7 @@ def _database(event: Event) -> str:
 
 def is_noted(gate: str) -> bool:
     """Whether events of a gate before the moment matter for more than their time."""
-    return gate in _NOTED or gate.startswith(_LOADS) or takes_descriptors(gate)
+    return gate in _NOTED or gate in CHANGE_NAMES or gate.startswith(_LOADS) or takes_descriptors(gate)
 
 
 def _follow_listing(event: Event, rows: dict[str, PlanRow]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from replaydbg.resume.conversation import CallInFlight, Settled
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
 from replaydbg.resume.in_flight import Situation, examine, has_rule
+from replaydbg.resume.name_acts import NameState
 from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, call_text, settle
 
 # Far in the past, and far in the future: whether a file counts as newer than the last event.
@@ -30,8 +32,17 @@ def resources(cwd: Path) -> Resources:
     return Resources(5, str(cwd), (), (), (), (), (), (), (), None, (), (), (), ())
 
 
-def verdict(each: CallInFlight, cwd: Path, last_ns: int = BEFORE) -> CallVerdict:
-    findings, _ = examine([each], Situation(resources(cwd), last_ns))
+def verdict(
+    each: CallInFlight,
+    cwd: Path,
+    last_ns: int = BEFORE,
+    *,
+    names: Mapping[str, NameState] | None = None,
+    is_timed: bool = True,
+) -> CallVerdict:
+    """Return the verdict on a call that began at `last_ns`; where it `is_timed`, that is known."""
+    begun = {0: last_ns} if is_timed else {}
+    findings, _ = examine([each], Situation(resources(cwd), last_ns, begun_ns=begun, names=names or {}))
     return findings[0].verdict
 
 
@@ -51,6 +62,54 @@ def test_what_was_made_is_not_made_again(tmp_path: Path) -> None:
 
     assert [verdict(each, tmp_path) for each in calls] == [CallVerdict.DONE] * len(calls)
     assert [verdict(each, tmp_path, LATER) for each in calls] == [CallVerdict.REPEAT] * len(calls)
+
+
+def test_what_may_be_of_others_is_asked_about(tmp_path: Path) -> None:
+    """Of a call whose beginning is not in the log, the age of what is there shows nothing."""
+    (tmp_path / "made").mkdir()
+    calls = [call("posix.mkdir", "made"), call("posix.unlink", "gone")]
+
+    assert [verdict(each, tmp_path, is_timed=False) for each in calls] == [CallVerdict.UNKNOWN] * 2
+    assert [verdict(each, tmp_path, LATER, is_timed=False) for each in calls] == [CallVerdict.REPEAT] * 2
+
+
+def test_what_the_program_did_itself_right_before_is_known(tmp_path: Path) -> None:
+    """Time stamps do not tell these from what the call in flight did."""
+    (tmp_path / "made").mkdir()
+    (tmp_path / "link").symlink_to("made")
+    (tmp_path / "file").touch()
+    there = dict.fromkeys(("made", "link", "file"), NameState(True, 1))
+    names = {str(tmp_path / "made"): NameState(False, 0), **there, str(tmp_path / "gone"): NameState(False, 1)}
+    again = [
+        call("posix.mkdir", "made"),
+        call("posix.symlink", "made", "link"),
+        call("posix.unlink", "gone"),
+        call("posix.rename", "gone", "file"),
+    ]
+
+    assert [verdict(each, tmp_path, names=names) for each in again] == [CallVerdict.REPEAT] * len(again)
+    assert verdict(call("posix.mkdir", "made"), tmp_path, names={"made": NameState(False, 1)}) is CallVerdict.DONE
+    # A directory that the program itself has changed shows nothing of another name in it.
+    assert verdict(call("posix.unlink", "other"), tmp_path, names=names) is CallVerdict.UNKNOWN
+    assert verdict(call("posix.unlink", "gone"), tmp_path, names={"gone": NameState(True, 1)}) is CallVerdict.DONE
+
+
+def test_arguments_by_name_count_as_well(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    (tmp_path / "made").mkdir()
+    exclusive = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+    assert verdict(call("posix.open", "lock", flags=exclusive), tmp_path) is CallVerdict.CHANGED
+    assert verdict(call("posix.open", path="lock", flags=exclusive), tmp_path) is CallVerdict.CHANGED
+    assert verdict(call("posix.mkdir", path="made"), tmp_path) is CallVerdict.DONE
+    assert verdict(call("posix.rename", src="gone", dst="lock"), tmp_path) is CallVerdict.DONE
+
+
+def test_another_kind_of_file_was_not_made_by_the_call(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    assert verdict(call("posix.mkdir", "file"), tmp_path) is CallVerdict.REPEAT
+    assert verdict(call("posix.mkfifo", "file"), tmp_path) is CallVerdict.REPEAT
 
 
 def test_what_was_not_made_is_made(tmp_path: Path) -> None:

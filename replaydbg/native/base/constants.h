@@ -98,6 +98,7 @@ enum {
     GATE_OUTPUT = 1048576, /* For `record --durable`: others see its effect, so the log is synchronised before it */
     GATE_AT_ONCE = 2097152, /* With OUTPUT: no other thread runs meanwhile */
     GATE_UNLESS_FILE = 4194304, /* With OUTPUT: not if its descriptor leads to a regular file that is not synchronised by each write */
+    GATE_NAMES = 8388608, /* It makes, moves or removes a name of a file, or an attribute. The time is logged before it, for `resume` */
 };
 
 /* What a process of a group sends and receives: section 4.6. */

@@ -212,6 +212,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     if (__builtin_expect(core.goes_live, 0) && core.depth == 0)
         crossing_hooks.live_at_call(g, self, args, nargs, kwnames);
     shared_crossing(true, g->flags);
+    if (__builtin_expect(g->flags & GATE_NAMES, 0) && core.mode == RECORD && core.depth == 0)
+        record_time();
     if (core.depth++ == 0)
         /* else it makes an exception */
         collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL);

@@ -15,6 +15,7 @@ PyObject *cross_made_again(void); /* the outcome of one that is to be made again
 
 /* record.c */
 void record_end(Crossing *c, PyObject *result);
+void record_time(void);
 void cross_time_continues(void); /* as the last TIME record that was read has it */
 
 /* replay.c */

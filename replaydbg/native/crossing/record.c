@@ -42,7 +42,9 @@ cross_time_continues(void)
     start = monotonic_ns() - replay_time;
 }
 
-static void
+/* Each 256 events, and before calls that fail if they are made twice: whether one was made when the program was killed
+ * is told from the age of what is there (replaydbg/resume/in_flight.py). */
+void
 record_time(void)
 {
     uint64_t now = monotonic_ns();

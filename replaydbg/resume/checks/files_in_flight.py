@@ -11,12 +11,11 @@ from replaydbg.resources.kinds import OpenedFile
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.in_flight import (
     OPENS_FILE,
-    WRITES,
     Situation,
     call_argument,
+    continues_file,
     copy_target,
     is_appended,
-    is_regular,
 )
 
 
@@ -42,7 +41,7 @@ def files_in_flight(calls: Sequence[CallInFlight], situation: Situation) -> File
     written, resized = set(), set()
     for call in calls:
         target = situation.opened(copy_target(call) if copy_target(call) >= 0 else call.fd)
-        is_written = call.data_length > 0 or copy_target(call) >= 0
+        is_written = continues_file(call, target) or copy_target(call) >= 0
         if is_written and isinstance(target, OpenedFile) and isinstance(target.absolute, str):
             written.add(target.absolute)
         if (found := _resized(call, situation)) is not None:
@@ -58,17 +57,23 @@ def _resized(call: CallInFlight, situation: Situation) -> tuple[str, int] | None
         return _of_map(call, situation)
     opened = situation.opened(call.fd)
     known = opened if isinstance(opened, OpenedFile) else None
-    path = known.absolute if known is not None else _normal(situation.path(call_argument(call, 0)))
+    path = known.absolute if known is not None else _normal(situation.path(call_argument(call, 0, "path")))
     size: object = None
     if call.call == "_io.FileIO.truncate":
         given = call_argument(call, 0)
         size = known.offset if given is None and known is not None else given
     elif call.call in ("posix.truncate", "posix.ftruncate"):
-        size = call.keywords.get("length", call_argument(call, 1))
+        size = call_argument(call, 1, "length")
     elif call.call == "posix.posix_fallocate":
-        begin, length = call_argument(call, 1), call_argument(call, 2)
-        size = begin + length if isinstance(begin, int) and isinstance(length, int) else None
+        size = _sum(call_argument(call, 1), call_argument(call, 2))
+    elif call.call in ("posix.pwrite", "posix.pwritev") and known is not None and isinstance(known.size, int):
+        end = _sum(call_argument(call, 2, "offset"), call.data_length)
+        size = max(known.size, end) if end is not None else None
     return (path, size) if isinstance(path, str) and isinstance(size, int) else None
+
+
+def _sum(begin: object, length: object) -> int | None:
+    return begin + length if isinstance(begin, int) and isinstance(length, int) else None
 
 
 def _of_map(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
@@ -82,8 +87,8 @@ def _of_map(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
 
 def _emptied(call: CallInFlight, situation: Situation) -> tuple[str, int] | None:
     """Return the path of a file that is truncated when it is opened."""
-    path = _normal(situation.path(call_argument(call, 0), call.keywords.get("dir_fd")))
-    how = call_argument(call, 1)
+    path = _normal(situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd")))
+    how = call_argument(call, 1, "flags")
     is_emptied = "w" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_TRUNC)
     return (path, 0) if path is not None and is_emptied else None
 
@@ -96,5 +101,5 @@ def appends_in_flight(calls: Sequence[CallInFlight], situation: Situation) -> It
     """Yield the writes in flight to regular files that are written at their ends, by path."""
     for call in calls:
         opened = situation.opened(call.fd)
-        if call.call in WRITES and isinstance(opened, OpenedFile) and is_regular(opened) and is_appended(opened):
+        if isinstance(opened, OpenedFile) and continues_file(call, opened) and is_appended(opened):
             yield str(opened.absolute), call
