@@ -153,7 +153,8 @@ def _thread(plan: Plan) -> str:
 def _row_text(row: PlanRow) -> str:
     if row.kind == "streams":
         return f"{row.text}: {row.reason}"
-    numbers = f" (descriptor {', '.join(map(str, row.numbers))})" if row.numbers else ""
+    word = "descriptors" if len(row.numbers) > 1 else "descriptor"
+    numbers = f" ({word} {', '.join(map(str, row.numbers))})" if row.numbers else ""
     return f"{row.kind}: {row.text}{numbers}{f': {row.reason}' if row.reason else ''}"
 
 

@@ -61,6 +61,11 @@ def idle_limit(recording: Recording) -> float:
     return min(IDLE_LEAST + (end.seconds if end is not None else IDLE_MOST), IDLE_MOST)
 
 
+def computed_after_log(recording: Recording) -> float:
+    """Return for how many seconds of CPU time the program computed after its last record; 0: it is not known."""
+    return _recorded(recording)[0] if recording.end is not None else 0.0
+
+
 def _recorded(recording: Recording) -> tuple[float, float]:
     """Return the program's CPU time after its last record, and its maximum between two records."""
     end, log = recording.end, recording.log_header

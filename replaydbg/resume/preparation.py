@@ -21,6 +21,7 @@ from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import reason_of
 from replaydbg.replay.find_python import find_python_and_core
+from replaydbg.replay.time_limits import computed_after_log
 from replaydbg.resources.follow import GATES, ResourceHistory, resources_at
 from replaydbg.resources.kinds import Resources
 from replaydbg.resume.checks.changed_sources import changed_sources
@@ -137,14 +138,18 @@ def _read_whole(recording: Recording) -> tuple[Past, Resources]:
 
 
 def recovery_to(recording: Recording, event: int) -> RecoveryCost:
-    """Return what a replay to `event` repeats. The CPU time is spread evenly over the events of the log."""
+    """Return what a replay to `event` repeats. The CPU time is spread evenly over the events of the log.
+
+    After the last one, the replay computes what the program computed until it was killed.
+    """
     log, continued = recording.log_header, recording.header.raw.get("continued")
     before = continued.get("cpu_ms") if isinstance(continued, dict) else 0
     cpu_ms, events = 0, 0
     if log is not None:
         cpu_ms, events = max(log.cpu_ms - (before if isinstance(before, int) else 0), 0), log.crossings
     share = min(event / events, 1.0) if events else 1.0
-    return RecoveryCost(event, int(cpu_ms * share), recording.size("log"))
+    after = computed_after_log(recording) if event >= events else 0.0
+    return RecoveryCost(event, int(cpu_ms * share + after * 1000), recording.size("log"))
 
 
 def plan_of(name: str, event: int, past: Past, resources: Resources, recovery: RecoveryCost) -> Plan:

@@ -140,7 +140,7 @@ def test_no_recording_is_replaced(output: str, folder: Path) -> None:
 
     refused = run_in(folder, [sys.executable, "-m", "replaydbg", "resume", "-o", output, "killed.rdbg"])
 
-    sentence = f"replaydbg: '{name}' exists already. Use another name, or remove it with `replaydbg rm`.\n"
+    sentence = f"replaydbg: '{name}' exists already: choose another name with -o.\n"
     assert (refused.status, refused.stderr.decode()) == (2, sentence)
     assert (folder / name).read_bytes() == before
 

@@ -41,9 +41,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         port = stack.enter_context(postgres()) if "postgres" in programs else 0
         pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
         results = list(pool.map(lambda order: _played(order[0], order[1], options, port), orders))
-    print(f"Python {platform.python_version()}")
-    played = list(zip((program for _, program in orders), results, strict=True))
-    print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]))
+        print(f"Python {platform.python_version()}")
+        played = list(zip((program for _, program in orders), results, strict=True))
+        print(as_text(_HEADING, [_row(program, played) for program in (*programs, "all")]), flush=True)
     return int(None in results)
 
 

@@ -113,6 +113,9 @@ def standby_round(seed: int, program: str, base: Path, *, port: int = 0) -> Roun
         return _standby_round(seed, program, base, port)
 
 
+_HAD_ENDED = ("its program is no longer running", "it is no longer being written")
+
+
 def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
     chance = random.Random(seed)
     count = PROGRAMS[program] * _LONGER[program]
@@ -125,7 +128,8 @@ def _standby_round(seed: int, program: str, base: Path, port: int) -> Round:
         _kill_program(recorder, chance)
         status, took_over = standby.wait(TIMEOUT), recorder.wait(TIMEOUT) != 0
     # It may have done all of its work before the standby could begin.
-    had_ended = not took_over and "its program is no longer running" in _tail(base / "output")
+    said = _tail(base / "output")
+    had_ended = not took_over and any(each in said for each in _HAD_ENDED)
     if status != 0 and not had_ended:
         raise WrongRound(f"the standby ended with {status}\n{_tail(base / 'output')}")
     check_ledger(program, count, work / "ledger")

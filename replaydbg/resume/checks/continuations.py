@@ -75,7 +75,7 @@ def check_new(output: Path | None) -> None:
         return
     sealed = output.with_name(output.name.removesuffix(GROUP).removesuffix(SEALED) + SEALED)
     if os.path.lexists(sealed):
-        raise UsageError(f"{str(sealed)!r} exists already. Use another name, or remove it with `replaydbg rm`.")
+        raise UsageError(f"{str(sealed)!r} exists already: choose another name with -o.")
 
 
 def find_continuation(recording: Recording, store: Path) -> Continuation | None:
