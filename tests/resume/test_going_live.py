@@ -120,3 +120,22 @@ def test_the_size_limit_holds_for_what_is_added(tmp_path: Path) -> None:
 
     assert resumed.stdout == b"done\n"
     assert b"reached its size limit" in resumed.stderr
+
+
+_MAKES_NAMES = """
+import os
+lock = f"lock-{os.getpid()}"
+os.mkdir(lock)
+for call in (lambda: os.mkdir(lock), lambda: os.unlink("never"), lambda: os.symlink(lock, lock)):
+    os.stat(".")
+    try:
+        call()
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+def test_what_was_there_before_is_not_taken_for_the_work_of_the_call_in_flight(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(_MAKES_NAMES)
+
+    assert_goes_on(tmp_path, 20)

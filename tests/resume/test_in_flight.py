@@ -12,7 +12,7 @@ from replaydbg.errors import CannotResume
 from replaydbg.gates.row import NOTED, STOPS
 from replaydbg.gates.table import OWN
 from replaydbg.render.resume_text import question
-from replaydbg.resources.kinds import Descriptor, Handle, MakingCall, OpenedPipe, Resources
+from replaydbg.resources.kinds import Descriptor, Handle, MakingCall, OpenedFile, OpenedPipe, Resources
 from replaydbg.resume.conversation import CallInFlight, Settled
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
@@ -199,6 +199,32 @@ def test_every_row_of_the_gate_table_has_a_rule() -> None:
 
 def of_unknown(name: str = "posix.system", data: bytes = b"") -> Finding:
     return Finding(call(name, data=data), CallVerdict.UNKNOWN, "nothing shows whether it was made")
+
+
+@pytest.mark.parametrize(
+    ("on_disk", "flags", "expected"),
+    [
+        (b"one\n", os.O_APPEND | os.O_WRONLY, CallVerdict.DONE),
+        (b"", os.O_APPEND | os.O_WRONLY, CallVerdict.REPEAT),
+        (b"two\n", os.O_APPEND | os.O_WRONLY, CallVerdict.CHANGED),
+        (b"two\n", os.O_WRONLY, CallVerdict.REPEAT),
+    ],
+)
+def test_a_write_at_an_offset_appends_if_the_file_is_written_at_its_end(
+    tmp_path: Path, on_disk: bytes, flags: int, expected: CallVerdict
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"zero\n" + on_disk)
+    making = MakingCall(1, 0, None)
+    handle = Handle((Descriptor(3, making, True, None),), making, flags, ())
+    opened = OpenedFile(handle, str(path), str(path), True, 5, 5, False, None)
+    situation = Situation(replace(resources(tmp_path), opened=(opened,)), BEFORE)
+    write = call("posix.pwrite", 3, b"one\n", 0, fd=3, data=b"one\n")
+
+    findings, moved = examine([write], situation)
+
+    assert findings[0].verdict is expected
+    assert not moved
 
 
 def test_a_call_of_which_nothing_is_known_is_decided_by_the_user() -> None:
