@@ -26,7 +26,7 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.conversation import CallInFlight
-from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
+from replaydbg.resume.findings import CallVerdict, Finding, changed, done, repeat, unknown
 from replaydbg.resume.name_acts import NameState, memory_path, semaphore_path
 from replaydbg.resume.reopening.rules import STANDARD, is_standard
 from replaydbg.resume.written import find_written
@@ -85,16 +85,19 @@ class Situation:
             return None
         return begun is not None and changed_ns >= begun
 
-    def was_there(self, path: Path) -> bool | None:
-        """Return whether a path was there after the program's own last act on it; None: it is not known."""
+    def last_act(self, path: Path) -> NameState | None:
+        """Return the program's own last act on a path; None: it is not known."""
         acts = [state for name, state in self.names.items() if self.path(name) == path]
-        return max(acts, key=lambda state: state.time_ns).is_made if acts else None
+        return max(acts, key=lambda state: state.time_ns, default=None)
+
+    def is_recent(self, act: NameState, call: CallInFlight) -> bool:
+        """Whether time stamps of files do not tell an act of the program from its call in flight."""
+        return act.time_ns >= self.begun_ns.get(call.thread, self.last_ns)
 
     def has_changed(self, directory: Path, call: CallInFlight) -> bool:
-        """Whether the program itself made or removed other names in a directory about when a call in flight began."""
-        begun = self.begun_ns.get(call.thread, self.last_ns)
+        """Whether the program itself made or removed other names in a directory right before a call in flight."""
         return any(
-            state.time_ns >= begun and path.parent == directory
+            self.is_recent(state, call) and path.parent == directory
             for name, state in self.names.items()
             if (path := self.path(name)) is not None
         )
@@ -203,8 +206,25 @@ def _by_age(call: CallInFlight, situation: Situation, changed_ns: int, shown: st
     """Decide a call whose effect is there since `changed_ns`; `shown` says so, as a clause."""
     is_by_call = situation.is_by(call, changed_ns)
     if is_by_call is None:
-        return unknown(call, f"{shown}, but perhaps not by this call")
+        return _perhaps(call, shown)
     return done(call, f"{shown}, {not_again}") if is_by_call else _not_made(call)
+
+
+def _perhaps(call: CallInFlight, shown: str) -> Finding:
+    return unknown(call, f"{shown}, but perhaps not by this call")
+
+
+def _by_age_of_new(
+    call: CallInFlight, situation: Situation, path: Path, changed_ns: int, shown: str, not_again: str
+) -> Finding:
+    """Decide a call that makes `path`, which is there: the program itself may have made it before."""
+    act = situation.last_act(path)
+    was_there = act is not None and act.is_made
+    if was_there and act is not None and situation.is_recent(act, call):
+        return _not_made(call)
+    found = _by_age(call, situation, changed_ns, shown, not_again)
+    # A directory gets a new time stamp from what is made in it, too.
+    return _perhaps(call, shown) if was_there and found.verdict is CallVerdict.DONE else found
 
 
 def _make(call: CallInFlight, situation: Situation) -> Finding:
@@ -213,9 +233,9 @@ def _make(call: CallInFlight, situation: Situation) -> Finding:
     if path is None:
         return _not_known(call, situation)
     found = _lstat(path)
-    if found is None or _is_other(call, path, found) or situation.was_there(path):
+    if found is None or _is_other(call, path, found):
         return _not_made(call)
-    return _by_age(call, situation, found.st_ctime_ns, f"{path} is there", "not made again")
+    return _by_age_of_new(call, situation, path, found.st_ctime_ns, f"{path} is there", "not made again")
 
 
 def _is_other(call: CallInFlight, path: Path, found: os.stat_result) -> bool:
@@ -230,10 +250,10 @@ def _remove(call: CallInFlight, situation: Situation) -> Finding:
     if path is None:
         return _not_known(call, situation)
     directory = _lstat(path.parent)
-    was_there = situation.was_there(path)
-    if _lstat(path) is not None or directory is None or was_there is False:
+    act = situation.last_act(path)
+    if _lstat(path) is not None or directory is None or (act is not None and not act.is_made):
         return _not_made(call)
-    if was_there is None and situation.has_changed(path.parent, call):
+    if act is None and situation.has_changed(path.parent, call):
         return unknown(call, f"{path} is gone, and nothing shows whether it was there before")
     return _by_age(call, situation, directory.st_mtime_ns, f"{path} is gone", "not removed again")
 
@@ -243,7 +263,8 @@ def _rename(call: CallInFlight, situation: Situation) -> Finding:
     if source is None or target is None:
         return _not_known(call, situation)
     found = _lstat(target)
-    if _lstat(source) is not None or found is None or situation.was_there(source) is False:
+    act = situation.last_act(source)
+    if _lstat(source) is not None or found is None or (act is not None and not act.is_made):
         return _not_made(call)
     return _by_age(call, situation, found.st_ctime_ns, f"{source} is {target} already", "not renamed again")
 
@@ -254,9 +275,10 @@ def _link(call: CallInFlight, situation: Situation) -> Finding:
         return _not_known(call, situation)
     found, linked = _lstat(source), _lstat(target)
     is_linked = found is not None and linked is not None and os.path.samestat(found, linked)
-    if linked is None or not is_linked or situation.was_there(target):
+    if linked is None or not is_linked:
         return _not_made(call)
-    return _by_age(call, situation, linked.st_ctime_ns, f"{target} is a link to {source} already", "not linked again")
+    shown = f"{target} is a link to {source} already"
+    return _by_age_of_new(call, situation, target, linked.st_ctime_ns, shown, "not linked again")
 
 
 def _symlink(call: CallInFlight, situation: Situation) -> Finding:
@@ -265,11 +287,12 @@ def _symlink(call: CallInFlight, situation: Situation) -> Finding:
     if target is None or not isinstance(content, str | bytes):
         return _not_known(call, situation)
     found = _lstat(target)
-    if found is None or not stat.S_ISLNK(found.st_mode) or situation.was_there(target):
+    if found is None or not stat.S_ISLNK(found.st_mode):
         return _not_made(call)
     if os.fsencode(target.readlink()) != os.fsencode(content):
         return _not_made(call)
-    return _by_age(call, situation, found.st_ctime_ns, f"{target} is such a link already", "not made again")
+    shown = f"{target} is such a link already"
+    return _by_age_of_new(call, situation, target, found.st_ctime_ns, shown, "not made again")
 
 
 def _open(call: CallInFlight, situation: Situation) -> Finding:
@@ -281,7 +304,8 @@ def _open(call: CallInFlight, situation: Situation) -> Finding:
     if path is None or not _must_be_new(call):
         return _harmless(call, situation)
     found = _lstat(path)
-    if found is None or found.st_size or not situation.may_be_new(found) or situation.was_there(path):
+    act = situation.last_act(path)
+    if found is None or found.st_size or not situation.may_be_new(found) or (act is not None and act.is_made):
         return _not_made(call)
     return changed(call, f"{path} is there, empty, and newer than the last event: perhaps this call made it")
 

@@ -20,6 +20,10 @@ MOST_NAMES = 10_000
 """How many names are remembered, those that were used last."""
 
 
+_BETWEEN_MARKS = 256
+"""Events, see record_commit() in native/crossing/record.c."""
+
+
 class NamedPath(NamedTuple):
     """A path as a call was given it."""
 
@@ -44,11 +48,12 @@ class NameActs:
         """Begin with an empty log."""
         self._names: dict[str, NameState] = {}
         self._begun: dict[int, int] = {}
+        self._marked = 0
 
     def add(self, entry: Entry) -> None:
         """Read the next entry."""
         if isinstance(entry, Control):
-            if entry.kind is ControlKind.TIME:
+            if entry.kind is ControlKind.TIME and not self._is_regular(entry.after):
                 self._begun[entry.lane] = entry.time_ns
             return
         self._begun.pop(entry.lane, None)
@@ -61,6 +66,12 @@ class NameActs:
             for each, is_made in ((removed, False), (made, True)):
                 if each is not None:
                     self._note(each, NameState(is_made, entry.time_ns))
+
+    def _is_regular(self, after: int) -> bool:
+        """Whether a clock mark is the one that the recorder makes each 256 events, before which no call begins."""
+        is_regular = after % _BETWEEN_MARKS == 1 and after != self._marked
+        self._marked = after
+        return is_regular
 
     def _note(self, named: NamedPath, state: NameState) -> None:
         if not isinstance(named.path, str | bytes):

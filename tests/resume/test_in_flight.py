@@ -89,6 +89,8 @@ def test_what_the_program_did_itself_right_before_is_known(tmp_path: Path) -> No
 
     assert [verdict(each, tmp_path, names=names) for each in again] == [CallVerdict.REPEAT] * len(again)
     assert verdict(call("posix.mkdir", "made"), tmp_path, names={"made": NameState(False, 1)}) is CallVerdict.DONE
+    older = {"made": NameState(True, 1)}
+    assert verdict(call("posix.mkdir", "made"), tmp_path, last_ns=2, names=older) is CallVerdict.UNKNOWN
     # A directory that the program itself has changed shows nothing of another name in it.
     assert verdict(call("posix.unlink", "other"), tmp_path, names=names) is CallVerdict.UNKNOWN
     assert verdict(call("posix.unlink", "gone"), tmp_path, names={"gone": NameState(True, 1)}) is CallVerdict.DONE
