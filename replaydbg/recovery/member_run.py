@@ -15,12 +15,12 @@ from replaydbg.recovery.made_ends import MadeEnds
 from replaydbg.recovery.recovery_line import LineMember
 from replaydbg.recovery.written_files import is_growth_known
 from replaydbg.resources.kinds import OpenedFile, OpenResource
+from replaydbg.resume.calls.situation import Situation
 from replaydbg.resume.checks.files_in_flight import appends_in_flight
 from replaydbg.resume.conversation import CallInFlight, CoreAnswer, Due, Settled
 from replaydbg.resume.findings import repeat
 from replaydbg.resume.going_live import GoingLive, Listener, ResumeChoices
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.in_flight import Situation
 from replaydbg.resume.reopening.patience import Waits
 from replaydbg.resume.restore import Restorer
 from replaydbg.resume.settle import REPEAT, SKIP

@@ -11,11 +11,12 @@ from replaydbg.classes import dataclass, replace
 from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
 from replaydbg.resources.kinds import OpenedFile, OpenResource
+from replaydbg.resume.calls.situation import Situation
 from replaydbg.resume.checks.files_in_flight import FilesInFlight, files_in_flight
 from replaydbg.resume.conversation import CoreAnswer, Due, Settled, read_due
 from replaydbg.resume.findings import CallVerdict, Finding, repeat
 from replaydbg.resume.hooks import Hooks
-from replaydbg.resume.in_flight import Situation, examine
+from replaydbg.resume.in_flight import examine
 from replaydbg.resume.outside_acts import OutsideAct
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.plan_rows import CannotReopen, Fate, PlanRow

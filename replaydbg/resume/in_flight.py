@@ -8,99 +8,22 @@ from __future__ import annotations
 
 import os
 import socket
-import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 
-from replaydbg.classes import dataclass, field, replace
-from replaydbg.events.values import Value
 from replaydbg.resources.kinds import (
-    OpenedDirectory,
     OpenedFile,
     OpenedPipe,
     OpenedSocket,
     OpenedTerminal,
     OpenResource,
-    Resources,
-    Unknown,
 )
+from replaydbg.resume.calls.name_rules import NAME_RULES, Rule
+from replaydbg.resume.calls.situation import Situation, call_argument, harmless, not_known
 from replaydbg.resume.conversation import CallInFlight
-from replaydbg.resume.findings import CallVerdict, Finding, changed, done, repeat, unknown
-from replaydbg.resume.name_acts import NameState, memory_path, semaphore_path
+from replaydbg.resume.findings import Finding, repeat, unknown
 from replaydbg.resume.reopening.rules import STANDARD, is_standard
 from replaydbg.resume.written import find_written
-
-
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """The state of the program at the moment at which it goes live."""
-
-    resources: Resources
-    last_ns: int
-    """When the last event happened, at the earliest: nanoseconds since the epoch."""
-    is_cut_off: bool = False
-    """Whether what files have after their recorded ends is cut off, so that no write in flight was made."""
-    appended: Mapping[str, Sequence[CallInFlight]] = field(default_factory=dict)
-    """In a group: the writes in flight of all its processes to files that they append to, by path."""
-    truncated: frozenset[str] = frozenset()
-    """In a group: the files of which only what is in the logs is after their recorded ends, and is cut off."""
-    begun_ns: Mapping[int, int] = field(default_factory=dict)
-    """By thread, when its call in flight began, at the earliest: nanoseconds since the epoch."""
-    names: Mapping[str, NameState] = field(default_factory=dict)
-    """The program's own last act on each name of a file, by its path as the program gave it."""
-
-    def opened(self, number: int) -> OpenResource | None:
-        """Return what a descriptor refers to; None: not known."""
-        return self.resources.by_number().get(number)
-
-    def path(self, value: object, base: object = None) -> Path | None:
-        """Return a path of the program as an absolute one; None: not known.
-
-        It is relative to the descriptor `base` of a directory; None: to the working directory.
-        """
-        if not isinstance(value, str | bytes):
-            return None
-        path = Path(os.fsdecode(value))
-        if path.is_absolute():
-            return path
-        if base is not None:
-            opened = self.opened(base) if isinstance(base, int) else None
-            if isinstance(opened, OpenedDirectory | OpenedFile) and isinstance(opened.absolute, str):
-                return Path(opened.absolute) / path
-            return None
-        return None if isinstance(self.resources.cwd, Unknown) else Path(self.resources.cwd) / path
-
-    def may_be_new(self, found: os.stat_result) -> bool:
-        """Whether a file may have been made or changed after the last event."""
-        return found.st_ctime_ns >= self.last_ns
-
-    def is_by(self, call: CallInFlight, changed_ns: int) -> bool | None:
-        """Return whether a call in flight made a change; None: it is not known when the call began.
-
-        `changed_ns`: when the change was made, nanoseconds since the epoch.
-        """
-        begun = self.begun_ns.get(call.thread)
-        if begun is None and changed_ns >= self.last_ns:
-            return None
-        return begun is not None and changed_ns >= begun
-
-    def last_act(self, path: Path) -> NameState | None:
-        """Return the program's own last act on a path; None: it is not known."""
-        acts = [state for name, state in self.names.items() if self.path(name) == path]
-        return max(acts, key=lambda state: state.time_ns, default=None)
-
-    def is_recent(self, act: NameState, call: CallInFlight) -> bool:
-        """Whether time stamps of files do not tell an act of the program from its call in flight."""
-        return act.time_ns >= self.begun_ns.get(call.thread, self.last_ns)
-
-    def has_changed(self, directory: Path, call: CallInFlight) -> bool:
-        """Whether the program itself made or removed other names in a directory right before a call in flight."""
-        return any(
-            self.is_recent(state, call) and path.parent == directory
-            for name, state in self.names.items()
-            if (path := self.path(name)) is not None
-        )
 
 
 def examine(calls: Sequence[CallInFlight], situation: Situation) -> tuple[list[Finding], dict[int, int]]:
@@ -139,7 +62,6 @@ def is_regular(opened: OpenResource | None) -> bool:
     return isinstance(opened, OpenedFile) and opened.is_regular is not False and not opened.is_deleted
 
 
-OPENS_FILE = "_io.FileIO.__init__"
 WRITES = frozenset({"_io.FileIO.write", "posix.write", "posix.writev"})
 """Calls that write at the current offset."""
 _WRITES_AT = frozenset({"posix.pwrite", "posix.pwritev"})
@@ -157,20 +79,12 @@ def rule_for(name: str) -> Callable[[CallInFlight, Situation], Finding]:
     """Return the rule for a call by its full name."""
     if name in _RULES:
         return _RULES[name]
-    return next((rule for pattern, rule in _PATTERNS if fnmatchcase(name, pattern)), _not_known)
+    return next((rule for pattern, rule in _PATTERNS if fnmatchcase(name, pattern)), not_known)
 
 
 def has_rule(name: str) -> bool:
     """Whether a call has a rule of its own, or one by its module: any other one counts as not known."""
     return name in _RULES or any(fnmatchcase(name, pattern) for pattern, _ in _PATTERNS)
-
-
-def _harmless(call: CallInFlight, situation: Situation) -> Finding:
-    return repeat(call, "making it twice does no harm")
-
-
-def _not_known(call: CallInFlight, situation: Situation) -> Finding:
-    return unknown(call, "nothing shows whether it was made")
 
 
 def _write_elsewhere(call: CallInFlight, situation: Situation) -> Finding:
@@ -198,162 +112,6 @@ def _send(call: CallInFlight, situation: Situation) -> Finding:
     return unknown(call, "nothing shows whether it arrived")
 
 
-def _not_made(call: CallInFlight) -> Finding:
-    return repeat(call, "not made before, will be made")
-
-
-def _by_age(call: CallInFlight, situation: Situation, changed_ns: int, shown: str, not_again: str) -> Finding:
-    """Decide a call whose effect is there since `changed_ns`; `shown` says so, as a clause."""
-    is_by_call = situation.is_by(call, changed_ns)
-    if is_by_call is None:
-        return _perhaps(call, shown)
-    return done(call, f"{shown}, {not_again}") if is_by_call else _not_made(call)
-
-
-def _perhaps(call: CallInFlight, shown: str) -> Finding:
-    return unknown(call, f"{shown}, but perhaps not by this call")
-
-
-def _by_age_of_new(
-    call: CallInFlight, situation: Situation, path: Path, changed_ns: int, shown: str, not_again: str
-) -> Finding:
-    """Decide a call that makes `path`, which is there: the program itself may have made it before."""
-    act = situation.last_act(path)
-    was_there = act is not None and act.is_made
-    if was_there and act is not None and situation.is_recent(act, call):
-        return _not_made(call)
-    found = _by_age(call, situation, changed_ns, shown, not_again)
-    # A directory gets a new time stamp from what is made in it, too.
-    return _perhaps(call, shown) if was_there and found.verdict is CallVerdict.DONE else found
-
-
-def _make(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide mkdir and its kin: what is there, and is newer than the call, was made by it."""
-    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
-    if path is None:
-        return _not_known(call, situation)
-    found = _lstat(path)
-    if found is None or _is_other(call, path, found):
-        return _not_made(call)
-    return _by_age_of_new(call, situation, path, found.st_ctime_ns, f"{path} is there", "not made again")
-
-
-def _is_other(call: CallInFlight, path: Path, found: os.stat_result) -> bool:
-    """Whether a file is not what the call makes: a directory without entries, a fifo, or what mknod makes."""
-    is_kind = {"posix.mkdir": stat.S_ISDIR, "posix.mkfifo": stat.S_ISFIFO}.get(call.call)
-    return (is_kind is not None and not is_kind(found.st_mode)) or _has_content(path, found)
-
-
-def _remove(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide rmdir and unlink: what is gone, from a directory that has changed since the call, was removed by it."""
-    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
-    if path is None:
-        return _not_known(call, situation)
-    directory = _lstat(path.parent)
-    act = situation.last_act(path)
-    if _lstat(path) is not None or directory is None or (act is not None and not act.is_made):
-        return _not_made(call)
-    if act is None and situation.has_changed(path.parent, call):
-        return unknown(call, f"{path} is gone, and nothing shows whether it was there before")
-    return _by_age(call, situation, directory.st_mtime_ns, f"{path} is gone", "not removed again")
-
-
-def _rename(call: CallInFlight, situation: Situation) -> Finding:
-    source, target = _two_paths(call, situation)
-    if source is None or target is None:
-        return _not_known(call, situation)
-    found = _lstat(target)
-    act = situation.last_act(source)
-    if _lstat(source) is not None or found is None or (act is not None and not act.is_made):
-        return _not_made(call)
-    return _by_age(call, situation, found.st_ctime_ns, f"{source} is {target} already", "not renamed again")
-
-
-def _link(call: CallInFlight, situation: Situation) -> Finding:
-    source, target = _two_paths(call, situation)
-    if source is None or target is None:
-        return _not_known(call, situation)
-    found, linked = _lstat(source), _lstat(target)
-    is_linked = found is not None and linked is not None and os.path.samestat(found, linked)
-    if linked is None or not is_linked:
-        return _not_made(call)
-    shown = f"{target} is a link to {source} already"
-    return _by_age_of_new(call, situation, target, linked.st_ctime_ns, shown, "not linked again")
-
-
-def _symlink(call: CallInFlight, situation: Situation) -> Finding:
-    target = situation.path(call_argument(call, 1, "dst"), call.keywords.get("dir_fd"))
-    content = call_argument(call, 0, "src")
-    if target is None or not isinstance(content, str | bytes):
-        return _not_known(call, situation)
-    found = _lstat(target)
-    if found is None or not stat.S_ISLNK(found.st_mode):
-        return _not_made(call)
-    if os.fsencode(target.readlink()) != os.fsencode(content):
-        return _not_made(call)
-    shown = f"{target} is such a link already"
-    return _by_age_of_new(call, situation, target, found.st_ctime_ns, shown, "not made again")
-
-
-def _open(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide opening a file: only one that must be new (O_EXCL) cannot be opened twice.
-
-    An empty file that is newer than the last event may have been made by this call, or be somebody else's lock file.
-    """
-    path = situation.path(call_argument(call, 0, "path"), call.keywords.get("dir_fd"))
-    if path is None or not _must_be_new(call):
-        return _harmless(call, situation)
-    found = _lstat(path)
-    act = situation.last_act(path)
-    if found is None or found.st_size or not situation.may_be_new(found) or (act is not None and act.is_made):
-        return _not_made(call)
-    return changed(call, f"{path} is there, empty, and newer than the last event: perhaps this call made it")
-
-
-def _must_be_new(call: CallInFlight) -> bool:
-    how = call_argument(call, 1, "flags")
-    return "x" in how if isinstance(how, str) else isinstance(how, int) and bool(how & os.O_EXCL)
-
-
-def _open_memory(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide shm_open, which works like opening a file by its name."""
-    path = memory_path(call_argument(call, 0, "path"))
-    return _open(replace(call, args=(path, call_argument(call, 1, "flags")), keywords={}), situation)
-
-
-def _unlink_memory(call: CallInFlight, situation: Situation) -> Finding:
-    return _remove(replace(call, args=(memory_path(call_argument(call, 0, "path")),), keywords={}), situation)
-
-
-def _unlink_semaphore(call: CallInFlight, situation: Situation) -> Finding:
-    return _remove(replace(call, args=(semaphore_path(call_argument(call, 0, "name")),), keywords={}), situation)
-
-
-def _change_attribute(call: CallInFlight, situation: Situation) -> Finding:
-    """Decide removexattr, and setxattr that must make the attribute: both raise if they are made twice."""
-    is_removed = call.call == "posix.removexattr"
-    flags = call_argument(call, 3, "flags")
-    if not is_removed and not (isinstance(flags, int) and flags & os.XATTR_CREATE):
-        return _harmless(call, situation)
-    target = call_argument(call, 0, "path")
-    opened = situation.opened(target) if isinstance(target, int) else None
-    path = Path(opened.absolute) if isinstance(opened, OpenedFile) and isinstance(opened.absolute, str) else None
-    path = path or situation.path(target)
-    name = call_argument(call, 1, "attribute")
-    if path is None or not isinstance(name, str | bytes):
-        return _not_known(call, situation)
-    follows = call.keywords.get("follow_symlinks") is not False
-    try:
-        found = path.stat(follow_symlinks=follows)
-        is_there = os.fsdecode(name) in os.listxattr(path, follow_symlinks=follows)
-    except OSError:  # the call raises what there is to be known
-        return _harmless(call, situation)
-    if is_there == is_removed:
-        return _not_made(call)
-    shown = f"{path} {'has no' if is_removed else 'has the'} attribute {os.fsdecode(name)}"
-    return _by_age(call, situation, found.st_ctime_ns, shown, "not made again")
-
-
 def _read(call: CallInFlight, situation: Situation) -> Finding:
     """Decide a read: what was taken out of a fifo or a terminal by the killed program cannot be read again."""
     opened = situation.opened(call.fd)
@@ -363,7 +121,7 @@ def _read(call: CallInFlight, situation: Situation) -> Finding:
     is_device = isinstance(opened, OpenedFile) and opened.is_regular is False
     if is_fifo or is_device or isinstance(opened, OpenedTerminal):
         return repeat(call, "will be made; what the killed program may have read by it is lost")
-    return _harmless(call, situation)
+    return harmless(call, situation)
 
 
 def _copy(call: CallInFlight, situation: Situation) -> Finding:
@@ -372,8 +130,8 @@ def _copy(call: CallInFlight, situation: Situation) -> Finding:
     if isinstance(opened, OpenedSocket):
         return _send(call, situation)
     if isinstance(opened, OpenedFile) and isinstance(opened.handle.flags, int):
-        return _not_known(call, situation) if opened.handle.flags & os.O_APPEND else _harmless(call, situation)
-    return _not_known(call, situation)
+        return not_known(call, situation) if opened.handle.flags & os.O_APPEND else harmless(call, situation)
+    return not_known(call, situation)
 
 
 def copy_target(call: CallInFlight) -> int:
@@ -383,46 +141,9 @@ def copy_target(call: CallInFlight) -> int:
     return number if isinstance(number, int) else -1
 
 
-def _two_paths(call: CallInFlight, situation: Situation) -> tuple[Path | None, Path | None]:
-    source = situation.path(call_argument(call, 0, "src"), call.keywords.get("src_dir_fd"))
-    return source, situation.path(call_argument(call, 1, "dst"), call.keywords.get("dst_dir_fd"))
-
-
-def call_argument(call: CallInFlight, index: int, name: str = "") -> Value:
-    """Return an argument by its index, or the keyword argument `name`; None: it was not given."""
-    if name and name in call.keywords:
-        return call.keywords[name]
-    return call.args[index] if index < len(call.args) else None
-
-
-def _lstat(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except OSError:
-        return None
-
-
-def _has_content(path: Path, found: os.stat_result) -> bool:
-    """Whether a directory has entries: a new one has none."""
-    try:
-        return stat.S_ISDIR(found.st_mode) and any(path.iterdir())
-    except OSError:
-        return True
-
-
-_Rule = Callable[[CallInFlight, Situation], Finding]
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, Rule] = {
     **dict.fromkeys(WRITES, _write_elsewhere),
-    **dict.fromkeys(("posix.mkdir", "posix.mkfifo", "posix.mknod"), _make),
-    **dict.fromkeys(("posix.rmdir", "posix.unlink", "posix.remove"), _remove),
-    **dict.fromkeys(("posix.rename", "posix.replace"), _rename),
-    "posix.link": _link,
-    "posix.symlink": _symlink,
-    **dict.fromkeys((OPENS_FILE, "posix.open"), _open),
-    "_posixshmem.shm_open": _open_memory,
-    "_posixshmem.shm_unlink": _unlink_memory,
-    "_multiprocessing.sem_unlink": _unlink_semaphore,
-    **dict.fromkeys(("posix.removexattr", "posix.setxattr"), _change_attribute),
+    **NAME_RULES,
     **dict.fromkeys(("_io.FileIO.read", "_io.FileIO.readinto", "_io.FileIO.readall"), _read),
     **dict.fromkeys(("posix.read", "posix.readinto", "posix.readv"), _read),
     **dict.fromkeys(("posix.copy_file_range", "posix.sendfile", "posix.splice"), _copy),
@@ -448,11 +169,11 @@ _RULES: dict[str, _Rule] = {
             "termios.tcsendbreak",
             "fcntl.ioctl",
         ),
-        _not_known,
+        not_known,
     ),
 }
-_PATTERNS: tuple[tuple[str, _Rule], ...] = tuple(
-    (pattern, _harmless)
+_PATTERNS: tuple[tuple[str, Rule], ...] = tuple(
+    (pattern, harmless)
     for pattern in (
         # What is left of these modules reads, or sets something to a given value.
         *("posix.*", "_io.*", "fcntl.*", "termios.*", "select.*", "mmap.*", "_posixshmem.*", "_multiprocessing.*"),

@@ -14,8 +14,8 @@ from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, integer, number_of
 from replaydbg.resources.follow import ResourceHistory
 from replaydbg.resources.used_descriptors import given_descriptors, takes_descriptors
-from replaydbg.resume.name_acts import GATES as CHANGE_NAMES
-from replaydbg.resume.name_acts import NameActs, NameState
+from replaydbg.resume.calls.name_acts import GATES as CHANGE_NAMES
+from replaydbg.resume.calls.name_acts import NameActs, NameState
 from replaydbg.resume.outside_acts import OutsideAct, outside_act
 from replaydbg.resume.plan_rows import Fate, PlanRow
 

@@ -9,10 +9,11 @@ from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from replaydbg.recovery.common_appends import find_end
 from replaydbg.resources.kinds import Descriptor, Handle, LastFileWrite, MakingCall, OpenedFile, Resources
+from replaydbg.resume.calls.situation import Situation
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.digest import output_digest
 from replaydbg.resume.findings import CallVerdict
-from replaydbg.resume.in_flight import Situation, examine
+from replaydbg.resume.in_flight import examine
 from tests.recovery.killed_groups import record_killed, replaydbg
 
 # Each waits for its turn: the lines alternate, and the log of neither process shows those of the other one.

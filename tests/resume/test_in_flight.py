@@ -13,11 +13,12 @@ from replaydbg.gates.row import NOTED, STOPS
 from replaydbg.gates.table import OWN
 from replaydbg.render.resume_text import question
 from replaydbg.resources.kinds import Descriptor, Handle, MakingCall, OpenedFile, OpenedPipe, Resources
+from replaydbg.resume.calls.name_acts import NameState
+from replaydbg.resume.calls.situation import Situation
 from replaydbg.resume.conversation import CallInFlight, Settled
 from replaydbg.resume.findings import CallVerdict, Finding
 from replaydbg.resume.hooks import DONE, REDO, STOP, Hooks
-from replaydbg.resume.in_flight import Situation, examine, has_rule
-from replaydbg.resume.name_acts import NameState
+from replaydbg.resume.in_flight import examine, has_rule
 from replaydbg.resume.settle import ASK, REPEAT, SKIP, ask_hooks, call_text, settle
 
 # Far in the past, and far in the future: whether a file counts as newer than the last event.

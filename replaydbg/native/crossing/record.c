@@ -43,7 +43,7 @@ cross_time_continues(void)
 }
 
 /* Each 256 events, and before calls that fail if they are made twice: whether one was made when the program was killed
- * is told from the age of what is there (replaydbg/resume/in_flight.py). */
+ * is told from the age of what is there (replaydbg/resume/calls/name_rules.py). */
 void
 record_time(void)
 {

@@ -8,15 +8,10 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass
 from replaydbg.resources.kinds import OpenedFile
+from replaydbg.resume.calls.name_rules import OPENS_FILE
+from replaydbg.resume.calls.situation import Situation, call_argument
 from replaydbg.resume.conversation import CallInFlight
-from replaydbg.resume.in_flight import (
-    OPENS_FILE,
-    Situation,
-    call_argument,
-    continues_file,
-    copy_target,
-    is_appended,
-)
+from replaydbg.resume.in_flight import continues_file, copy_target, is_appended
 
 
 @dataclass(frozen=True, slots=True)
