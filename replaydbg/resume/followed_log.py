@@ -73,7 +73,7 @@ class FollowedLog:
 
     def has_ended(self) -> bool:
         """Whether the program had reached its end by the last entry that was read."""
-        return self._past.past().has_ended
+        return self._past.has_ended
 
     def has_continued(self) -> bool:
         """Whether the program has gone on from a checkpoint, with a log of its own."""

@@ -98,7 +98,8 @@ class PastReader:
         """When the program started: nanoseconds since the epoch; 0: the log's header does not have it yet."""
         self._umask: int | None = None
         self._time_ns = self._events = self._act_count = 0
-        self._has_ended = False
+        self.has_ended = False
+        """Whether the program reached its end."""
         self._attributes: dict[str, PlanRow] = {}
         self._databases: dict[str, int] = {}
         self._synchronised: set[str] = set()
@@ -117,7 +118,7 @@ class PastReader:
         if isinstance(entry, Control):
             if self._last_event is None or entry.after <= self._last_event:
                 self._name_acts.add(entry)
-            self._has_ended = self._has_ended or entry.kind is ControlKind.END
+            self.has_ended = self.has_ended or entry.kind is ControlKind.END
         else:
             self._add_event(entry)
         if self._history is not None:
@@ -183,7 +184,7 @@ class PastReader:
         acts = self._acts if self._most_acts is None else self._acts[-self._most_acts :]
         return Past(
             events=self._events,
-            has_ended=self._has_ended,
+            has_ended=self.has_ended,
             last_ns=self.start_ns + self._time_ns - SLACK_NS,
             umask=self._umask,
             attributes=tuple(self._attributes.values()),
