@@ -220,10 +220,10 @@ def test_clones_do_not_share_a_map(tmp_path: Path) -> None:
 
 def test_a_clone_has_the_memory_of_the_moment_at_which_it_was_made(tmp_path: Path) -> None:
     with Session(record_file(TRAVEL / "writes_a_large_map.py", tmp_path), spacing=0.01) as session:
-        checkpoints = [each for each in session.checkpoints() if session.index.count(each) > 10]
-        assert len(checkpoints) > 3
-        for each in checkpoints:
+        behind = []
+        for each in session.checkpoints():
             session.seek(session.index.count(each))
             value = session.ask.evaluate("turn - int.from_bytes(shared[-4:], 'little')").value
-            assert value is not None
-            assert value.text in ("0", "1"), each
+            behind += [value.text] if value is not None else []  # before the loop there is no `turn`
+        assert len(behind) > 3
+        assert set(behind) <= {"0", "1"}
