@@ -17,8 +17,9 @@ from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.resources.event_values import argument
 
 MOST_NAMES = 10_000
-"""How many names are remembered, those that were used last."""
-
+"""How many last components of paths are remembered, those that were used last."""
+MOST_ALIKE = 100
+"""How many paths with the same last component."""
 
 _BETWEEN_MARKS = 256
 """Events, see record_commit() in native/crossing/record.c."""
@@ -46,7 +47,8 @@ class NameActs:
 
     def __init__(self) -> None:
         """Begin with an empty log."""
-        self._names: dict[str, NameState] = {}
+        self._names: dict[str, dict[str, NameState]] = {}
+        """By the last component of a path, and by the path."""
         self._begun: dict[int, int] = {}
         self._marked = 0
 
@@ -60,7 +62,7 @@ class NameActs:
         if entry.raised:
             return
         if entry.gate in _CHDIR:
-            self._forget(lambda path: not path.startswith("/"))  # they are relative to another directory now
+            self._forget_relative()
         elif entry.gate in _ACTS:
             made, removed = _ACTS[entry.gate](entry)
             for each, is_made in ((removed, False), (made, True)):
@@ -77,17 +79,23 @@ class NameActs:
         if not isinstance(named.path, str | bytes):
             return
         path = os.fsdecode(named.path)
+        paths = self._names.pop(last_component(path), {})
         if named.base is not None:
-            name = os.path.basename(path)  # noqa: PTH119  it is text
-            self._forget(lambda each: os.path.basename(each) == name)  # noqa: PTH119  it may be one of these
-            return
-        self._names.pop(path, None)
-        self._names[path] = state
-        if len(self._names) > MOST_NAMES:
-            del self._names[next(iter(self._names))]
+            return  # it may be any of these
+        paths.pop(path, None)
+        paths[path] = state
+        self._names[last_component(path)] = paths
+        for each, most in ((paths, MOST_ALIKE), (self._names, MOST_NAMES)):
+            if len(each) > most:
+                del each[next(iter(each))]
 
-    def _forget(self, is_forgotten: Callable[[str], bool]) -> None:
-        self._names = {path: state for path, state in self._names.items() if not is_forgotten(path)}
+    def _forget_relative(self) -> None:
+        """Forget relative paths: the working directory is another one now."""
+        absolute = {
+            name: {path: state for path, state in paths.items() if path.startswith("/")}
+            for name, paths in self._names.items()
+        }
+        self._names = {name: paths for name, paths in absolute.items() if paths}
 
     def add_passed(self, events: PassedEvents) -> None:
         """Read events of other gates."""
@@ -106,7 +114,16 @@ class NameActs:
 
         `start_ns`: when the program started, nanoseconds since the epoch.
         """
-        return {path: state._replace(time_ns=start_ns + state.time_ns) for path, state in self._names.items()}
+        return {
+            path: state._replace(time_ns=start_ns + state.time_ns)
+            for paths in self._names.values()
+            for path, state in paths.items()
+        }
+
+
+def last_component(path: str) -> str:
+    """Return the last component of a path."""
+    return path.rstrip("/").rpartition("/")[2]
 
 
 _Change = tuple[NamedPath | None, NamedPath | None]

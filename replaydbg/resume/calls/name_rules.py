@@ -12,7 +12,7 @@ from replaydbg.resources.kinds import OpenedFile
 from replaydbg.resume.calls.name_acts import memory_path, semaphore_path
 from replaydbg.resume.calls.situation import Situation, call_argument, harmless, not_known
 from replaydbg.resume.conversation import CallInFlight
-from replaydbg.resume.findings import CallVerdict, Finding, changed, done, repeat, unknown
+from replaydbg.resume.findings import Finding, changed, done, repeat, unknown
 
 OPENS_FILE = "_io.FileIO.__init__"
 Rule = Callable[[CallInFlight, Situation], Finding]
@@ -39,12 +39,11 @@ def _by_age_of_new(
 ) -> Finding:
     """Decide a call that makes `path`, which is there: the program itself may have made it before."""
     act = situation.last_act(path)
-    was_there = act is not None and act.is_made
-    if was_there and act is not None and situation.is_recent(act, call):
-        return _not_made(call)
-    found = _by_age(call, situation, changed_ns, shown, not_again)
+    if act is None or not act.is_made:
+        return _by_age(call, situation, changed_ns, shown, not_again)
     # A directory gets a new time stamp from what is made in it, too.
-    return _perhaps(call, shown) if was_there and found.verdict is CallVerdict.DONE else found
+    is_older = situation.is_recent(act, call) or situation.is_by(call, changed_ns) is False
+    return _not_made(call) if is_older else _perhaps(call, shown)
 
 
 def _make(call: CallInFlight, situation: Situation) -> Finding:

@@ -9,7 +9,7 @@ from pathlib import Path
 from replaydbg.classes import dataclass, field
 from replaydbg.events.values import Value
 from replaydbg.resources.kinds import OpenedDirectory, OpenedFile, OpenResource, Resources, Unknown
-from replaydbg.resume.calls.name_acts import NameState
+from replaydbg.resume.calls.name_acts import NameState, last_component
 from replaydbg.resume.conversation import CallInFlight
 from replaydbg.resume.findings import Finding, repeat, unknown
 
@@ -69,7 +69,9 @@ class Situation:
 
     def last_act(self, path: Path) -> NameState | None:
         """Return the program's own last act on a path; None: it is not known."""
-        acts = [state for name, state in self.names.items() if self.path(name) == path]
+        acts = [
+            state for name, state in self.names.items() if last_component(name) == path.name and self.path(name) == path
+        ]
         return max(acts, key=lambda state: state.time_ns, default=None)
 
     def is_recent(self, act: NameState, call: CallInFlight) -> bool:
@@ -78,11 +80,8 @@ class Situation:
 
     def has_changed(self, directory: Path, call: CallInFlight) -> bool:
         """Whether the program itself made or removed other names in a directory right before a call in flight."""
-        return any(
-            self.is_recent(state, call) and path.parent == directory
-            for name, state in self.names.items()
-            if (path := self.path(name)) is not None
-        )
+        recent = (self.path(name) for name, state in self.names.items() if self.is_recent(state, call))
+        return any(path is not None and path.parent == directory for path in recent)
 
 
 def call_argument(call: CallInFlight, index: int, name: str = "") -> Value:
