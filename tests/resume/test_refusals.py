@@ -46,7 +46,9 @@ def test_a_call_relative_to_a_directory_is_looked_up_there(folder: Path) -> None
 
     planned = resume_in(folder, "killed", "--plan")
 
-    assert f"{folder / 'below' / 'made'} is there, not made again" in planned.stdout.decode()
+    # It was killed before the log had the time of the call.
+    shown = planned.stdout.decode()
+    assert f"{folder / 'below' / 'made'} is there, but perhaps not by this call" in shown
 
 
 def test_a_file_without_a_name_is_not_called_by_its_directory(folder: Path) -> None:
