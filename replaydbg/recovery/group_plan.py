@@ -297,5 +297,5 @@ def _outside(line: RecoveryLine, process: int, acts: tuple[OutsideAct, ...]) -> 
     return [
         replace(each, process=process)
         for each in acts
-        if each.event not in events and not (each.gate in _MAKES_PROCESSES and each.event in born)
+        if each.event not in events and not (each.call in _MAKES_PROCESSES and each.event in born)
     ]

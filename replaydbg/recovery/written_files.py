@@ -48,7 +48,7 @@ def is_growth_known(group: GroupPlan, process: int, opened: OpenedFile) -> bool:
     """
     if any(each.path == opened.absolute for each in group.leftovers):
         return True
-    if any(act.gate in _WRITES for act in group.acts):
+    if any(act.call in _WRITES for act in group.acts):
         return False
     others = (each for number, each in group.plans.items() if number != process)
     return any(

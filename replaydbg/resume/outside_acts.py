@@ -22,10 +22,10 @@ class OutsideAct:
 
     event: int
     """Its event."""
-    gate: str
-    """The gate that was called, such as `posix.rename`."""
+    call: str
+    """The full name of what was called, such as `posix.rename`."""
     text: str
-    """The call with its arguments."""
+    """The same with its arguments."""
     place: str
     """The line of the call."""
     process: int = 0
@@ -45,7 +45,7 @@ class OutsideAct:
         what = self.text
         if self.resource:
             size = f", {self.size:,} byte{'s' * (self.size != 1)}" if self.size >= 0 else ""
-            what = f"{self.resource}: {self.gate.rpartition('.')[2]}{size}"
+            what = f"{self.resource}: {self.call.rpartition('.')[2]}{size}"
         return f"{what} ({place})" if place else what
 
 

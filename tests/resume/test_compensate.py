@@ -88,7 +88,7 @@ def test_a_call_that_it_undoes_is_made_again(folder: Path) -> None:
 
     assert _resume(folder, _event(folder, "_io.FileIO.write", 1), undoes) == 0
 
-    assert [act.gate for act in undoes.acts] == ["_io.FileIO.write", "posix.mkdir", "_io.FileIO.write"]
+    assert [act.call for act in undoes.acts] == ["_io.FileIO.write", "posix.mkdir", "_io.FileIO.write"]
     assert (folder / "out").read_text() == "one\ntwo\nthree\n"
 
 
@@ -139,5 +139,5 @@ def test_a_hook_undoes_what_a_group_has_done(tmp_path: Path) -> None:
 
     _resume_group(tmp_path, undoes)
 
-    assert [(act.process, act.gate) for act in undoes.acts] == [(2, "posix.mkdir")]
+    assert [(act.process, act.call) for act in undoes.acts] == [(2, "posix.mkdir")]
     assert (tmp_path / "made").is_dir()

@@ -188,7 +188,7 @@ class _Undoes:
         self.path, self.gates = path, list[str]()
 
     def compensate(self, acts: Sequence[OutsideAct]) -> None:
-        self.gates = [act.gate for act in acts]
+        self.gates = [act.call for act in acts]
         self.path.write_text("")
 
 

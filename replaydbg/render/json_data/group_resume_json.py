@@ -36,7 +36,7 @@ def group_plan_facts(plan: GroupPlan) -> JsonObject:
             for pieces in channel.flying.values()
         ],
         "done_after": [
-            {"process": each.process, "event": each.event, "call": each.gate, "text": each.text, "place": each.place}
+            {"process": each.process, "event": each.event, "call": each.call, "text": each.text, "place": each.place}
             for each in plan.acts
         ],
         "recovery": recovery_facts(plan.recovery, plan.seconds),

@@ -48,7 +48,7 @@ def plan_facts(plan: Plan) -> JsonObject:
         "cut_off": leftover_facts(plan.leftovers),
         "in_flight": [_call_facts(each) for each in plan.in_flight],
         "done_after": [
-            {"event": each.event, "call": each.gate, "text": each.text, "place": each.place} for each in plan.past.acts
+            {"event": each.event, "call": each.call, "text": each.text, "place": each.place} for each in plan.past.acts
         ],
         "done_after_count": plan.past.act_count,
         "logging_stopped": plan.stopped or None,
