@@ -9,6 +9,7 @@ from replaydbg.classes import dataclass
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.described_values import described_values
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.queries import (
     DescribeObject,
@@ -22,6 +23,7 @@ from replaydbg.engine.queries import (
     GetTasks,
     GetVariables,
     IsMutable,
+    ListQuery,
     Query,
 )
 from replaydbg.engine.query_results import VariableHome
@@ -68,14 +70,14 @@ class FrameQueries:
         self._standing = standing
 
     def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
-        """Return the local variables of a frame, or its module's."""
+        """Return the local variables of a frame, or its module's; at most MOST_LISTED."""
         self._standing.work.begin("reading variables")
-        return self._ask(GetVariables(frame, lane, of_module))
+        return self._described(GetVariables(frame, lane, globals=of_module))
 
     def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the items or attributes of a value; at most 1,000."""
         self._standing.work.begin(f"reading {expression}")
-        return self._ask(GetItems(frame, lane, expression))
+        return self._described(GetItems(frame, lane, source=expression))
 
     def evaluate(
         self, source: str, frame: int = 0, *, lane: int | None = None, truth: bool = False, seconds: float = 5.0
@@ -95,7 +97,7 @@ class FrameQueries:
     def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the parameters of a frame's function, as they are now."""
         self._standing.work.begin("reading arguments")
-        return self._ask(GetArguments(frame, lane))
+        return self._described(GetArguments(frame, lane))
 
     def stack(self, lane: int | None = None) -> Sequence[Frame]:
         """Return the frames of a thread, innermost first (default: the running one).
@@ -128,6 +130,11 @@ class FrameQueries:
     def home_of(self, name: str, at: At) -> VariableHome:
         """Return the namespace in which a variable lives that a frame sees."""
         return self._ask(FindVariable(at.frame, at.lane, name))
+
+    def names(self, at: At) -> set[str]:
+        """Return the names of the variables that a frame sees, without builtins."""
+        both = (GetVariables(at.frame, at.lane, has_texts=False, globals=each) for each in (False, True))
+        return {each.name for query in both for each in self._ask(query)}
 
     def is_mutable(self, place: PlaceExpression, at: At) -> bool:
         """Whether the value may change by itself."""
@@ -166,6 +173,9 @@ class FrameQueries:
         if result.error is not None:
             return condition_raised(result.error)
         return "" if result.truth else None
+
+    def _described(self, query: ListQuery) -> tuple[Variable, ...]:
+        return described_values(self._standing.cursor, query, self._standing.work.idle)
 
     def _ask(self, query: Query[A]) -> A:
         return self._standing.cursor.ask(query, idle=self._standing.work.idle)

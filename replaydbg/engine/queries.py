@@ -23,6 +23,8 @@ _FAILED = {"failed": str}
 
 _VARIABLE = (str, str, str, COUNT, COUNT)
 _TEXT_OR_NONE = one_of(None, str)
+MOST_LISTED = 2_000
+"""How many values an answer describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +66,41 @@ class FrameQuery(Query[A]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetVariables(FrameQuery[tuple[Variable, ...]]):
+class ListQuery(FrameQuery[tuple[Variable, ...]]):
+    """A query about several values, or some of them."""
+
+    shape = ListOf(_VARIABLE)
+    start: int = 0
+    stop: int = MOST_LISTED
+    """Of all of them, by their index: those that are described."""
+    has_texts: bool = True
+    """Whether their texts and digests are asked for, which runs code of the program; else these are empty and 0."""
+
+    def _read(self, answer: Any) -> tuple[Variable, ...]:
+        return tuple(Variable(*each) for each in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GetVariables(ListQuery):
     """The local variables of a frame, or with `globals` those of its module."""
 
     tag = "variables"
-    shape = ListOf(_VARIABLE)
     globals: bool = False
-
-    def _read(self, answer: Any) -> tuple[Variable, ...]:
-        return tuple(Variable(*each) for each in answer)
 
 
 @dataclass(frozen=True, slots=True)
-class GetArguments(FrameQuery[tuple[Variable, ...]]):
+class GetArguments(ListQuery):
     """The parameters of a frame's function."""
 
     tag = "arguments"
-    shape = ListOf(_VARIABLE)
-
-    def _read(self, answer: Any) -> tuple[Variable, ...]:
-        return tuple(Variable(*each) for each in answer)
 
 
 @dataclass(frozen=True, slots=True)
-class GetItems(FrameQuery[tuple[Variable, ...]]):
+class GetItems(ListQuery):
     """The items or attributes of the value of an expression."""
 
     tag = "items"
-    shape = ListOf(_VARIABLE)
     source: str = ""
-
-    def _read(self, answer: Any) -> tuple[Variable, ...]:
-        return tuple(Variable(*each) for each in answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class FindVariable(FrameQuery[VariableHome]):
     """The namespace in which a variable lives."""
 
     tag = "place"
-    shape = one_of(("local", bool), ("global", str), ("lost", str))
+    shape = one_of(("local", bool), ("global", str), ("lost", str), ("absent", str))
     name: str = ""
 
     def _read(self, answer: Any) -> VariableHome:

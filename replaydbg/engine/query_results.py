@@ -51,7 +51,7 @@ class VariableHome:
     """The namespace in which a variable lives that a frame sees."""
 
     kind: str
-    """`local`, `global`, or `lost` if it cannot be tracked."""
+    """`local`, `global`, `lost` if it cannot be tracked, or `absent`."""
     is_cell: bool = False
     """Of a local one: whether it lives in a cell that functions share."""
     detail: str = ""

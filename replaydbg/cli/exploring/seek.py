@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the moment."""
     with opened_at(args) as view:
-        variables = view.session.ask.variables(**view.at) if view.frames() else ()
         if args.json:
+            variables = view.session.ask.variables(**view.at) if view.frames() else ()
             print_json(_facts(view, variables))
             return 0
         view.show_here()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.frames import frame_of, value_in
+from replaydbg.engine.probe.frames import frame_of, listed, value_in
 from replaydbg.engine.probe.object_content import attributes_of, items_of
 from replaydbg.engine.probe.value_text import cut, described
 
@@ -64,7 +64,7 @@ def items(query: queries.GetItems) -> list[Described]:
     frame = frame_of(query)
     value = value_in(frame, query.source)
     has_own_items = isinstance(value, (dict, list, tuple, set, frozenset))
-    return [described(name, each) for name, each in (items_of if has_own_items else attributes_of)(value)]
+    return listed((items_of if has_own_items else attributes_of)(value), query)
 
 
 def change(query: queries.ChangeProgram) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.value_text import cut, described
+from replaydbg.engine.probe.value_text import cut, described, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from replaydbg.engine import queries
@@ -55,7 +56,7 @@ def variables(query: queries.GetVariables) -> list[Described]:
     frame = frame_of(query)
     found = frame.f_globals if query.globals else frame.f_locals
     hidden = ("__builtins__", "__annotations__", "__doc__", "__loader__", "__spec__", "__cached__")
-    return [described(name, value) for name, value in list(found.items()) if name not in hidden][:2000]
+    return listed([(name, value) for name, value in list(found.items()) if name not in hidden], query)
 
 
 def arguments(query: queries.GetArguments) -> list[Described]:
@@ -64,7 +65,13 @@ def arguments(query: queries.GetArguments) -> list[Described]:
     code = frame.f_code
     known = frame.f_locals
     number = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    return [described(name, known[name]) for name in code.co_varnames[:number] if name in known]
+    return listed([(name, known[name]) for name in code.co_varnames[:number] if name in known], query)
+
+
+def listed(found: Sequence[tuple[Any, Any]], query: queries.ListQuery) -> list[Described]:
+    """Those of the named values that a query asks for."""
+    describe = described if query.has_texts else named
+    return [describe(name, value) for name, value in found[query.start : query.stop]]
 
 
 def spans(query: queries.GetSpans) -> list[tuple[int, int, int, int]]:

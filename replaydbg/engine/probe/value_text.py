@@ -62,6 +62,11 @@ def described(name: Any, value: Any) -> Described:
     return (str(name), kind.__qualname__, shown(value), children(value), digest_of(value))
 
 
+def named(name: Any, value: Any) -> Described:
+    """The same without what may run code of the program for long."""
+    return (str(name), type(value).__qualname__, "", children(value), 0)
+
+
 def children(value: Any) -> int:
     try:
         if isinstance(value, (list, tuple, dict, set, frozenset)):

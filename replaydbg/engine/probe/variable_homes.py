@@ -25,7 +25,7 @@ def place(query: queries.FindVariable) -> tuple[str, Any]:
         if module is None or getattr(module, "__dict__", None) is not frame.f_globals:
             return ("lost", f"{name} is a global of code without a module")
         return ("global", home)
-    return ("lost", f"no variable {name} here")
+    return ("absent", "")
 
 
 def kinds(query: queries.FindObstacle) -> str | None:
