@@ -175,12 +175,12 @@ class NoSuchRecording(ReplaydbgError):
     exit_code = 2
     fields = ("name", "store")
 
-    def __init__(self, name: str, store: str = "") -> None:
+    def __init__(self, name: str, store: str = "", hint: str = "") -> None:
         self.name = name
         self.store = store
         place = f" in {store}" if store else ""
         lists = f"replaydbg ls {store}" if "://" in store else "replaydbg ls"
-        super().__init__(f"No recording {name!r}{place}. `{lists}` lists the recordings.")
+        super().__init__(f"No recording {name!r}{place}{hint}. `{lists}` lists the recordings.")
 
 
 class NotARecording(ReplaydbgError):

@@ -211,13 +211,16 @@ def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.
     # Imported here: it takes 5 ms, which `--version` need not pay.
     import argparse
 
+    from replaydbg.cli.common.option_parser import OptionParser
+
     row = COMMANDS[name]
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {row.text}.",
         # argparse would ask shutil for the width at each option: that imports bz2 and lzma, 3 ms for every recording.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=_width()),
     )
+    parser.usage_code = getattr(command, "USAGE_CODE", parser.usage_code)
     command.add_arguments(parser)
     if row.replays:
         # Imported here: `record` does not need it.
@@ -229,6 +232,7 @@ def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if row.replays:
         own = without_fence(own)
+    OptionParser.is_json = "--json" in own
     return _parsed(parser, own, argparse.Namespace(program=program))
 
 
@@ -288,8 +292,11 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
     if os.path.exists(first):  # noqa: PTH110 - pathlib costs 4 ms on the way to every recorded program
         return "record", words
+    # Imported here: only a word that means nothing needs it.
+    from replaydbg.events.nearest_words import nearest
+
     raise UsageError(
-        f"{first!r} is not a command, a recording, or a program in this directory. "
+        f"{first!r} is not a command, a recording, or a program in this directory{nearest(first, COMMANDS)}. "
         "`replaydbg --help` lists the commands."
     )
 

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from replaydbg.commands import inspecting, motion, points, processes, whole_run
 from replaydbg.commands.view import View
-from replaydbg.commands.vocabulary import PromptCommand, nearest
+from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.session import PATH_DIFFERS
 from replaydbg.errors import UsageError
+from replaydbg.events.nearest_words import nearest
 from replaydbg.render import texts
 
 

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from replaydbg.commands.view import View
-from replaydbg.commands.vocabulary import nearest
 from replaydbg.errors import UsageError
+from replaydbg.events.nearest_words import nearest
 
 _CONDITION = re.compile(r"\s*,\s*|\s+if\s+|^if\s+")
 _ENDS_IN_IF = re.compile(r"(?:\A|\s)if\Z")

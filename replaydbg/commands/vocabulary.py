@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from replaydbg.errors import UsageError
+from replaydbg.events.nearest_words import nearest
 
 if TYPE_CHECKING:
     from replaydbg.commands.view import View
@@ -70,9 +70,3 @@ class Vocabulary:
     def unknown(self, word: str) -> UsageError:
         """Return the complaint about a word that means nothing, with the nearest that does."""
         return UsageError(f"Unknown command {word!r}{nearest(word, self.names)}. `help` lists the commands.")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint in brackets at the known word most similar to `word`; empty: none is similar."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

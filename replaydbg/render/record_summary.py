@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.group import Group
     from replaydbg.log.json_data import SnapshotData, SnapshotsData
+
+
+_ENDED_BY_OTHERS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+"""Signals that end a program in which nothing has failed."""
 
 
 def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> list[str]:
@@ -34,6 +39,8 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
     if result.problem:
         lines.append(f"replaydbg: {result.problem}.")
     lines.append(f"replaydbg: to replay it: replaydbg replay {quoted(name)}")
+    if result.status and -result.status not in _ENDED_BY_OTHERS:
+        lines.append(f"replaydbg: to find out why it failed: replaydbg debug {quoted(name)}")
     if is_held:
         lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
     return lines

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import NoSuchRecording, UsageError
+from replaydbg.events.nearest_words import nearest
 from replaydbg.log.group import PAGE
 from replaydbg.log.unfinished_group import check_finished, is_finished
 
@@ -165,7 +167,7 @@ class Store:
         for candidate in candidates:
             if os.path.lexists(candidate):
                 return candidate
-        raise NoSuchRecording(text, str(self.directory))
+        raise NoSuchRecording(text, str(self.directory), _hint(text, [each.name for each in stored]))
 
     @staticmethod
     def _split(text: str) -> tuple[str, int]:
@@ -220,6 +222,18 @@ def is_group(directory: Path) -> bool:
 def _is_shown(directory: Path) -> bool:
     """Whether a directory with the name of a group can be named by users: if only to remove it."""
     return is_group(directory) or os.path.lexists(directory / PAGE)
+
+
+def _hint(text: str, stored: Iterable[str]) -> str:
+    """Return a hint at the recording that is probably meant, in the store or beside the path; empty: none is."""
+    path = Path(text)
+    if path.name.startswith("run-"):
+        return ""  # another number is another recording
+    try:
+        beside = [str(each) for each in path.parent.iterdir() if each.suffix in (SEALED, LIVE, GROUP)]
+    except OSError:
+        beside = []
+    return nearest(text, [*stored, *beside])
 
 
 def _latest(stored: list[StoredRecording]) -> StoredRecording | None:

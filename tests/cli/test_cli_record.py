@@ -160,6 +160,17 @@ def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_after_a_failure_the_summary_names_the_debugger(tmp_path: Path) -> None:
+    tool = [sys.executable, "-m", "replaydbg", "record", "-o", "one", "-c"]
+
+    failed = run([*tool, "print(1 / 0)"], cwd=tmp_path, env=passed_on())
+    passed = run([*tool, "print(1)"], cwd=tmp_path, env=passed_on())
+
+    assert f"to find out why it failed: replaydbg debug {tmp_path / 'one.rdbg'}" in failed.stderr
+    assert "to find out" not in passed.stderr
+
+
+@pytest.mark.slow
 def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: Path) -> None:
     """An edited source, run on request, writes other bytes."""
     (tmp_path / "said.py").write_text("WORD = 'first'\n")

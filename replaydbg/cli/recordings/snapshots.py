@@ -56,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
                 {**asdict(each), "checks": [check._asdict() for check in checks.get(each.number, [])]} for each in taken
             ]
             print_json({"snapshots": facts})
+        elif not taken and not unreadable:
+            _warn(f"{args.recording} has no snapshots: see --snapshot-every and other options of `record`.")
         else:
             rows = [
                 (

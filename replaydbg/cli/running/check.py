@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
-from typing import NoReturn
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
@@ -27,7 +25,7 @@ CANNOT_TEST_CODE = 125
 """The exit code that `git bisect run` reads as: this commit cannot be tested."""
 CODES = {Verdict.GOOD: 0, Verdict.BAD: 1, Verdict.UNDECIDED: CANNOT_TEST_CODE}
 """The exit codes of verdicts."""
-STOP_CODE = 128
+USAGE_CODE = 128
 """The exit code that stops `git bisect run`: the check itself is misconfigured, and every commit would look bad."""
 
 
@@ -60,19 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--show-output", action="store_true", help="show what the program prints")
     add_scheduler(parser)
     add_verdict_arguments(parser)
-    parser.error = _refuse  # type: ignore[method-assign]
 
 
 def add_verdict_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options for the verdict's output."""
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print only the verdict")
     parser.add_argument("--json", action="store_true", help="print the verdict and all deviations as JSON on stdout")
-
-
-def _refuse(message: str) -> NoReturn:
-    """Exit with a code that `git bisect run` does not read as a bad commit."""
-    print(f"replaydbg check: {message}", file=sys.stderr)
-    sys.exit(STOP_CODE)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -113,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
             return shown.end()
     except (ReplaydbgError, OSError) as error:
         stopped = error if isinstance(error, ReplaydbgError) else refused(error)
-        stopped.exit_code = STOP_CODE
+        stopped.exit_code = USAGE_CODE
         raise stopped from None
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
 from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.nearest_words import nearest
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import recorded_source, source_text, what_was_read
@@ -50,9 +51,10 @@ class SourceFiles:
         wanted = "/" + name.lstrip("./")
         found = sorted(each for each in files if ("/" + each).endswith(wanted))
         if len(found) != 1:
-            raise UsageError(
-                f"No line of {name!r} ran." if not found else f"{name!r} is ambiguous: {', '.join(found[:5])}."
-            )
+            if found:
+                raise UsageError(f"{name!r} is ambiguous: {', '.join(found[:5])}.")
+            hint = nearest(name, [*files, *(PurePath(each).name for each in files)])
+            raise UsageError(f"No line of {name!r} ran{hint}.")
         return found[0]
 
     def lines(self, file: str) -> tuple[str, ...]:

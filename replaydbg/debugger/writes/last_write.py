@@ -21,6 +21,7 @@ from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.engine.scan import Scanned, whereabouts
 from replaydbg.errors import UsageError
+from replaydbg.events.nearest_words import nearest
 
 # A variable of an outer function: all functions that have it share its cell.
 IN_CELL = (PathStep(attribute="cell_contents"),)
@@ -286,6 +287,9 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     """Return the watch for a place, whatever object has it. Raises UsageError."""
     home = view.ask.home_of(place.name, at)
+    if home.kind == "absent":
+        hint = nearest(place.name, view.ask.names(at))
+        raise UsageError(f"{place.source!r} cannot be tracked: no variable {place.name} here{hint}.")
     if home.kind == "lost":
         raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")
     if place.steps:
