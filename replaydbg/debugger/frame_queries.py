@@ -127,9 +127,9 @@ class FrameQueries:
         result = self._evaluation(self._standing.cursor, source, at.frame, at.lane, False)
         return result.value.text if result.value is not None else str(result.error)
 
-    def home_of(self, name: str, at: At) -> VariableHome:
-        """Return the namespace in which a variable lives that a frame sees."""
-        return self._ask(FindVariable(at.frame, at.lane, name))
+    def home_of(self, place: PlaceExpression, at: At) -> VariableHome:
+        """Return the namespace in which the variable lives at which a place begins, as a frame sees it."""
+        return self._ask(FindVariable(at.frame, at.lane, place.name, place.keys))
 
     def names(self, at: At) -> set[str]:
         """Return the names of the variables that a frame sees, without builtins."""
@@ -157,7 +157,7 @@ class FrameQueries:
 
     def check_steps(self, place: PlaceExpression, at: At) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""
-        obstacle = self._ask(FindObstacle(at.frame, at.lane, place.name, place.keys))
+        obstacle = self._ask(FindObstacle(at.frame, at.lane, place.variable, place.keys))
         if obstacle is not None:
             raise UsageError(f"{place.source!r} cannot be tracked: {obstacle}.")
 

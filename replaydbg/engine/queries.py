@@ -137,11 +137,15 @@ class FindVariable(FrameQuery[VariableHome]):
     """The namespace in which a variable lives."""
 
     tag = "place"
-    shape = one_of(("local", bool), ("global", str), ("lost", str), ("absent", str))
+    shape = one_of(("local", bool), ("global", str), ("module", (str, COUNT)), ("lost", str), ("absent", str))
     name: str = ""
+    steps: tuple[Step, ...] = ()
+    """What comes after the name: it may be that of a module, and one of these the variable in it."""
 
     def _read(self, answer: Any) -> VariableHome:
         kind, detail = answer
+        if kind == "module":
+            return VariableHome("module", detail=detail[0], step=detail[1])
         return VariableHome(kind, is_cell=detail) if kind == "local" else VariableHome(kind, detail=detail)
 
 

@@ -51,11 +51,13 @@ class VariableHome:
     """The namespace in which a variable lives that a frame sees."""
 
     kind: str
-    """`local`, `global`, `lost` if it cannot be tracked, or `absent`."""
+    """`local`, `global`, `module` if it is named by its module, `lost` if it cannot be tracked, or `absent`."""
     is_cell: bool = False
     """Of a local one: whether it lives in a cell that functions share."""
     detail: str = ""
-    """Of a global one: the name of its module; of a lost one: the reason."""
+    """Of a global one, or one that is named by its module: the name of that; of a lost one: the reason."""
+    step: int = 0
+    """Of one that is named by its module: which step from the first name is the variable."""
 
 
 @dataclass(frozen=True, slots=True)

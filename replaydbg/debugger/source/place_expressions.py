@@ -19,6 +19,19 @@ class PlaceExpression:
     name: str
     """The variable that it begins with."""
     steps: tuple[PathStep, ...]
+    module: str = ""
+    """The module that was named before the variable; empty: a frame sees it."""
+
+    @property
+    def variable(self) -> str:
+        """The variable as an expression."""
+        return f"{self.module}.{self.name}" if self.module else self.name
+
+    def in_module(self, module: str, step: int) -> PlaceExpression:
+        """Return the same with `module` named first, and the variable by a step, counted from 0."""
+        name = self.steps[step].attribute
+        assert name is not None  # names of modules and their variables are attributes
+        return PlaceExpression(self.source, name, self.steps[step + 1 :], module)
 
     @property
     def keys(self) -> tuple[Step, ...]:

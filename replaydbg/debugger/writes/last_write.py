@@ -281,12 +281,18 @@ def watch_of(view: ReplayView, expression: str, at: At) -> Watch:
 
 def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     """Return what an expression names in a frame here; the items of it are those that their indices mean here."""
-    return parse_place(expression, lambda index: view.ask.text_of(index, at))
+    place = parse_place(expression, lambda index: view.ask.text_of(index, at))
+    home = view.ask.home_of(place, at) if place.steps else None
+    return place.in_module(home.detail, home.step) if home is not None and home.kind == "module" else place
 
 
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     """Return the watch for a place, whatever object has it. Raises UsageError."""
-    home = view.ask.home_of(place.name, at)
+    if place.module:
+        if place.steps:
+            view.ask.check_steps(place, at)
+        return Watch(place.name, module=place.module, steps=place.steps)
+    home = view.ask.home_of(place, at)
     if home.kind == "absent":
         hint = nearest(place.name, view.ask.names(at))
         raise UsageError(f"{place.source!r} cannot be tracked: no variable {place.name} here{hint}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.engine.probe.frames import frame_of, listed, value_in
+from replaydbg.engine.probe.module_names import names_of_all, with_modules
 from replaydbg.engine.probe.object_content import attributes_of, items_of
 from replaydbg.engine.probe.value_text import cut, described
 
@@ -50,7 +51,7 @@ def evaluate(query: queries.Evaluate) -> dict[str, Any]:
             code, is_expression = compile(source, "<expression>", "eval"), True
         except SyntaxError:
             code, is_expression = compile(source, "<statement>", "exec"), False
-        value = eval(code, names)
+        value = eval(code, with_modules(names, names_of_all(code)))
         shown_value = described("", value) if is_expression else None
         truth = bool(value) if query.truth else None
         return {"value": shown_value, "output": "".join(out.parts)[:100_000], "error": None, "truth": truth}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from replaydbg.engine.probe.module_names import names_of_all, with_modules
 from replaydbg.engine.probe.value_text import cut, described, named
 
 TYPE_CHECKING = False
@@ -49,7 +50,8 @@ def names_seen_in(frame: Any) -> dict[str, Any]:
 
 def value_in(frame: Any, source: str) -> Any:
     """The value of an expression in a frame."""
-    return eval(compile(source, "<expression>", "eval"), names_seen_in(frame))
+    code = compile(source, "<expression>", "eval")
+    return eval(code, with_modules(names_seen_in(frame), names_of_all(code)))
 
 
 def variables(query: queries.GetVariables) -> list[Described]:

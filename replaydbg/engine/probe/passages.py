@@ -10,7 +10,8 @@ import sys
 
 from replaydbg.engine.probe.core import answer_passages_by, builtins, names_here, run
 from replaydbg.engine.probe.encoding import encoded
-from replaydbg.engine.probe.predicates import MOST_TEXT, compiled, names_of_all
+from replaydbg.engine.probe.module_names import names_of_all, with_modules
+from replaydbg.engine.probe.predicates import MOST_TEXT, compiled
 from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def passage_of(condition: str, source: str) -> Callable[[], bytes | None]:
         names = names_here(wanted)
         if names is None:
             return REFUSED
-        names.update(GUARDS)
+        with_modules(names, wanted).update(GUARDS)
         try:
             if code is not None and not run(code, names):
                 return None
@@ -79,16 +80,16 @@ def passage_of(condition: str, source: str) -> Callable[[], bytes | None]:
             return REFUSED
         except BaseException as error:
             note = cut(f"{type(error).__name__}: {error}", 2000)
-        return encoded((note, text_of(logged, names_here(wanted)) if logged is not None else ""))
+        return encoded((note, text_of(logged, names_here(wanted), wanted) if logged is not None else ""))
 
     return passed
 
 
-def text_of(code: CodeType, names: dict[str, Any] | None) -> str:
+def text_of(code: CodeType, names: dict[str, Any] | None, wanted: tuple[str, ...]) -> str:
     """Return what is logged. Raises Refused."""
     if names is None:
         raise Refused
-    names.update(GUARDS)
+    with_modules(names, wanted).update(GUARDS)
     try:
         return shown(run(code, names))
     except Refused:

@@ -6,6 +6,7 @@ import sys
 
 from replaydbg.engine.probe.core import builtins, call_of, judge_lines_by, stands_at
 from replaydbg.engine.probe.evaluation import Text
+from replaydbg.engine.probe.module_names import names_of_all
 from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
@@ -149,15 +150,6 @@ def compiled(source: str, file: str, mode: str) -> Any:
         return compile(source, file, mode)
     finally:
         del filters[0]
-
-
-def names_of_all(code: Any) -> set[str]:
-    """The names that are used in code and in the functions and comprehensions in it."""
-    found = set(code.co_names)
-    for each in code.co_consts:
-        if isinstance(each, type(code)):
-            found |= names_of_all(each)
-    return found
 
 
 def asked(query: queries.PredicateQuery[Any]) -> Any:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from replaydbg.engine.probe.core import answer_passages_by, names_here, object_at, run, skip_passages
 from replaydbg.engine.probe.encoding import encoded
+from replaydbg.engine.probe.module_names import names_of_all
 from replaydbg.engine.probe.passages import GUARDS, REFUSED, Refused
-from replaydbg.engine.probe.predicates import compiled, names_of_all
+from replaydbg.engine.probe.predicates import compiled
 from replaydbg.engine.probe.stores import is_key
 
 TYPE_CHECKING = False
