@@ -105,6 +105,7 @@ COMMANDS = {
     "key": Command("machine", "print your public key, by which others can encrypt recordings for you"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
+    "completion": Command("machine", "print a script by which a shell completes commands, options and recordings"),
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 

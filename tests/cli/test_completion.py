@@ -1,0 +1,76 @@
+"""Completion by shells: the scripts of all shells, and what a real bash completes by its own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.cli.machine.completion import SHELLS, all_commands
+from replaydbg.cli.main import COMMANDS, main
+
+# Runs the function that the script has registered, as bash does for the words of a command line.
+_COMPLETES = """
+eval "$(replaydbg completion bash)"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+function=$(complete -p replaydbg | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+$function replaydbg "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+
+    script = capsys.readouterr().out
+    assert "snapshots" in script
+    assert "completion --recordings" in script
+
+
+def test_all_commands_are_known() -> None:
+    for name in COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            all_commands().parse_args([name, "--help"])
+        assert ended.value.code == 0, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["sna"], {"snapshots"}),
+        (["bisect", "rec"], {"recordings"}),
+        (["resume", "--after"], {"--after-power-loss"}),
+        (["info", "ord"], {"orders.rdbg"}),
+        (["info", ""], {"latest", "orders.rdbg", "run-1"}),
+        (["record", "--children", "py"], {"python"}),
+    ],
+)
+def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) -> None:
+    if (bash := shutil.which("bash")) is None:
+        pytest.skip("bash is not installed")
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "run-1.rdbg").touch()
+    (tmp_path / "orders.rdbg").touch()
+    (tmp_path / "$(touch made).rdbg").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "replaydbg").write_text(f'#!/bin/sh\nexec {sys.executable} -m replaydbg "$@"\n')
+    (tmp_path / "bin" / "replaydbg").chmod(0o755)
+    env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "REPLAYDBG_STORE": str(store), "HOME": str(tmp_path)}
+
+    done = subprocess.run(
+        [bash, "-c", _COMPLETES, "bash", "replaydbg", *words],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    found = set(done.stdout.split("\n")) - {""}
+    assert {each for each in found if not each.startswith("-") or words[-1].startswith("-")} == expected, done.stderr
+    assert not (tmp_path / "made").exists()
