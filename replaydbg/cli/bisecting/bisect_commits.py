@@ -94,7 +94,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=int,
         metavar="N",
-        help="test N commits at once (default: 1, or with --scheduler all workers)",
+        help="test N commits at once (default: 1; with --scheduler at least 2)",
     )
     add_timeout(parser, "each build and run")
 

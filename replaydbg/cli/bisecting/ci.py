@@ -93,7 +93,7 @@ def _add_trial(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="test N recordings at once (default: one per processor, or with --scheduler all workers)",
+        help="test N recordings at once (default: one per processor; with --scheduler at least 8)",
     )
     add_scheduler(parser)
 
