@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from replaydbg.classes import replace
-from replaydbg.engine.queries import MOST_LISTED, ListQuery
+from replaydbg.engine.queries import ListQuery
 from replaydbg.engine.query_results import Variable
 from replaydbg.errors import AskFailed
 
@@ -37,25 +37,31 @@ def described_values(asked: QueriedProcess, query: ListQuery, idle: Callable[[],
     except AskFailed:
         found = list(asked.ask(replace(query, has_texts=False), idle=idle))
     until = time.monotonic() + IN_ALL_SECONDS
-    waiting = [range(min(len(found), MOST_LISTED))]
+    waiting = [range(len(found))]
     while waiting:
         part = waiting.pop()
-        if not part:
-            continue
-        left = until - time.monotonic()
         try:
-            if left <= 0:
-                raise AskFailed("other values took too long")
-            of_part = replace(query, start=part.start, stop=part.stop)
-            found[part.start : part.stop] = asked.ask(of_part, seconds=min(left, EACH_SECONDS), idle=idle)
+            found[part.start : part.stop] = _texts(asked, query, part, until, idle)
         except AskFailed as error:
-            if len(part) > 1 and left > 0:
+            if len(part) > 1 and time.monotonic() < until:
                 middle = len(part) // 2
                 waiting += [part[middle:], part[:middle]]
             else:
-                for index in part:
-                    found[index] = _without_text(found[index], error)
+                found[part.start : part.stop] = [_without_text(found[index], error) for index in part]
     return tuple(found)
+
+
+def _texts(
+    asked: QueriedProcess, query: ListQuery, part: range, until: float, idle: Callable[[], None]
+) -> tuple[Variable, ...]:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise AskFailed("other values took too long")
+    of_part = replace(query, start=part.start, stop=part.stop)
+    answer = asked.ask(of_part, seconds=min(left, EACH_SECONDS), idle=idle)
+    if len(answer) != len(part):  # the program can answer anything
+        raise AskFailed("the answer is about other values")
+    return answer
 
 
 def _without_text(variable: Variable, error: AskFailed) -> Variable:

@@ -1,11 +1,15 @@
 """Values whose `__repr__` takes too long, or ends the process, leave the others readable."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
+from replaydbg.engine.described_values import described_values
+from replaydbg.engine.queries import GetVariables, ListQuery
+from replaydbg.engine.query_results import Variable
+from replaydbg.errors import AskFailed
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "values_without_a_text.py"
@@ -46,3 +50,22 @@ def test_variables_of_the_module_too(session: Session) -> None:
     names = [each.name for each in session.ask.variables(of_module=True)]
 
     assert {"os", "Slow", "Ends", "divided"} <= set(names)
+
+
+class _Forging:
+    """Is too slow for all values at once, and answers about more of them than it was asked for."""
+
+    def ask(
+        self, query: ListQuery, *, seconds: float = 5.0, idle: Callable[[], None] | None = None
+    ) -> tuple[Variable, ...]:
+        if query.has_texts and query.stop > 4:
+            raise AskFailed("it took longer")
+        count = 9 if query.has_texts else 4
+        return tuple(Variable(f"v{index}", "int", "7" if query.has_texts else "", 0) for index in range(count))
+
+
+def test_an_answer_about_other_values_is_not_used() -> None:
+    found = described_values(_Forging(), GetVariables(), lambda: None)
+
+    assert [each.name for each in found] == ["v0", "v1", "v2", "v3"]
+    assert {each.text for each in found} == {"<int without a text: the answer is about other values>"}
