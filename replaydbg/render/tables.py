@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,19 +56,30 @@ def more_text(left_out: int, how: str) -> str:
     return f"and {left_out:,} more: {how}" if left_out else ""
 
 
+def table_width() -> int:
+    """Return the width of tables in columns: that of COLUMNS, else that of the terminal, or WIDTH without one."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
+    try:
+        # A terminal that nobody has given a size has 0 columns.
+        return os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH
+    except (OSError, ValueError, AttributeError):
+        return WIDTH
+
+
 def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False) -> str:
-    """Return tables as text, `width` columns wide (default: the terminal's width, or WIDTH without one)."""
+    """Return tables as text, `width` columns wide (default: see `table_width`)."""
     # Imported here: rich takes 20 ms and more, and most commands draw nothing.
     from rich import box
     from rich.console import Console
     from rich.table import Table as Drawing
     from rich.text import Text
 
-    wide = width or (None if is_coloured and sys.stdout.isatty() else WIDTH)
     out = StringIO()
     console = Console(
         file=out,
-        width=wide,
+        width=width or table_width(),
         force_terminal=is_coloured,
         color_system="standard" if is_coloured else None,
         highlight=False,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
+import pytest
+
 from replaydbg.render.tables import WIDTH, Table, drawn, markdown, more_text, sizes
 
 LONG = Table(
@@ -14,6 +18,21 @@ LONG = Table(
     ("bytes",),
     more_text(1204, "--all shows them"),
 )
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("sys.stdout", StringIO())
+
+
+@pytest.mark.parametrize(("columns", "width"), [("50", 50), ("wide", WIDTH), ("0", WIDTH), ("200", 200)])
+def test_the_width_is_that_of_the_variable(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+
+    longest = max(map(len, drawn([LONG]).splitlines()))
+
+    assert min(width, 150) - 5 <= longest <= width
 
 
 def test_long_cells_are_folded_and_not_cut() -> None:
