@@ -26,6 +26,8 @@ from replaydbg.render.tables import Table, more_text, numbers, signed, sizes
 
 MOST_COLUMNS = 6
 """Snapshots of a series that are shown."""
+MUCH = 10
+"""A container that grows by so many items is shown before changed values."""
 
 ALL = "--all shows them"
 """How more is seen, on the command line."""
@@ -39,9 +41,9 @@ def short(type_name: str) -> str:
 def diff_tables(diff: Diff, *, how: str = ALL) -> list[Table]:
     """Return the non-empty sections of a diff."""
     head = Table(_title(diff), (), (), notes=tuple(_notes(diff)))
+    grown, changed = _grown(diff, how), _changed(diff.changed, how)
     sections = (
-        _changed(diff.changed, how),
-        _grown(diff, how),
+        *((grown, changed) if _is_growing(diff) else (changed, grown)),
         _types(diff.types, how),
         _retained_table("New objects, with their retained size", "new", diff.new, how),
         _retained_table("Freed objects, with the size they retained", "gone", diff.gone, how),
@@ -117,6 +119,11 @@ def _change_text(change: Change) -> str:
     if change.before == change.after:
         return f"{change.before} (a different object)"
     return f"{change.before} -> {change.after}"
+
+
+def _is_growing(diff: Diff) -> bool:
+    """Whether a container has grown so much that it matters more than single values."""
+    return any(each.after - each.before >= MUCH for each in diff.grown.items)
 
 
 def _grown(diff: Diff, how: str) -> Table:

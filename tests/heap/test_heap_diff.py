@@ -19,6 +19,7 @@ from replaydbg.heap.retention.path_lookup import find
 from replaydbg.heap.snapshot import FRAME_TYPE, TEXT, Snapshot, Taken
 from replaydbg.heap.walks.kernel import KERNEL, Kernel, PythonKernel
 from replaydbg.heap.walks.object_comparison import Columns
+from replaydbg.render.heap_tables import diff_tables
 from tests.harness.heap_mirror import Thing, mirror
 
 COIN = st.integers(0, 1)
@@ -88,6 +89,22 @@ def test_a_cache_that_grew_is_told_with_its_items(world: World) -> None:
     assert found.new.total == 20
     assert found.new.items[0].path.startswith("app.cache['")
     assert all(each.kind == "added" for each in found.changed.items)
+
+
+@pytest.mark.parametrize(("more", "first"), [(9, "Changed values (10)"), (10, "Containers that grew or shrank (1)")])
+def test_a_container_that_grows_a_lot_comes_before_changed_values(world: World, more: int, first: str) -> None:
+    app = world.names["app"] = Thing()
+    app.seen = 0
+    app.items = []
+
+    def grow() -> None:
+        app.seen = 1
+        app.items += range(1000, 1000 + more)
+
+    found = world.diff(grow)
+
+    _, table, *_ = diff_tables(found)
+    assert table.title == first
 
 
 def test_an_item_put_in_front_changes_none_behind_it(world: World) -> None:
