@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from replaydbg.classes import replace
-from replaydbg.engine.queries import ListQuery
+from replaydbg.engine.queries import MOST_LISTED, ListQuery
 from replaydbg.engine.query_results import Variable
 from replaydbg.errors import AskFailed
 
-ALL_SECONDS = 2.0
-"""Seconds for all values of a query at once. Then each gets EACH_SECONDS, as long as IN_ALL_SECONDS last."""
+ALL_SECONDS = 3.0
+"""Seconds for all values of a query at once."""
 EACH_SECONDS = 0.5
+"""Seconds for a value, or for some of them together, beside what it takes to get at them."""
 IN_ALL_SECONDS = 6.0
+"""Seconds for the search for those that take too long."""
 
 
 class QueriedProcess(Protocol):
@@ -33,36 +35,44 @@ def described_values(asked: QueriedProcess, query: ListQuery, idle: Callable[[],
     is called now and then, and may raise to cancel. Raises AskFailed if not even their names are found in time.
     """
     try:
-        return asked.ask(query, seconds=ALL_SECONDS, idle=idle)
+        return asked.ask(query, seconds=ALL_SECONDS, idle=idle)[:MOST_LISTED]
     except AskFailed:
-        found = list(asked.ask(replace(query, has_texts=False), idle=idle))
+        began = time.monotonic()
+        found = list(asked.ask(replace(query, has_texts=False), idle=idle)[:MOST_LISTED])
+    # The expression that a query is about is evaluated each time.
+    limit = round(EACH_SECONDS + (time.monotonic() - began), 1)
     until = time.monotonic() + IN_ALL_SECONDS
-    waiting = [range(len(found))]
+    waiting = _halves(range(len(found)))
     while waiting:
         part = waiting.pop()
         try:
-            found[part.start : part.stop] = _texts(asked, query, part, until, idle)
+            found[part.start : part.stop] = _texts(
+                asked, query, part, min(limit, round(until - time.monotonic(), 1)), idle
+            )
         except AskFailed as error:
             if len(part) > 1 and time.monotonic() < until:
-                middle = len(part) // 2
-                waiting += [part[middle:], part[:middle]]
+                waiting += _halves(part)
             else:
                 found[part.start : part.stop] = [_without_text(found[index], error) for index in part]
     return tuple(found)
 
 
+def _halves(part: range) -> list[range]:
+    """Return the halves that are not empty, the first one last."""
+    middle = len(part) // 2
+    return [each for each in (part[middle:], part[:middle]) if each]
+
+
 def _texts(
-    asked: QueriedProcess, query: ListQuery, part: range, until: float, idle: Callable[[], None]
+    asked: QueriedProcess, query: ListQuery, part: range, seconds: float, idle: Callable[[], None]
 ) -> tuple[Variable, ...]:
-    left = until - time.monotonic()
-    if left <= 0:
-        raise AskFailed("other values took too long")
-    of_part = replace(query, start=part.start, stop=part.stop)
-    answer = asked.ask(of_part, seconds=min(left, EACH_SECONDS), idle=idle)
+    if seconds <= 0:
+        raise AskFailed("the time for all values was used up")
+    answer = asked.ask(replace(query, start=part.start, stop=part.stop), seconds=seconds, idle=idle)
     if len(answer) != len(part):  # the program can answer anything
-        raise AskFailed("the answer is about other values")
+        raise AskFailed("the program gave an invalid answer")
     return answer
 
 
 def _without_text(variable: Variable, error: AskFailed) -> Variable:
-    return replace(variable, text=f"<{variable.type} without a text: {error.reason}>")
+    return replace(variable, text=f"<{variable.type} without a text: {error.reason}>", is_shown=False)

@@ -72,7 +72,7 @@ class ListQuery(FrameQuery[tuple[Variable, ...]]):
     shape = ListOf(_VARIABLE)
     start: int = 0
     stop: int = MOST_LISTED
-    """Of all of them, by their index: those that are described."""
+    """Only values with these indices are described."""
     has_texts: bool = True
     """Whether their texts and digests are asked for, which runs code of the program; else these are empty and 0."""
 
@@ -137,7 +137,7 @@ class FindVariable(FrameQuery[VariableHome]):
     """The namespace in which a variable lives."""
 
     tag = "place"
-    shape = one_of(("local", bool), ("global", str), ("module", (str, COUNT)), ("lost", str), ("absent", str))
+    shape = one_of(("local", bool), ("global", str), ("module", COUNT), ("lost", str), ("absent", str))
     name: str = ""
     steps: tuple[Step, ...] = ()
     """What comes after the name: it may be that of a module, and one of these the variable in it."""
@@ -145,7 +145,7 @@ class FindVariable(FrameQuery[VariableHome]):
     def _read(self, answer: Any) -> VariableHome:
         kind, detail = answer
         if kind == "module":
-            return VariableHome("module", detail=detail[0], step=detail[1])
+            return VariableHome("module", step=detail)
         return VariableHome(kind, is_cell=detail) if kind == "local" else VariableHome(kind, detail=detail)
 
 

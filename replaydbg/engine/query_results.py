@@ -19,6 +19,8 @@ class Variable:
     digest: int = field(default=0, compare=False, repr=False)
     """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
     not known without running it."""
+    is_shown: bool = field(default=True, compare=False, repr=False)
+    """Whether `text` is its repr: that of a value whose `__repr__` takes too long is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ class VariableHome:
     is_cell: bool = False
     """Of a local one: whether it lives in a cell that functions share."""
     detail: str = ""
-    """Of a global one, or one that is named by its module: the name of that; of a lost one: the reason."""
+    """Of a global one: the name of its module; of a lost one: the reason."""
     step: int = 0
-    """Of one that is named by its module: which step from the first name is the variable."""
+    """If it is named by its module: which step from the first name is the variable."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled, ReplaydbgError
 
@@ -281,6 +282,5 @@ def _of_values(prompt: Prompt, text: str) -> list[str]:
     if dot:
         parts = view.session.ask.parts(owner, **view.at)
         return sorted(f"{owner}{each.name}" for each in parts if each.name.startswith(f".{begun}"))
-    names = {each.name for each in view.session.ask.variables(**view.at)}
-    names |= {each.name for each in view.session.ask.variables(**view.at, of_module=True)}
+    names = view.session.ask.names(At(**view.at))
     return sorted(each for each in names if each.startswith(text) and (text or not each.startswith("__")))

@@ -7,7 +7,8 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Breakpoint
-from replaydbg.errors import UsageError
+from replaydbg.debugger.source.place_expressions import parse_place
+from replaydbg.errors import ForgedMessage, UsageError
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "uses_a_package.py"
@@ -73,7 +74,23 @@ def test_a_variable_that_a_frame_sees_comes_first(session: Session) -> None:
     session.breakpoints.remove(point.number)
 
 
+def test_a_function_hides_the_module_of_its_name(session: Session) -> None:
+    """The package has a function `stack`, and a module of that name."""
+    assert value(session, "warehouse.stack.height") == "1"
+    write = session.run.why("warehouse.stack.height")
+
+    assert write.file.endswith("warehouse/__init__.py")
+
+
+@pytest.mark.parametrize("step", [99, 1])
+def test_a_step_that_is_none_is_refused(step: int) -> None:
+    place = parse_place("warehouse.stock['total']")
+
+    with pytest.raises(ForgedMessage):
+        place.in_module(step)
+
+
 @pytest.mark.parametrize("name", ["warehouse", "warehous.stock.total"])
-def test_what_is_none_is_refused(session: Session, name: str) -> None:
+def test_a_name_of_no_variable_is_refused(session: Session, name: str) -> None:
     with pytest.raises(UsageError, match="no variable"):
         session.run.why(name)

@@ -212,7 +212,9 @@ def _variables(session: Session, line: int, *, of_module: bool) -> dict[str, Var
 
 
 def is_other(one: Variable | None, two: Variable | None) -> bool:
-    """Whether two variables of one name have other values, wherever those lie."""
+    """Whether two variables of one name have other values, wherever those lie; not if one has no text."""
     if one is None or two is None:
         return one is not two
+    if one.type == two.type and not (one.is_shown and two.is_shown):
+        return False
     return one.type != two.type or are_other_values((one.text, one.digest), (two.text, two.digest))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from replaydbg.classes import dataclass
 from replaydbg.engine.protocol import PathStep
 from replaydbg.engine.queries import Step
-from replaydbg.errors import UsageError
+from replaydbg.errors import ForgedMessage, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,16 @@ class PlaceExpression:
         """The variable as an expression."""
         return f"{self.module}.{self.name}" if self.module else self.name
 
-    def in_module(self, module: str, step: int) -> PlaceExpression:
-        """Return the same with `module` named first, and the variable by a step, counted from 0."""
-        name = self.steps[step].attribute
-        assert name is not None  # names of modules and their variables are attributes
-        return PlaceExpression(self.source, name, self.steps[step + 1 :], module)
+    def in_module(self, step: int) -> PlaceExpression:
+        """Return the same with a module as what comes before a step, counted from 0, and the variable as that step.
+
+        Raises ForgedMessage if such steps name none: which one it is has come from the program.
+        """
+        names = [each.attribute for each in self.steps[: step + 1]]
+        if step >= len(self.steps) or None in names:
+            raise ForgedMessage("it named a variable of a module by a step that is none")
+        *inner, name = [each for each in names if each is not None]
+        return PlaceExpression(self.source, name, self.steps[step + 1 :], ".".join([self.name, *inner]))
 
     @property
     def keys(self) -> tuple[Step, ...]:

@@ -20,7 +20,7 @@ from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.engine.scan import Scanned, whereabouts
-from replaydbg.errors import UsageError
+from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.nearest_words import nearest
 
 # A variable of an outer function: all functions that have it share its cell.
@@ -283,7 +283,7 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     """Return what an expression names in a frame here; the items of it are those that their indices mean here."""
     place = parse_place(expression, lambda index: view.ask.text_of(index, at))
     home = view.ask.home_of(place, at) if place.steps else None
-    return place.in_module(home.detail, home.step) if home is not None and home.kind == "module" else place
+    return place.in_module(home.step) if home is not None and home.kind == "module" else place
 
 
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
@@ -294,7 +294,10 @@ def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
         return Watch(place.name, module=place.module, steps=place.steps)
     home = view.ask.home_of(place, at)
     if home.kind == "absent":
-        hint = nearest(place.name, view.ask.names(at))
+        try:
+            hint = nearest(place.name, view.ask.names(at))
+        except AskFailed:
+            hint = ""  # the values there are too slow to count
         raise UsageError(f"{place.source!r} cannot be tracked: no variable {place.name} here{hint}.")
     if home.kind == "lost":
         raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")

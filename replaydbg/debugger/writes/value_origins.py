@@ -328,7 +328,7 @@ class _Finder:
             return None
         with closing(self.view.travel.at(started)) as worker:
             top = _top(worker)
-            arguments = worker.ask(GetArguments(), idle=self.view.work.idle)
+            arguments = worker.ask(GetArguments(has_texts=False), idle=self.view.work.idle)
         names = [each.name for each in arguments]
         if top is None or name not in names:
             return None

@@ -6,7 +6,7 @@ import sys
 
 from replaydbg.engine.probe.frames import frame_of, listed, value_in
 from replaydbg.engine.probe.module_names import names_of_all, with_modules
-from replaydbg.engine.probe.object_content import attributes_of, items_of
+from replaydbg.engine.probe.object_content import MOST_ITEMS, attributes_of, items_of, key_name
 from replaydbg.engine.probe.value_text import cut, described
 
 TYPE_CHECKING = False
@@ -64,7 +64,9 @@ def items(query: queries.GetItems) -> list[Described]:
     """The parts of a value: its attributes, or its items."""
     frame = frame_of(query)
     value = value_in(frame, query.source)
-    has_own_items = isinstance(value, (dict, list, tuple, set, frozenset))
+    if isinstance(value, dict):
+        return listed(list(value.items())[:MOST_ITEMS], query, key_name)
+    has_own_items = isinstance(value, (list, tuple, set, frozenset))
     return listed((items_of if has_own_items else attributes_of)(value), query)
 
 

@@ -9,7 +9,7 @@ from replaydbg.engine.probe.value_text import cut, described, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from replaydbg.engine import queries
@@ -70,10 +70,14 @@ def arguments(query: queries.GetArguments) -> list[Described]:
     return listed([(name, known[name]) for name in code.co_varnames[:number] if name in known], query)
 
 
-def listed(found: Sequence[tuple[Any, Any]], query: queries.ListQuery) -> list[Described]:
-    """Those of the named values that a query asks for."""
-    describe = described if query.has_texts else named
-    return [describe(name, value) for name, value in found[query.start : query.stop]]
+def listed(
+    found: Sequence[tuple[Any, Any]], query: queries.ListQuery, name_of: Callable[[Any], str] | None = None
+) -> list[Described]:
+    """Those of the named values that a query asks for; `name_of` makes the name of one, which may run code."""
+    wanted = found[query.start : query.stop]
+    if not query.has_texts:
+        return [named("" if name_of else name, value) for name, value in wanted]
+    return [described(name_of(name) if name_of else name, value) for name, value in wanted]
 
 
 def spans(query: queries.GetSpans) -> list[tuple[int, int, int, int]]:

@@ -19,28 +19,34 @@ def names_of_all(code: Any) -> set[str]:
     return found
 
 
+def modules_named(names: dict[str, Any], wanted: Iterable[str]) -> dict[str, Any]:
+    """The loaded modules among `wanted` that are neither names nor builtins, by their names."""
+    modules, known = sys.modules, names["__builtins__"]
+    if type(modules) is not dict:
+        return {}
+    known = known if isinstance(known, dict) else known.__dict__
+    return {name: modules[name] for name in wanted if name in modules and name not in names and name not in known}
+
+
 def with_modules(names: dict[str, Any], wanted: Iterable[str]) -> dict[str, Any]:
-    """Add the loaded modules among `wanted` that are neither names nor builtins; return the names."""
-    modules = sys.modules
-    if type(modules) is dict:
-        known = names["__builtins__"]
-        known = known if isinstance(known, dict) else known.__dict__
-        for name in wanted:
-            if name in modules and name not in names and name not in known:
-                names[name] = modules[name]
+    """Add these modules to the names, and return the names."""
+    names.update(modules_named(names, wanted))
     return names
 
 
-def home_in_module(name: str, steps: tuple[tuple[str, Any], ...]) -> tuple[str, int] | None:
-    """The module at which a path of attributes begins, the longest one, and which step is the variable in it.
+def step_in_module(name: str, steps: tuple[tuple[str, Any], ...]) -> int | None:
+    """Which step of a path is the variable, if the path begins with the name of a loaded module; None: it does not.
 
-    None: it begins at none.
+    The steps before it lead through modules, as the attributes do that are evaluated.
     """
+    modules = sys.modules
+    module = modules.get(name) if type(modules) is dict else None
     found = None
     for at, (kind, key) in enumerate(steps):
-        if kind != "attribute":
+        if kind != "attribute" or not issubclass(type(module), type(sys)):
             break
-        if name in sys.modules:
-            found = name, at
+        found = at
         name += "." + key
+        inner = object.__getattribute__(module, "__dict__").get(key)
+        module = inner if inner is modules.get(name) else None
     return found

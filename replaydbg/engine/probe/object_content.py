@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
+MOST_ITEMS = 1000
+
+
 def items_of(value: Any) -> list[tuple[str, Any]]:
     """The items of a container, each with what is written behind the container's name to get it."""
     if isinstance(value, dict):
-        return [(f"[{shown(key, 80)}]", each) for key, each in list(value.items())[:1000]]
+        return [(key_name(key), each) for key, each in list(value.items())[:MOST_ITEMS]]
     if isinstance(value, (list, tuple)):
-        return [(f"[{at}]", each) for at, each in enumerate(value[:1000])]
-    return [("", each) for each in list(value)[:1000]] if isinstance(value, (set, frozenset)) else []
+        return [(f"[{at}]", each) for at, each in enumerate(value[:MOST_ITEMS])]
+    return [("", each) for each in list(value)[:MOST_ITEMS]] if isinstance(value, (set, frozenset)) else []
+
+
+def key_name(key: Any) -> str:
+    """What is written behind the name of a dictionary to get the item with a key."""
+    return f"[{shown(key, 80)}]"
 
 
 def attributes_of(value: Any) -> list[tuple[str, Any]]:

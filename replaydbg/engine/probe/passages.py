@@ -116,10 +116,9 @@ def at_lines(query: queries.EvaluateAtLines) -> bytes:
         names = module.__dict__
         if type(names) is not dict:
             return REFUSED
-        seen: dict[str, Any] = {name: modules[name] for name in wanted if name in modules}
-        seen |= {name: names[name] for name in wanted if name in names}
+        seen: dict[str, Any] = {name: names[name] for name in wanted if name in names}
         seen["__builtins__"] = names.get("__builtins__", builtins)
-        seen |= GUARDS
+        with_modules(seen, wanted).update(GUARDS)
         reason = text = ""
         try:
             text = repr(run(code, seen))

@@ -6,7 +6,7 @@ import sys
 
 from replaydbg.engine.probe.core import builtins, call_of, judge_lines_by, stands_at
 from replaydbg.engine.probe.evaluation import Text
-from replaydbg.engine.probe.module_names import names_of_all
+from replaydbg.engine.probe.module_names import modules_named, names_of_all
 from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
@@ -164,8 +164,7 @@ def asked(query: queries.PredicateQuery[Any]) -> Any:
     assigns = ":=" in source  # in a comprehension, to a global variable
 
     def evaluated(names: dict[str, Any]) -> Any:
-        # Without a name from the program, the module's own name is used.
-        more = {name: sys.modules[name] for name in wanted if name not in names and name in sys.modules}
+        more = modules_named(names, wanted)
         return eval(code, {**names, **more} if more or assigns else names)
 
     return evaluated

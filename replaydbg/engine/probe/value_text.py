@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     Described = tuple[str, str, str, int, int]
     """A name, the qualified name of the value's type, its text, its number of parts, its digest."""
 
+GETS = type(type.__dict__["__dict__"])
+"""The type of what returns an attribute that C code keeps."""
+
 LONGEST = 400
 MOST = 60
 
@@ -63,14 +66,17 @@ def described(name: Any, value: Any) -> Described:
 
 
 def named(name: Any, value: Any) -> Described:
-    """The same without what may run code of the program for long."""
+    """A name and the type of its value, without text and digest: no code of the program runs."""
     return (str(name), type(value).__qualname__, "", children(value), 0)
 
 
 def children(value: Any) -> int:
-    try:
-        if isinstance(value, (list, tuple, dict, set, frozenset)):
-            return len(value)
-    except BaseException:
+    """The number of items or attributes, without running code of the program."""
+    kind = type(value)
+    for container in (list, tuple, dict, set, frozenset):
+        if issubclass(kind, container):
+            return container.__len__(value)
+    if kind.__module__ == "builtins":
         return 0
-    return len(getattr(value, "__dict__", ())) if type(value).__module__ != "builtins" else 0
+    attributes: Any = next((each.__dict__["__dict__"] for each in kind.__mro__ if "__dict__" in each.__dict__), None)
+    return len(attributes.__get__(value)) if type(attributes) is GETS else 0

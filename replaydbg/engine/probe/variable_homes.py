@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.engine.probe.frames import frame_of, names_of, value_in
-from replaydbg.engine.probe.module_names import home_in_module
+from replaydbg.engine.probe.module_names import step_in_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def place(query: queries.FindVariable) -> tuple[str, Any]:
         if module is None or getattr(module, "__dict__", None) is not frame.f_globals:
             return ("lost", f"{name} is a global of code without a module")
         return ("global", home)
-    found = home_in_module(name, query.steps)
-    return ("module", found) if found is not None else ("absent", "")
+    step = step_in_module(name, query.steps)
+    return ("module", step) if step is not None else ("absent", "")
 
 
 def kinds(query: queries.FindObstacle) -> str | None:

@@ -122,7 +122,7 @@ class SceneBuilder:
         self, view: View, variable: Variable, expression: str, key: object, depth: int
     ) -> Iterator[ValueRow]:
         text = printable(variable.text)
-        mark, old = self._became(key, expression, text)
+        mark, old = self._became(key, expression, text) if variable.is_shown else (" ", "")
         is_open = expression in self._open and bool(variable.parts)
         name = printable(variable.name)
         yield ValueRow(name, text, mark, old, 0, variable.parts, depth, expression, is_open, variable.digest)
