@@ -13,6 +13,7 @@ from replaydbg.errors import Cancelled, Divergence, ReplaydbgError, UsageError
 from replaydbg.launch.closed_stderr import discard_messages
 from replaydbg.launch.interruption import INTERRUPTIONS, interruptible, number_of
 from replaydbg.launch.quiet_start import start_quietly
+from replaydbg.launch.terminal_width import terminal_width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ COMMANDS = {
     "key": Command("machine", "print your public key, by which others can encrypt recordings for you"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
-    "completion": Command("machine", "print a script by which a shell completes commands, options and recordings"),
+    "completion": Command("machine", "print a shell completion script"),
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
@@ -127,6 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Cancelled:
             return _end_by(KeyboardInterrupt())
         except ReplaydbgError as error:
+            if "--json" in words:
+                print_error(error)
             return _complain(error)
         except INTERRUPTIONS as interruption:
             return _end_by(interruption)
@@ -181,14 +184,19 @@ def _run(name: str, words: list[str]) -> int:
         raise  # a Ctrl-C is not an error to report
     except ReplaydbgError as error:
         if getattr(args, "json", False):
-            # Imported here: only JSON output needs it.
-            import json
-
-            from replaydbg.cli.common.fetched_names import facts_with_addresses
-            from replaydbg.cli.common.schema import SCHEMA_VERSION
-
-            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": facts_with_addresses(error.as_dict())}))
+            print_error(error)
         return _complain(error)
+
+
+def print_error(error: ReplaydbgError) -> None:
+    """Print an error as JSON."""
+    # Imported here: only JSON output needs it.
+    import json
+
+    from replaydbg.cli.common.fetched_names import facts_with_addresses
+    from replaydbg.cli.common.schema import SCHEMA_VERSION
+
+    print(json.dumps({"schema_version": SCHEMA_VERSION, "error": facts_with_addresses(error.as_dict())}))
 
 
 def _plain_arguments(name: str, words: list[str], command: CommandModule) -> argparse.Namespace | None:
@@ -219,8 +227,9 @@ def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {row.text}.",
         # argparse would ask shutil for the width at each option: that imports bz2 and lzma, 3 ms for every recording.
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=_width()),
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=terminal_width() - 2),
     )
+    OptionParser.report = print_error if "--json" in words else None
     parser.usage_code = getattr(command, "USAGE_CODE", parser.usage_code)
     command.add_arguments(parser)
     if row.replays:
@@ -233,7 +242,6 @@ def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if row.replays:
         own = without_fence(own)
-    OptionParser.is_json = "--json" in own
     return _parsed(parser, own, argparse.Namespace(program=program))
 
 
@@ -244,21 +252,6 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str], into: argparse.Na
         if sys.stdout is not None:
             sys.stdout.flush()  # the help; at exit, a failure would have no message
         raise
-
-
-def _width() -> int:
-    """Return the width of help texts, in columns."""
-    # Imported here: only the help needs it.
-    import os
-
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns) - 2
-    try:
-        # A terminal that nobody has given a size says 0.
-        return (os.get_terminal_size(1).columns or 80) - 2
-    except OSError:  # no terminal
-        return 78
 
 
 def command_module(name: str) -> CommandModule:

@@ -26,8 +26,8 @@ from replaydbg.render.tables import Table, more_text, numbers, signed, sizes
 
 MOST_COLUMNS = 6
 """Snapshots of a series that are shown."""
-MUCH = 10
-"""A container that grows by so many items is shown before changed values."""
+GROWS_A_LOT = 10
+"""A container that grows by this number of items or more is shown before changed values."""
 
 ALL = "--all shows them"
 """How more is seen, on the command line."""
@@ -123,7 +123,7 @@ def _change_text(change: Change) -> str:
 
 def _is_growing(diff: Diff) -> bool:
     """Whether a container has grown so much that it matters more than single values."""
-    return any(each.after - each.before >= MUCH for each in diff.grown.items)
+    return any(each.after - each.before >= GROWS_A_LOT for each in diff.grown.items)
 
 
 def _grown(diff: Diff, how: str) -> Table:

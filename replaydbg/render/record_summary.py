@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replaydbg.log.json_data import SnapshotData, SnapshotsData
 
 
-_ENDED_BY_OTHERS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+_NOT_FAILURES = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
 """Signals that end a program in which nothing has failed."""
 
 
@@ -39,7 +39,7 @@ def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Pat
     if result.problem:
         lines.append(f"replaydbg: {result.problem}.")
     lines.append(f"replaydbg: to replay it: replaydbg replay {quoted(name)}")
-    if result.status and -result.status not in _ENDED_BY_OTHERS:
+    if result.status and -result.status not in _NOT_FAILURES and not (result.problem or result.reason):
         lines.append(f"replaydbg: to find out why it failed: replaydbg debug {quoted(name)}")
     if is_held:
         lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")

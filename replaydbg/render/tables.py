@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import StringIO
 
 from replaydbg.events.show import printable
-
-WIDTH = 80
-"""Columns if the output is not a terminal."""
+from replaydbg.launch.terminal_width import terminal_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +52,8 @@ def more_text(left_out: int, how: str) -> str:
     return f"and {left_out:,} more: {how}" if left_out else ""
 
 
-def table_width() -> int:
-    """Return the width of tables in columns: that of COLUMNS, else that of the terminal, or WIDTH without one."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        # A terminal that nobody has given a size has 0 columns.
-        return os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH
-    except (OSError, ValueError, AttributeError):
-        return WIDTH
-
-
 def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False) -> str:
-    """Return tables as text, `width` columns wide (default: see `table_width`)."""
+    """Return tables as text, `width` columns wide (default: those of the terminal)."""
     # Imported here: rich takes 20 ms and more, and most commands draw nothing.
     from rich import box
     from rich.console import Console
@@ -79,7 +63,7 @@ def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False)
     out = StringIO()
     console = Console(
         file=out,
-        width=width or table_width(),
+        width=width or terminal_width(),
         force_terminal=is_coloured,
         color_system="standard" if is_coloured else None,
         highlight=False,

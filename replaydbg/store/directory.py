@@ -231,7 +231,7 @@ def _hint(text: str, stored: Iterable[str]) -> str:
         return ""  # another number is another recording
     try:
         beside = [str(each) for each in path.parent.iterdir() if each.suffix in (SEALED, LIVE, GROUP)]
-    except OSError:
+    except (OSError, ValueError):  # there is no such directory, or no name with a null character
         beside = []
     return nearest(text, [*stored, *beside])
 

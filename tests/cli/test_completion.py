@@ -1,5 +1,7 @@
 """Completion by shells: the scripts of all shells, and what a real bash completes by its own."""
 
+import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -29,11 +31,16 @@ def test_each_shell_has_a_script(shell: str, capsys: pytest.CaptureFixture[str])
     assert "completion --recordings" in script
 
 
-def test_all_commands_are_known() -> None:
-    for name in COMMANDS:
-        with pytest.raises(SystemExit) as ended:
-            all_commands().parse_args([name, "--help"])
-        assert ended.value.code == 0, name
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_its_options(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    documented = set(re.findall(r"^  (?:-\w(?: \w+)?, )?(--[a-z-]+)", capsys.readouterr().out, re.M))
+
+    (parts,) = (each for each in all_commands()._actions if isinstance(each, argparse._SubParsersAction))
+    known = {option for action in parts.choices[name]._actions for option in action.option_strings}
+
+    assert documented <= known
 
 
 @pytest.mark.slow
@@ -46,6 +53,7 @@ def test_all_commands_are_known() -> None:
         (["info", "ord"], {"orders.rdbg"}),
         (["info", ""], {"latest", "orders.rdbg", "run-1"}),
         (["record", "--children", "py"], {"python"}),
+        (["order", "run-1", "1@3", "run"], set()),
     ],
 )
 def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) -> None:

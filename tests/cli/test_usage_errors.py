@@ -17,6 +17,8 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "long_loop.py"
         (["why", "--json"], 2, "replaydbg why: the following arguments are required"),
         (["bisect", "snapshots", "--json", "--wrong", "x"], 2, "replaydbg bisect: unrecognized arguments"),
         (["bisect", "--json"], 2, "replaydbg bisect: the following arguments are required: KIND"),
+        (["record", "--json", "--bogus", "x.py"], 2, "replaydbg record: record has no option '--bogus'"),
+        (["hunt", "--json", "--bogus", "x.py"], 2, "replaydbg hunt: hunt has no option '--bogus'"),
         (["check", "--json"], 128, "replaydbg check: the following arguments are required"),
     ],
 )
@@ -32,6 +34,14 @@ def test_json_has_the_problem(words: list[str], code: int, begins: str, capsys: 
     assert printed.err.startswith("usage: ")
 
 
+@pytest.mark.parametrize("words", [["recrod", "--json"], ["--bogus", "--json"]])
+def test_json_has_what_is_wrong_with_the_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["error"]["message"] in printed.err
+
+
 def test_without_json_stdout_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["why"])
@@ -45,7 +55,7 @@ def test_a_mistyped_command_is_recognized(word: str, meant: str, capsys: pytest.
     assert f"(did you mean {meant!r}?)" in capsys.readouterr().err
 
 
-def test_another_word_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_is_like_no_command_has_no_hint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["zzz"]) == 2
     assert "did you mean" not in capsys.readouterr().err
 

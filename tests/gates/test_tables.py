@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from io import StringIO
+import errno
+import os
 
 import pytest
 
-from replaydbg.render.tables import WIDTH, Table, drawn, markdown, more_text, sizes
+from replaydbg.launch.terminal_width import WIDTH
+from replaydbg.render.tables import Table, drawn, markdown, more_text, sizes
 
 LONG = Table(
     "Changed values (3)",
@@ -20,13 +22,19 @@ LONG = Table(
 )
 
 
+def no_size(descriptor: int) -> os.terminal_size:
+    raise OSError(errno.ENOTTY, "no terminal", descriptor)
+
+
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("sys.stdout", StringIO())
+    monkeypatch.setattr("os.get_terminal_size", no_size)
 
 
-@pytest.mark.parametrize(("columns", "width"), [("50", 50), ("wide", WIDTH), ("0", WIDTH), ("200", 200)])
+@pytest.mark.parametrize(
+    ("columns", "width"), [("50", 50), ("wide", WIDTH), ("0", WIDTH), ("0200", 200), ("9" * 5000, 1000)]
+)
 def test_the_width_is_that_of_the_variable(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from unittest.mock import patch
 
 from argparse_manpage.manpage import Manpage
 
@@ -15,8 +15,8 @@ _SUMMARY = "record a Python program once, replay it exactly, and debug it backwa
 
 def manual_page() -> str:
     """Return the page, as man(7) has it."""
-    os.environ["COLUMNS"] = "80"  # argparse breaks lines there
-    _, _, text = str(Manpage(all_commands(), format="single-commands-section")).partition("\n.SH NAME\n")
+    with patch.dict("os.environ", COLUMNS="80"):  # argparse breaks lines there
+        _, _, text = str(Manpage(all_commands(), format="single-commands-section")).partition("\n.SH NAME\n")
     _, _, body = text.partition("\n.SH ")
     head = f'.TH REPLAYDBG "1" "" "replaydbg" "User Commands"\n.SH NAME\nreplaydbg \\- {_SUMMARY}\n.SH '
     body = body.replace(".SH\nPOSITIONAL ARGUMENTS\n", ".SH COMMANDS\n")

@@ -93,13 +93,12 @@ def test_a_cache_that_grew_is_told_with_its_items(world: World) -> None:
 
 @pytest.mark.parametrize(("more", "first"), [(9, "Changed values (10)"), (10, "Containers that grew or shrank (1)")])
 def test_a_container_that_grows_a_lot_comes_before_changed_values(world: World, more: int, first: str) -> None:
-    app = world.names["app"] = Thing()
-    app.seen = 0
-    app.items = []
+    items: list[int] = []
+    world.names |= {"seen": 0, "items": items}
 
     def grow() -> None:
-        app.seen = 1
-        app.items += range(1000, 1000 + more)
+        world.names["seen"] = 1
+        items.extend(range(1000, 1000 + more))
 
     found = world.diff(grow)
 

@@ -1,4 +1,4 @@
-"""`replaydbg completion`: print a script by which a shell completes commands, options and names of recordings."""
+"""`replaydbg completion`: print a script with which a shell completes commands, options and names of recordings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("shell", nargs="?", choices=SHELLS, help="the shell that the script is for")
-    what.add_argument("--recordings", action="store_true", help="print names of recordings, as the script asks for")
+    what.add_argument("--recordings", action="store_true", help="print the names of recordings (used by the script)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,18 +37,13 @@ def run(args: argparse.Namespace) -> int:
     recordings = shtab.cmd("replaydbg completion --recordings")
     parser = all_commands()
     for action in _actions(parser):
-        kind = action.metavar if isinstance(action.metavar, str) else ""
-        complete = (
-            recordings
-            if not action.option_strings and action.dest in _RECORDINGS
-            else shtab.DIRECTORY
-            if kind.startswith("DIR")
-            else shtab.FILE
-            if kind.startswith(("FILE", "PROGRAM"))
-            else None
-        )
-        if complete is not None:
-            action.complete = complete  # type: ignore[attr-defined]
+        kind = (action.metavar if isinstance(action.metavar, str) else action.dest).upper()
+        if not action.option_strings and action.dest in _RECORDINGS and "@" not in kind:
+            action.complete = recordings  # type: ignore[attr-defined]
+        elif kind.startswith("DIR"):
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        elif kind.startswith(("FILE", "PATH", "PROGRAM")):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, args.shell))
     return 0
 
