@@ -185,10 +185,10 @@ class _Undoes:
     """A hook that empties the file which the program had written after the moment."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.gates = path, list[str]()
+        self.path, self.calls = path, list[str]()
 
     def compensate(self, acts: Sequence[OutsideAct]) -> None:
-        self.gates = [act.call for act in acts]
+        self.calls = [act.call for act in acts]
         self.path.write_text("")
 
 
@@ -210,7 +210,7 @@ def test_a_hook_undoes_what_was_done_after_the_moment(tmp_path: Path) -> None:
     )
 
     assert result.status == 0
-    assert undoes.gates == ["posix.mkdir", "_io.FileIO.write"]
+    assert undoes.calls == ["posix.mkdir", "_io.FileIO.write"]
     assert (tmp_path / "out").read_text() == "one\n"
     assert (tmp_path / "made").is_dir()
 
