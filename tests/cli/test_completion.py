@@ -1,6 +1,7 @@
 """Completion by shells: the scripts of all shells, and what a real bash completes by its own."""
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 
 from replaydbg.cli.machine.completion import SHELLS, all_commands
 from replaydbg.cli.main import COMMANDS, main
+from tests.harness.surroundings import without_steering
 
 # Runs the function that the script has registered, as bash does for the words of a command line.
 _COMPLETES = """
@@ -67,7 +69,8 @@ def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) ->
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "replaydbg").write_text(f'#!/bin/sh\nexec {sys.executable} -m replaydbg "$@"\n')
     (tmp_path / "bin" / "replaydbg").chmod(0o755)
-    env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "REPLAYDBG_STORE": str(store), "HOME": str(tmp_path)}
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(store), "HOME": str(tmp_path)}
+    env["PATH"] = f"{tmp_path / 'bin'}:{env['PATH']}"
 
     done = subprocess.run(
         [bash, "-c", _COMPLETES, "bash", "replaydbg", *words],
@@ -79,6 +82,7 @@ def test_bash_completes(words: list[str], expected: set[str], tmp_path: Path) ->
         check=False,
     )
 
+    assert "no completion specification" not in done.stderr
     found = set(done.stdout.split("\n")) - {""}
     assert {each for each in found if not each.startswith("-") or words[-1].startswith("-")} == expected, done.stderr
     assert not (tmp_path / "made").exists()
