@@ -140,7 +140,7 @@ class FindVariable(FrameQuery[VariableHome]):
     shape = one_of(("local", bool), ("global", str), ("module", COUNT), ("lost", str), ("absent", str))
     name: str = ""
     steps: tuple[Step, ...] = ()
-    """What comes after the name: it may be that of a module, and one of these the variable in it."""
+    """The path behind the name, which may be that of a module: then one of these is the variable in it."""
 
     def _read(self, answer: Any) -> VariableHome:
         kind, detail = answer

@@ -229,11 +229,15 @@ def _hint(text: str, stored: Iterable[str]) -> str:
     path = Path(text)
     if path.name.startswith("run-"):
         return ""  # another number is another recording
+    return nearest(text, [*stored, *map(str, recordings_in(path.parent))])
+
+
+def recordings_in(directory: Path) -> list[Path]:
+    """Return the paths in a directory whose names are those of recordings; none if it cannot be listed."""
     try:
-        beside = [str(each) for each in path.parent.iterdir() if each.suffix in (SEALED, LIVE, GROUP)]
-    except (OSError, ValueError):  # there is no such directory, or no name with a null character
-        beside = []
-    return nearest(text, [*stored, *beside])
+        return [each for each in directory.iterdir() if each.suffix in (SEALED, LIVE, GROUP)]
+    except (OSError, ValueError):  # it does not exist, or its name has a null character
+        return []
 
 
 def _latest(stored: list[StoredRecording]) -> StoredRecording | None:

@@ -11,8 +11,7 @@ from replaydbg.cli.common.no_fence import add_no_fence
 from replaydbg.cli.common.option_parser import OptionParser
 from replaydbg.cli.main import COMMANDS, command_module
 from replaydbg.errors import quoted
-from replaydbg.log.group import GROUP
-from replaydbg.store.directory import LIVE, SEALED
+from replaydbg.store.directory import recordings_in
 
 SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 _RECORDINGS = frozenset({"bad", "good", "other", "others", "recording", "recordings"})
@@ -70,10 +69,7 @@ def recording_names() -> list[str]:
     Those with characters that a shell would expand are left out: bash expands words that it is given for a completion.
     """
     names = [each.name for each in the_store().list()]
-    try:
-        names += sorted(each.name for each in Path().iterdir() if each.suffix in (SEALED, LIVE, GROUP))
-    except OSError:
-        pass  # the working directory is gone
+    names += sorted(map(str, recordings_in(Path())))
     return [each for each in ["latest", *names] if quoted(each) == each]
 
 

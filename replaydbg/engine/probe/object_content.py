@@ -32,7 +32,7 @@ def items_of(value: Any) -> list[tuple[str, Any]]:
 
 
 def key_name(key: Any) -> str:
-    """What is written behind the name of a dictionary to get the item with a key."""
+    """The index by which an expression gets the item with a key."""
     return f"[{shown(key, 80)}]"
 
 
