@@ -196,21 +196,34 @@ def _aliases(section: Section[Alias], how: str) -> Table:
     )
 
 
-def heap_tables(holding: Holding, *, most: int | None = 20, how: str = ALL) -> list[Table]:
-    """Return what is in a snapshot: by type, and the objects with the largest retained size."""
+def heap_tables(
+    holding: Holding, *, since: Holding | None = None, most: int | None = 20, how: str = ALL
+) -> list[Table]:
+    """Return what is in a snapshot: by type, and the objects with the largest retained size.
+
+    `since`: an earlier snapshot; how many objects of each type there are more is shown, too.
+    """
     snapshot, taken = holding.snapshot, holding.snapshot.taken
     counts, bytes_ = holding.census()
     name = f" {taken.name}" if taken.name else ""
     title = f"{taken.event}:{taken.step}{name}: {len(snapshot):,} objects, {sizes(bytes_.total())}"
     shown = bytes_.most_common(most)
-    rows = tuple((short(each), numbers(counts[each]), sizes(size)) for each, size in shown if each != FRAME_TYPE)
-    columns = ("type", "objects", "bytes")
+    columns: tuple[str, ...] = ("type", "objects", "bytes")
+    if since is not None:
+        earlier, columns = since.census()[0], ("type", "objects", "more", "bytes")
+    rows = []
+    for each, size in shown:
+        more_now = [signed(counts[each] - earlier[each])] if since is not None else []
+        if each != FRAME_TYPE:
+            rows.append((short(each), numbers(counts[each]), *more_now, sizes(size)))
     largest = holding.largest(None if most is None else most + 1)
     more = "and more: " + how if most is not None and len(largest) > most else ""
     lots = tuple((each.path, each.text, sizes(each.retained)) for each in largest[:most])
     return [
         Table(title, (), (), notes=snapshot.cut),
-        Table(f"By type ({len(counts):,})", columns, rows, columns[1:], more_text(len(counts) - len(shown), how)),
+        Table(
+            f"By type ({len(counts):,})", columns, tuple(rows), columns[1:], more_text(len(counts) - len(shown), how)
+        ),
         Table("Largest retained sizes", ("path", "what", "retained"), lots, ("retained",), more),
     ]
 

@@ -90,6 +90,7 @@ def _looks() -> tuple[KeyAction, ...]:
         KeyAction("history", "v", "history", "show every value of the selected variable over the run", looking),
         KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
         KeyAction("heap-diff", "D", "ask_diff", "show what changed in memory since another moment", looking, "diff"),
+        KeyAction("heap", "H", "heap", "show what is in memory here", looking),
         KeyAction("resources", "R", "resources", "show open files, sockets, locks, timers and children", looking),
         KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
         KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
@@ -114,7 +115,7 @@ def _more() -> tuple[KeyAction, ...]:
         KeyAction("panel-1", "1", "panel(1)", "panel 1: the source", "Panels"),
         KeyAction("panel-2", "2", "panel(2)", "panel 2: stack, threads, tasks", "Panels"),
         KeyAction("panel-3", "3", "panel(3)", "panel 3: locals and watches", "Panels"),
-        KeyAction("panel-4", "4", "panel(4)", "panel 4: heap diff and holders", "Panels"),
+        KeyAction("panel-4", "4", "panel(4)", "panel 4: the heap, its changes, holders", "Panels"),
         KeyAction("panel-5", "5", "panel(5)", "panel 5: the timeline", "Panels"),
         KeyAction(
             "panel-6",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from textual.message import Message
 
-from replaydbg.tui.view_model import LaneSpans, Overview, Reply, TimelineMark, Track
+from replaydbg.tui.view_model import HeapAnswer, LaneSpans, Overview, Reply, TimelineMark, Track
 
 
 class Order(Message):
@@ -64,23 +62,12 @@ class LanesFound(Message):
         self.lanes = lanes
 
 
-class MarksFound(Message):
-    """The positions of snapshots, or the program's own exceptions, were determined more precisely."""
+class SnapshotsFound(Message):
+    """The positions of snapshots were determined more precisely."""
 
-    def __init__(
-        self, *, snapshots: tuple[TimelineMark, ...] | None = None, exceptions: tuple[TimelineMark, ...] | None = None
-    ) -> None:
-        """None means unchanged."""
+    def __init__(self, snapshots: tuple[TimelineMark, ...]) -> None:
         super().__init__()
-        self._snapshots, self._exceptions = snapshots, exceptions
-
-    def added_to(self, overview: Overview) -> Overview:
-        """Return the run's overview, updated with the results."""
-        return replace(
-            overview,
-            snapshots=overview.snapshots if self._snapshots is None else self._snapshots,
-            exceptions=overview.exceptions if self._exceptions is None else self._exceptions,
-        )
+        self.snapshots = snapshots
 
 
 class TrackFound(Message):
@@ -89,6 +76,14 @@ class TrackFound(Message):
     def __init__(self, track: Track) -> None:
         super().__init__()
         self.track = track
+
+
+class HeapRead(Message):
+    """What is in memory at the present position was read."""
+
+    def __init__(self, contents: HeapAnswer) -> None:
+        super().__init__()
+        self.contents = contents
 
 
 class WriterFound(Message):

@@ -143,6 +143,8 @@ class Scene:
     percent: str
     event: int
     lane: str
+    """The lane, as it is shown."""
+    lane_number: int
     place: str
     reason: str
     """The reason for the stop, as far as it is worth a notice."""
@@ -308,12 +310,12 @@ class HeapRow:
 
 @dataclass(frozen=True, slots=True)
 class HeapAnswer:
-    """The differences between two moments."""
+    """The differences between two moments, or what is in memory at one."""
 
     title: str
     rows: tuple[HeapRow, ...]
     scope: str
-    """The scope of reported objects: `mine`, `standard` or `all`."""
+    """The scope of reported differences: `mine`, `standard` or `all`; empty: it is about one moment."""
     since: int
     """The line count of the moment that was compared with the present one."""
 

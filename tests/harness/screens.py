@@ -10,14 +10,17 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from textual.geometry import Size
 
 from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.widgets.rows import Rows
+from tests.harness.contrast import faint_texts
 from tests.harness.recorded_group import BANK, record_program
 from tests.harness.recording import record_failure
 from tests.harness.seen import Seen, see
@@ -129,9 +132,18 @@ def record(folder: Path) -> Path:
     return record_failure(Path(program.name), folder)
 
 
-def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
-    """Return a state at all sizes and in all themes, as SVG."""
-    found: dict[tuple[tuple[int, int], str], str] = {}
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A state at one size in one theme."""
+
+    svg: str
+    faint: list[str]
+    """Its texts that have too little contrast."""
+
+
+def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], Drawn]:
+    """Return a state at all sizes and in all themes."""
+    found: dict[tuple[tuple[int, int], str], Drawn] = {}
 
     async def look(seen: Seen) -> None:
         # The results of background tasks are on the timeline, too.
@@ -142,12 +154,13 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
         await seen.settled()
         await seen.pilot.pause()
         for theme in THEMES:
-            seen.app.theme = f"textual-{theme}"
+            use_theme(seen.app, theme)
             for size in SIZES:
                 await seen.pilot.resize_terminal(*size)
                 await seen.until(lambda: is_laid_out(seen, size))  # noqa: B023 - it is waited for at once
                 await seen.pilot.pause()
-                found[size, theme] = plain(seen.app.export_screenshot(title="replaydbg"), recording.parent)
+                svg = plain(seen.app.export_screenshot(title="replaydbg"), recording.parent)
+                found[size, theme] = Drawn(svg, faint_texts(seen.app))
 
     see(recording, look, size=SHOWN, make=partial(ReplayApp, theme="dark"))
     return found
@@ -214,7 +227,8 @@ def main() -> None:
         recordings = dict.fromkeys(STATES, record(Path(folder)))
         recordings |= dict.fromkeys(GROUP_STATES, record_program(Path(folder), BANK) / "1.rdbg")
         for state, recording in recordings.items():
-            for (size, theme), svg in draw(recording, state).items():
+            for (size, theme), drawn in draw(recording, state).items():
+                svg = drawn.svg
                 screen_path(state, size, theme).write_text(normal(svg), encoding="utf-8")
                 if size == SHOWN and state not in GROUP_STATES and (theme == "dark" or state == "failure"):
                     (PICTURES / f"{state}-{theme}.svg").write_text(svg, encoding="utf-8")

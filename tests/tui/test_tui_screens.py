@@ -56,8 +56,9 @@ def test_screens_are_as_they_were(state: str, recording: Path, group: Path) -> N
     drawn = draw(group if state in GROUP_STATES else recording, state)
 
     assert set(drawn) == {(size, theme) for size in SIZES for theme in THEMES}
-    for (size, theme), svg in drawn.items():
-        assert normal(svg) == screen_path(state, size, theme).read_text(encoding="utf-8"), (state, size, theme)
+    for (size, theme), each in drawn.items():
+        assert normal(each.svg) == screen_path(state, size, theme).read_text(encoding="utf-8"), (state, size, theme)
+        assert not each.faint, (state, size, theme, each.faint)
 
 
 # The others are plots of measurements (tests/bench/plots.py), and the drawing of a cut (tests/harness/cut_picture.py).

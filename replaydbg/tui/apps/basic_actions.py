@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from replaydbg.tui.apps.action_base import ActionBase
-from replaydbg.tui.dialogs.dialog import Dialog, text_rows
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.help_dialog import HelpDialog
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels.lower_panel import TABS, LowerPanel, NotesPanel
@@ -14,7 +15,7 @@ from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
 from replaydbg.tui.view_model import ConsoleLine
-from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
+from replaydbg.tui.widgets.rows import PanelRow, Rows
 
 _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
 
@@ -240,11 +241,11 @@ class BasicActions(ActionBase):
         """Show the focused panel's help and the keys."""
         focused = self.focused
         own = focused.HELP if isinstance(focused, (Rows, TimelinePanel)) else ""
-        rows = text_rows(own)
+        parts = [own, ""]
         group = ""
         for each in ACTS:
             if each.group != group:
                 group = each.group
-                rows += [plain(""), plain(group, "accent")]
-            rows.append(PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
-        self.push_screen(Dialog("Help", rows, hint="Esc closes; :help lists the commands"))
+                parts += ["", f"{group}:"]
+            parts.append(f"  {self.keys[each.id] or '(none)'}  {each.title}")
+        self.push_screen(HelpDialog("\n".join(parts), hint="Esc closes; :help lists the commands"))

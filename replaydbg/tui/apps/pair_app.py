@@ -13,8 +13,10 @@ from textual.containers import Horizontal
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.tui.apps.recording_side import RecordingSide
+from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.apps.typed_app import TypedApp
-from replaydbg.tui.dialogs.dialog import Dialog, text_rows
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.help_dialog import HelpDialog
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
@@ -23,7 +25,7 @@ from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.ui_messages import CannotOpen, Progressed
 from replaydbg.tui.view_model import HeapAnswer, HeapRow, Reply, ValueRow
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
-from replaydbg.tui.widgets.rows import PanelRow, plain
+from replaydbg.tui.widgets.rows import plain
 
 if TYPE_CHECKING:
     from replaydbg.heap.retention.holding import Holding
@@ -40,12 +42,13 @@ Two recordings side by side. Values that differ are marked with !.
 The keys that move are the same as with one recording; they move both. On the timeline, left and right move only
 the one with the focus.
 
-  tab        next panel                 =    move both, or only the one with the focus
-  enter      expand a value
-  {bisect:<10} first differences in control flow, inputs and values; enter goes there in both
-  {heap-diff:<10} heap differences at the two positions; enter goes to the last write in both
-  {help:<10} this help
-  {quit:<10} quit"""
+  tab  next panel
+  =  move both, or only the one with the focus
+  enter  expand a value
+  {bisect}  first differences in control flow, inputs and values; enter goes there in both
+  {heap-diff}  heap differences at the two positions; enter goes to the last write in both
+  {help}  this help
+  {quit}  quit"""
 
 
 def is_other(one: ValueRow, two: ValueRow) -> bool:
@@ -86,7 +89,7 @@ class PairApp(TypedApp):
         for act, action in _OWN.items():
             if self.keys[act]:
                 self.bind(textual_keys(self.keys[act]), action, show=False)
-        self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
+        use_theme(self, theme)
         glyphs = ASCII if is_ascii else UNICODE
         self.sides = tuple(
             RecordingSide(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1)
@@ -195,9 +198,8 @@ class PairApp(TypedApp):
 
     def action_help(self) -> None:
         """Show the keys."""
-        rows = text_rows(HELP.format_map(self.keys))
-        rows += [PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
-        self.push_screen(Dialog("Help", rows))
+        moves = "\n".join(f"  {self.keys[each.id] or '(none)'}  {each.title}" for each in _MOVES)
+        self.push_screen(HelpDialog(f"{HELP.format_map(self.keys)}\n{moves}"))
 
     def action_apart(self) -> None:
         """Find the first differences, and offer to go there."""

@@ -184,6 +184,11 @@ class QueryActions(BasicActions):
         self.part(HeapPanel).show_answer(reply.answer)
         self.action_panel(4)
 
+    def action_heap(self) -> None:
+        """Show what is in memory here, in place of a comparison."""
+        self.ask(lambda host: host.follow_heap())
+        self.action_panel(4)
+
     def ask_object(self, path: str) -> None:
         """Show the facts about an object."""
         self.ask(lambda host: host.about_object(path), then=self.show_answer)

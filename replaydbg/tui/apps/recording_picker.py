@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
+from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.widgets.plain_text import set_subtitle
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
@@ -51,7 +52,7 @@ class Picker(App[Path]):
         super().__init__()
         self._recordings = recordings
         self._is_ascii = is_ascii
-        self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
+        use_theme(self, theme)
 
     def compose(self) -> ComposeResult:
         """Make the list."""

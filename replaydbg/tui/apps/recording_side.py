@@ -13,7 +13,7 @@ from textual.message import Message
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
-from replaydbg.tui.ui_messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
+from replaydbg.tui.ui_messages import LanesFound, Opened, Replied, Restarted, Scrubbed, SnapshotsFound, Trouble
 from replaydbg.tui.view_model import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle
@@ -150,10 +150,10 @@ class RecordingSide(Vertical):
         timeline.set_lanes(message.lanes)
         timeline.styles.height = 2 + min(timeline.rows_wanted(), 7)
 
-    def on_marks_found(self, message: MarksFound) -> None:
-        """Show more precise marks."""
+    def on_snapshots_found(self, message: SnapshotsFound) -> None:
+        """Show the snapshots at their lines."""
         if self.overview is not None and self.is_shown:
-            self.overview = message.added_to(self.overview)
+            self.overview = replace(self.overview, snapshots=message.snapshots)
             self.query_one(TimelinePanel).set_overview(self.overview)
 
 

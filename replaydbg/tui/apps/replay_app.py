@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -19,9 +19,9 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
-from replaydbg.errors import UsageError
 from replaydbg.tui.apps.group_actions import GroupActions
 from replaydbg.tui.apps.panel_layout import lay_out
+from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
@@ -34,14 +34,15 @@ from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
 from replaydbg.tui.ui_messages import (
     CannotOpen,
+    HeapRead,
     LanesFound,
-    MarksFound,
     Opened,
     Order,
     Progressed,
     Replied,
     Restarted,
     Scrubbed,
+    SnapshotsFound,
     TrackFound,
     Trouble,
     WriterFound,
@@ -100,10 +101,7 @@ class ReplayApp(GroupActions):
         self.keys = keymap() if keys is None else keys
         for each in [each for each in ACTS if self.keys[each.id]]:
             self.bind(textual_keys(self.keys[each.id]), each.action, description=each.title, show=False)
-        name = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
-        if name not in self.available_themes:
-            raise UsageError(f"No such theme: {theme!r}. Available: dark, light, {', '.join(self.available_themes)}.")
-        self.theme = name
+        use_theme(self, theme)
         self.path = path
         self.owner = owner(path, self.post_message, moment=moment, memory=memory)
         self.glyphs = ASCII if is_ascii else UNICODE
@@ -220,6 +218,7 @@ class ReplayApp(GroupActions):
             # The card shows the same in more detail, and the status line is needed for the keys now.
             self.part(StatusLine).notice("")
         self.lay_out()
+        self.ask(lambda host: host.follow_heap())
         # The run's index and the screen stay: a collection would traverse them again and again, 60 ms each time.
         gc.freeze()
 
@@ -315,11 +314,16 @@ class ReplayApp(GroupActions):
         self.part(TimelinePanel).set_lanes(message.lanes)
         self.lay_out()
 
-    def on_marks_found(self, message: MarksFound) -> None:
-        """Show more precise marks."""
+    def on_snapshots_found(self, message: SnapshotsFound) -> None:
+        """Show the snapshots at their lines."""
         if self.is_shown and self.overview is not None:
-            self.overview = message.added_to(self.overview)
+            self.overview = replace(self.overview, snapshots=message.snapshots)
             self.part(TimelinePanel).set_overview(self.overview)
+
+    def on_heap_read(self, message: HeapRead) -> None:
+        """Show what is in memory."""
+        if self.is_shown:
+            self.part(HeapPanel).show_contents(message.contents)
 
     def on_writer_found(self, message: WriterFound) -> None:
         """Show where a value of the memory comparison was written."""

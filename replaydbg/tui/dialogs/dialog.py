@@ -101,8 +101,3 @@ class Dialog(ModalScreen[object]):
     def result(self, key: object) -> object:
         """Return what it returns if the row with this key is chosen."""
         return key
-
-
-def text_rows(text: str) -> list[PanelRow]:
-    """Return text as rows that cannot be chosen."""
-    return [plain(line) for line in text.splitlines()]

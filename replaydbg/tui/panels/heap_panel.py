@@ -1,4 +1,4 @@
-"""Panel 4: what changed in memory between two moments, and who holds an object."""
+"""Panel 4: what is in memory, what changed in it between two moments, and who holds an object."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ def heap_row(each: HeapRow, written: str = "") -> PanelRow:
 
 
 class HeapPanel(Rows):
-    """The sections of a heap diff, in order of importance."""
+    """What is in memory, or the sections of a heap diff in order of importance."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Scope", show=False, id="heap.scope")]
     HELP = """\
-What changed in memory between another moment and this one: values, containers that grew, objects by type, new and
-removed objects, names. ~ changed, + new, - removed.
+What is in memory at this moment: objects by type, and those that keep most memory alive. After D: what changed between
+another moment and this one: values, containers that grew, objects by type, new and removed objects, names.
+~ changed, + new, - removed.
 
-  D          compare with another moment      o      scope: my code, the standard library, everything
-  enter      one object: where it was created and last written, what refers to it, its retained size
-  W          who wrote this value last"""
+  D  compare with another moment
+  o  scope: my code, the standard library, everything
+  H  what is in memory here, again
+  enter  one object: where it was created and last written, what refers to it, its retained size
+  W  who wrote this value last"""
 
     class ScopeWanted(Message):
         """A request to show objects of another scope."""
@@ -58,12 +61,21 @@ removed objects, names. ~ changed, + new, - removed.
         self.clear()
 
     def clear(self) -> None:
-        """Show no comparison, but how to make one."""
+        """Show nothing of another process; the contents of memory follow."""
         self.answer = None
         self._written = {}
         self.set_title("4 Heap")
         set_subtitle(self, "")
-        self.show([plain("D compares the heap with another moment.", "dim")])
+        self.show([plain("Reading the heap ...", "dim")])
+
+    def show_contents(self, contents: HeapAnswer) -> None:
+        """Show what is in memory at one moment; the cursor stays in its row."""
+        is_first = self.answer is None or self.answer.scope
+        self.answer = contents
+        self.set_title(f"4 Heap  {contents.title}")
+        set_subtitle(self, "D compares it with another moment")
+        self._written = {}
+        self.show([heap_row(each) for each in contents.rows], cursor=0 if is_first else None)
 
     def show_answer(self, answer: HeapAnswer) -> None:
         """Show the differences."""
@@ -76,7 +88,7 @@ removed objects, names. ~ changed, + new, - removed.
 
     def set_written(self, path: str, text: str) -> None:
         """Show where a changed value was last written."""
-        if self.answer is not None:
+        if self.answer is not None and self.answer.scope:
             self._written[path] = text
             self._draw(self.answer)
 
@@ -97,6 +109,6 @@ removed objects, names. ~ changed, + new, - removed.
 
     def action_scope(self) -> None:
         """Show objects of a wider scope, or of the narrowest one again."""
-        if self.answer is not None:
+        if self.answer is not None and self.answer.scope:
             at = SCOPES.index(self.answer.scope)
             self.post_message(self.ScopeWanted(SCOPES[(at + 1) % len(SCOPES)]))

@@ -27,7 +27,7 @@ class OutputPanel(Rows):
     HELP = """\
 All output of the program. Output after this moment is dim; ! marks stderr.
 
-  enter, or a click    go to the moment the line was written"""
+  enter, click  go to the moment the line was written"""
     CHOOSES_AT_ONCE = True
 
     def __init__(self) -> None:
@@ -80,10 +80,13 @@ class _OutputRows(LazyRows):
         if at < 0:
             return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
         each = self._view.output[at]
+        is_written = at < self._written
+        # A dimmed colour would be hard to read.
+        sign = ("! " if each.stream == 2 else "  ", "error" if is_written else "")
         return PanelRow(
-            ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
+            ((f"{each.number:>5} ", "dim"), sign, (each.text, "")),
             key=f"@out:{each.number}",
-            style="" if at < self._written else "never",
+            style="" if is_written else "never",
         )
 
 
@@ -94,7 +97,7 @@ class ConsolePanel(Rows):
 Commands typed after : and their output. Every debugger command works (`help` lists them); any other input is
 evaluated as Python, in a throw-away copy of the program.
 
-  :          type a command; up and down recall earlier ones"""
+  :  type a command; up and down recall earlier ones"""
 
     def __init__(self) -> None:
         super().__init__("", id="console")
@@ -145,7 +148,7 @@ class EventsPanel(Rows):
     HELP = """\
 The events around this moment: the program's inputs from outside.
 
-  enter      go to the moment after the event"""
+  enter  go to the moment after the event"""
 
     def __init__(self) -> None:
         super().__init__("", id="events")
@@ -157,8 +160,9 @@ class NotesPanel(Rows):
     HELP = """\
 Marks with their notes, and breakpoints. They are saved next to the recording.
 
-  enter      go to the mark; enable or disable the breakpoint
-  delete     delete it          m     mark this moment (NAME, then a note)"""
+  enter  go to the mark; enable or disable the breakpoint
+  delete  delete it
+  m  mark this moment (NAME, then a note)"""
 
     def __init__(self) -> None:
         super().__init__("", id="notes")

@@ -32,10 +32,13 @@ class SourcePanel(Rows):
 The recorded source. Left of each line: breakpoint, number of executions in the whole run, current position. Lines
 that never ran are dim, with a -. Right of a line: the values that it uses.
 
-  up down    the cursor            t T    run to the cursor, forwards and backwards
-  b          breakpoint here       p      print an expression each time this line ran
-  enter      list the visits of this line, and go to one
-  /          search in the file    u d    the caller's frame, and back"""
+  up down  move the cursor
+  t T  run to the cursor, forwards and backwards
+  b  set or remove a breakpoint at the cursor
+  p  print an expression each time this line ran
+  enter  list the visits of this line, and go to one
+  /  search in the file
+  u d  the caller's frame, and back"""
 
     class PointWanted(Message):
         """A request to toggle a breakpoint at a line."""

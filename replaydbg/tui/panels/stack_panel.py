@@ -18,8 +18,8 @@ class StackPanel(Rows):
 The frames of the selected thread, innermost first; below them the program's threads with what each waits for, and
 the pending asyncio tasks.
 
-  enter      select this frame or thread; unfold folded library frames
-  u d        the caller's frame, and back"""
+  enter  select this frame or thread; unfold folded library frames
+  u d  the caller's frame, and back"""
 
     def __init__(self) -> None:
         super().__init__("2 Stack", id="stack")

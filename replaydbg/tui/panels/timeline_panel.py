@@ -22,6 +22,8 @@ from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
 from replaydbg.tui.widgets.rows import STYLES
 
 MOST_LANES = 6
+"""Number of lanes that the panel asks for room for; the others are reached by scrolling."""
+
 _Line = Callable[[], tuple[str, Iterable[tuple[str, str]]]]
 """Draws a line: returns its label, and its cells with their styles."""
 
@@ -43,14 +45,19 @@ class TimelinePanel(Widget, can_focus=True):
         Binding("plus", "zoom(4)", "Closer", show=False),
         Binding("minus", "zoom(0.25)", "Wider", show=False),
         Binding("0", "zoom(0)", "The whole run", show=False),
+        Binding("up", "scroll_lanes(-1)", "Threads above", show=False),
+        Binding("down", "scroll_lanes(1)", "Threads below", show=False),
     ]
     HELP = """\
 The run from the program's first line to its end. Bars: events (inputs from outside). Signs above them: snapshots,
 exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
-  left right    move the session                   shift, pageup pagedown    ten columns
-  %             go to a moment                       + - 0                  zoom in, zoom out, the whole run
-  delete        remove the last row                  mouse                  click or drag; wheel zooms"""
+  left right  move the session; with shift, or by pageup and pagedown, ten columns
+  home end  go to the first line, or to the last one
+  + - 0  zoom in, zoom out, the whole run
+  up down  show other threads
+  delete  remove the last row
+  mouse  click or drag to move, wheel to zoom"""
     count: reactive[int] = reactive(0)
 
     class RangeWanted(Message):
@@ -70,6 +77,10 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         self._overview: Overview | None = None
         self._scene: Scene | None = None
         self._lanes: tuple[LaneSpans, ...] = ()
+        """All lanes, if there are several."""
+        self._top = 0
+        """The index of the first lane that is shown."""
+        self._range_text = ""
         self._tracks: dict[str, Track] = {}
         self._is_dragged = False
 
@@ -78,9 +89,10 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
     def begin(self, overview: Overview) -> None:
         """Show another run, without the rows of the one before."""
         self._overview, self._scene = None, None
-        self._lanes, self._tracks = (), {}
+        self._lanes, self._top, self._tracks = (), 0, {}
+        self._range_text = ""
         set_title(self, f"5 Timeline  process {overview.process}" if overview.process else "5 Timeline")
-        set_subtitle(self, "")
+        self._name_hidden()
         self.set_overview(overview)
 
     def set_overview(self, overview: Overview) -> None:
@@ -96,14 +108,14 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         self._first, self._last, self._density = first, last, density
         view = self._overview
         is_whole = view is not None and (first, last) == (view.first, view.last)
-        set_subtitle(self, "" if is_whole else f"lines {first:,} to {last:,} of the run (0 shows all)")
+        self._range_text = "" if is_whole else f"lines {first:,} to {last:,} of the run (0 shows all)"
+        self._name_hidden()
         self.refresh()
 
     def set_lanes(self, lanes: tuple[LaneSpans, ...]) -> None:
         """Show when each lane ran."""
-        busy = sorted(lanes, key=lambda each: (each.lane != 0, -sum(last - first for first, last in each.spans)))
-        # Of many threads, the main one and those that ran longest.
-        self._lanes = tuple(sorted(busy[:MOST_LANES], key=lambda each: each.lane)) if len(lanes) > 1 else ()
+        self._lanes = lanes if len(lanes) > 1 else ()
+        self._reveal_lane()
         self.refresh(layout=True)
 
     def set_track(self, track: Track) -> None:
@@ -111,12 +123,14 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         self._tracks[track.key] = track
         if not track.title:
             del self._tracks[track.key]
+        self._reveal_lane()
         self.refresh(layout=True)
 
     def remove_last_track(self) -> None:
         """Remove the row of moments that was added last."""
         if self._tracks:
             self._tracks.popitem()
+            self._reveal_lane()
             self.refresh(layout=True)
 
     @property
@@ -128,6 +142,7 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         """Show the session's position."""
         self._scene = scene
         self.count = scene.count
+        self._reveal_lane()
         if self._overview is not None and not self._first <= scene.count <= self._last:
             # The position is outside the shown part: move that, with the same width, around the position.
             self._want(scene.count, self._last - self._first)
@@ -135,7 +150,42 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     def rows_wanted(self) -> int:
         """Return how many lines it would fill."""
-        return 3 + len(self._lanes) + len(self._tracks)
+        return 3 + min(len(self._lanes), MOST_LANES) + len(self._tracks)
+
+    # ---- lanes ----
+
+    @property
+    def _lanes_shown(self) -> int:
+        """Number of lanes for which there is room; rows of queries come first."""
+        return max(min(self.content_size.height - 3 - len(self._tracks), len(self._lanes)), 0)
+
+    def _reveal_lane(self) -> None:
+        """Scroll until the lane of the session's position is visible."""
+        number = self._scene.lane_number if self._scene is not None else 0
+        at = next((at for at, each in enumerate(self._lanes) if each.lane == number), 0)
+        self._scroll_lanes(min(max(self._top, at - self._lanes_shown + 1), at))
+
+    def _scroll_lanes(self, top: int) -> None:
+        self._top = max(min(top, len(self._lanes) - self._lanes_shown), 0)
+        self._name_hidden()
+        self.refresh()
+
+    def _name_hidden(self) -> None:
+        """Say in the border which part of the run, and which of its lanes are shown."""
+        parts = [self._range_text] if self._range_text else []
+        shown, total = self._lanes_shown, len(self._lanes)
+        if shown < total:
+            which = f"{shown} of {total:,} threads (up down)" if shown else f"{total:,} threads, no room"
+            parts.append(which)
+        set_subtitle(self, "   ".join(parts))
+
+    def on_resize(self) -> None:
+        """Show as many lanes as fit."""
+        self._reveal_lane()
+
+    def action_scroll_lanes(self, by: int) -> None:
+        """Show the lanes above, or those below."""
+        self._scroll_lanes(self._top + by)
 
     # ---- columns ----
 
@@ -173,9 +223,9 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         if y >= len(drawn):
             return Strip.blank(width, base)
         label, cells = drawn[y]()
-        segments = [Segment(f"{label:<{self._label}}"[: self._label], base + self._style("dim"))] if self._label else []
-        if y == len(drawn) - 1:
-            segments = []
+        segments = []
+        if self._label and y < len(drawn) - 1:
+            segments = [Segment(f"{label:<{self._label}}"[: self._label], base + self._style("dim"))]
         segments += [Segment(text, base + self._style(style) if style else base) for text, style in cells]
         return Strip(segments).adjust_cell_length(width, base)
 
@@ -184,8 +234,8 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     def _lines(self) -> list[_Line]:
         tracks: list[_Line] = [partial(self._track, each) for each in self._tracks.values()]
-        lanes: list[_Line] = [partial(self._lane, each) for each in self._lanes]
-        # If not all rows fit, those of queries come first.
+        shown = self._lanes[self._top : self._top + self._lanes_shown]
+        lanes: list[_Line] = [partial(self._lane, each) for each in shown]
         room = max(self.content_size.height - 3, 0)
         if self.content_size.height < 3:
             return [self._bars, lambda: ("", self._words())]

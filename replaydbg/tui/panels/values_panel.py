@@ -20,9 +20,11 @@ class ValuesPanel(Rows):
 Watched expressions, then the variables of the selected frame. Marks: ~ changed since the last stop (old value shown),
 + new, - removed.
 
-  enter      expand or collapse                W      who wrote it last
-  v          every value over the run          w      watch an expression
-  delete     remove a watched expression"""
+  enter  expand or collapse
+  W  who wrote it last
+  v  every value over the run
+  w  watch an expression
+  delete  remove a watched expression"""
 
     def __init__(self) -> None:
         super().__init__("3 Locals", id="values")

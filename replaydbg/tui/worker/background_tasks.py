@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from replaydbg.debugger.source.source_files import is_library
 from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
-from replaydbg.tui.ui_messages import LanesFound, MarksFound, TrackFound
+from replaydbg.tui.ui_messages import LanesFound, SnapshotsFound, TrackFound
 from replaydbg.tui.view_model import LaneSpans, TimelineMark, Track
 from replaydbg.tui.worker.run_overview import BINS, snapshot_text
 
@@ -30,9 +29,6 @@ LINES_PER_TICK = 1.25
 
 MOST_ENTRIES = 2_000_000
 """Number of log entries up to which the lanes are determined."""
-
-MOST_EXCEPTIONS = 500
-"""Number of exceptions above which their origins are not determined: each takes some milliseconds."""
 
 MOST_HITS = 1000
 """Maximum number of hits of a breakpoint that are shown."""
@@ -66,21 +62,7 @@ def snapshots(session: Session) -> Generator[Message | None]:
     session.work.begin("searching for snapshots")
     counts = session.heap.counts_of_snapshots("@#")
     found = (TimelineMark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.heap.taken)
-    yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
-
-
-def own_exceptions(session: Session, marks: tuple[TimelineMark, ...]) -> Generator[Message | None]:
-    """Find the exceptions among `marks` that the program's own code raised: libraries mostly handle what they raise."""
-    if not 0 < len(marks) <= MOST_EXCEPTIONS:
-        return
-    session.work.begin("searching exceptions")
-    own = []
-    for each in marks:
-        top = session.look_at(each.count).top
-        if top is None or not is_library(top.file):
-            own.append(each)
-        yield None
-    yield MarksFound(exceptions=tuple(own))
+    yield SnapshotsFound(tuple(sorted(found, key=lambda each: each.count)))
 
 
 def lane_spans(session: Session) -> Generator[Message | None]:

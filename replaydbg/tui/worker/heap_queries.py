@@ -21,7 +21,7 @@ from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
-from replaydbg.render.heap_tables import diff_tables, object_tables
+from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
 from replaydbg.render.tables import Table
 from replaydbg.tui.view_model import AnswerList, Choice, HeapAnswer, HeapRow
 
@@ -30,6 +30,12 @@ Elsewhere = Callable[[int], AbstractContextManager[None]]
 MOST = 40
 """Maximum number of rows in each section."""
 
+WIDEST_NAME = 26
+"""Columns for the name of a type or the path of an object, where there are long ones."""
+
+MOST_OF_TYPES = 8
+"""The same for what is in memory at one moment: both sections are to be seen."""
+
 
 class SnapshotPair:
     """The two snapshots of the last comparison; queries about objects refer to the later one."""
@@ -37,6 +43,8 @@ class SnapshotPair:
     def __init__(self) -> None:
         self._pair: tuple[Holding, Holding] | None = None
         self._counts = (0, 0)
+        self._first: Holding | None = None
+        """The heap at the first line of the run that is shown."""
 
     def diff(self, view: View, since: str, until: str, scope: str) -> HeapAnswer:
         """Compare two moments; without `until`, with the present one. Raises NoSuchMoment, UsageError."""
@@ -50,6 +58,20 @@ class SnapshotPair:
             before, after = holdings(session, counts, which="mine")
             self._pair, self._counts = (before, after), counts
         return _answer(diff(*self._pair, most=MOST, scope=scope), scope, counts[0])
+
+    def contents(self, view: View, first: int) -> HeapAnswer:
+        """Return what is in memory here, and how much more it is than at the line `first` of the run."""
+        session, here = view.session, view.here
+        if here.is_changed:
+            raise UsageError("This run was changed and has no heap; a seek returns to the recorded run.")
+        if self._first is None:
+            (self._first,) = holdings(session, [first], which="mine")
+        held = self.held(view)
+        title, *tables = heap_tables(held, since=self._first, most=MOST_OF_TYPES, how="`:heap all`")
+        at = session.index.moment(first)
+        rows = [row for table in tables for row in _content_rows(table)]
+        note = HeapRow(f"more: since {texts.moment_text(at)}, where the timeline begins")
+        return HeapAnswer(printable(title.title), (*rows, note), "", first)
 
     def held(self, view: View) -> Holding:
         """Return the present heap, to which later queries about objects refer."""
@@ -116,6 +138,32 @@ def writer_text(write: LastWrite) -> str:
     """Return the place of a last write in a few columns."""
     assert write.moment is not None, write
     return printable(f"{texts.moment_text(write.moment)} {PurePath(write.file).name}:{write.line}")
+
+
+def _content_rows(table: Table) -> Iterator[HeapRow]:
+    """Yield the rows of a table in columns, under its title and the names of the columns.
+
+    The numbers come first: the panel may be too narrow for all.
+    """
+    order = sorted(range(1, len(table.columns)), key=lambda at: table.columns[at] not in table.right)
+    rows = [[printable(row[at]) for at in (0, *order)] for row in table.rows]
+    names = ["", *(table.columns[at] for at in order)]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    widths[0] = min(max(widths[0], len(table.title)), WIDEST_NAME)
+
+    def drawn(cells: Sequence[str]) -> str:
+        parts = [
+            f"{text:>{width}}" if name in table.right else text
+            for text, width, name in zip(cells[1:], widths[1:], names[1:], strict=True)
+        ]
+        return "  ".join(parts).rstrip()
+
+    yield HeapRow(f"{printable(table.title):<{widths[0] + 2}}  {drawn(names)}", is_title=True)
+    for row, (path, *_) in zip(rows, table.rows, strict=True):
+        text = f"{row[0]:<{widths[0]}}"
+        yield HeapRow(text, value=drawn(row), path=path if table.columns[0] == "path" else "")
+    if table.more:
+        yield HeapRow(f"  {printable(table.more)}")
 
 
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from replaydbg.debugger.assertions import Assertion, assertion_of_test
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
@@ -113,9 +114,12 @@ def density(session: Session, first: int, last: int) -> tuple[int, ...]:
 
 
 def _exceptions(session: Session, first: int) -> Iterator[TimelineMark]:
-    """Yield the exceptions that the program's own code may have raised, without those that end loops."""
-    raised = session.index.raised
-    own = [each for each in raised if each.count >= first and each.type not in texts.SILENT]
+    """Yield the exceptions that the program's own code raised, without those that end loops.
+
+    Libraries mostly handle what they raise, and raise much.
+    """
+    raised = (each for each in session.index.raised if each.count >= first and each.type not in texts.SILENT)
+    own = [each for each in raised if not is_library(each.file)]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
         yield TimelineMark(each.count, printable(each.text))

@@ -59,6 +59,7 @@ class SceneBuilder:
             percent=texts.percent_text(here.count, here.total),
             event=here.moment.event,
             lane=printable(texts.lane_text(here.lane, here.lanes)),
+            lane_number=here.lane,
             place=short_place(session, here.top.file, here.top.line, here.top.function) if here.top is not None else "",
             reason=printable(texts.reason_text(session, here)),
             why=here.why,

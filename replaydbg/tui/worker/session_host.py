@@ -24,8 +24,9 @@ from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.ui_messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
-from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots
+from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots
 from replaydbg.tui.worker.cut_diagram import CutDiagram
+from replaydbg.tui.worker.heap_follower import HeapFollower
 from replaydbg.tui.worker.heap_queries import writer_text
 from replaydbg.tui.worker.hidden_prompt import Busy, ConsoleLog, SilentView
 from replaydbg.tui.worker.run_overview import density, overview
@@ -76,6 +77,7 @@ class SessionHost:
         self._diagram: CutDiagram | None = None
         self._shown_process = -1
         """The number of the process whose overview was shown last."""
+        self._heap_follower = HeapFollower()
         self._begin_process()
 
     @property
@@ -154,8 +156,7 @@ class SessionHost:
         """Return the data of the run as a whole."""
         session, number = self.session, self.view.process
         found = overview(session, self.prompt.vocabulary.names, process=str(number or ""))
-        self._add_background_task(lambda: own_exceptions(session, found.exceptions))
-        self._shown_process = number
+        self._shown_process, self.process.first = number, found.first
         return found
 
     def opening(self, moment: str) -> Reply:
@@ -180,6 +181,8 @@ class SessionHost:
             run = self.overview()
             self._look_for_hits()
         scene = self.scene()
+        self._heap_follower.arrive()
+        self._add_heap_task()
         files = dict.fromkeys(each.file for each in ([scene.at] if scene.at is not None else []))
         new = [each for each in files if each not in self._sent]
         self._sent.update(new)
@@ -318,6 +321,19 @@ class SessionHost:
         process.writers.clear()
         self._add_background_task(lambda: self._find_writers(process, answer))
         return Reply(answer=answer)
+
+    def follow_heap(self) -> Reply:
+        """Show from now on what is in memory at the present position, in place of a comparison."""
+        self._heap_follower.begin(self.process)
+        self._add_heap_task()
+        return Reply()
+
+    def _add_heap_task(self) -> None:
+        if self._heap_follower.is_on and not any(each.begin == self._heap_steps for each in self._background):
+            self._add_background_task(self._heap_steps)
+
+    def _heap_steps(self) -> Generator[Message | None]:
+        return self._heap_follower.steps(self.view, self.process)
 
     def _find_writers(self, process: ShownProcess, answer: HeapAnswer) -> Generator[Message | None]:
         """Find the writes of the listed changed values; after a restart known results are kept."""

@@ -20,6 +20,11 @@ class ShownProcess:
         self.memory = SnapshotPair()
         """The snapshots of the last heap comparison."""
         self.compared: HeapAnswer | None = None
+        """The last heap comparison; None: the heap of the present position is shown."""
+        self.first = 1
+        """The line of the run at which the timeline begins."""
+        self.heap_seconds = 0.0
+        """How long it took to read the heap the last time."""
         self.writers: dict[str, str] = {}
         """The writers of changed values in that comparison, as far as known."""
         self.known_points: frozenset[int] = frozenset()
