@@ -9,17 +9,12 @@ from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
-from replaydbg.debugger.session import Session
 from replaydbg.debugger.session_results import Moment
-from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
 MOST_VISITS = 1000
 """The most visits of a line that are listed."""
-
-MOST_TRIED = 200
-"""The most exceptions that are checked for one of the program's own code: each takes some milliseconds."""
 
 _WAYS = ("next", "previous")
 
@@ -62,23 +57,11 @@ def snapshot(view: View, rest: str) -> None:
 def _landmark(view: View, rest: str) -> None:
     session = view.session
     is_on = _way(rest, "landmark [next|previous]")
-    here = view.here.count
-    raised = [each.count for each in session.index.raised if each.type not in texts.SILENT]
+    # Libraries mostly handle their own exceptions.
+    raised = [each.count for each in session.index.raised if each.is_own and each.type not in texts.SILENT]
     marks = [session.index.count(each) for each in session.marks.moments.values()]
-    beyond = {each for each in raised if each >= session.first_own} | set(marks)
-    nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
-    for count in nearest_first[:MOST_TRIED]:
-        session.work.idle()
-        # Libraries mostly handle their own exceptions.
-        if count in marks or _is_in_own_code(session, count):
-            go_to(view, count)
-            return
-    what = (
-        "exception of your code or mark"
-        if len(nearest_first) <= MOST_TRIED
-        else f"exception of your code among the nearest {MOST_TRIED} exceptions"
-    )
-    raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
+    counts = [*(each for each in raised if each >= session.first_own), *marks]
+    _go(view, counts, is_on=is_on, what="exception of your code or mark")
 
 
 def visits(view: View, place: str) -> tuple[list[Moment], bool]:
@@ -109,8 +92,3 @@ COMMANDS = (
     ),
     PromptCommand(("visits",), "[PLACE]", "list every moment at which a line ran", _visits, completes="places"),
 )
-
-
-def _is_in_own_code(session: Session, count: int) -> bool:
-    top = session.look_at(count).top
-    return top is None or not is_library(top.file)

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from replaydbg.commands.view import View
+from replaydbg.debugger.breakpoints import FORM, parse_rule
 from replaydbg.errors import UsageError
 from replaydbg.events.nearest_words import nearest
 
@@ -28,6 +29,12 @@ def split_condition(text: str) -> tuple[str, str]:
         raise UsageError(f"usage: {text.strip()} CONDITION")
     parts = _CONDITION.split(text.strip(), maxsplit=1)
     return parts[0].strip(), parts[1].strip() if len(parts) > 1 else ""
+
+
+def split_rule(text: str) -> tuple[str, str]:
+    """Return the place and the rule for hits of `PLACE %N`; without a rule it is empty."""
+    match = re.search(rf"(?:^|\s)(?=[%=<>]){FORM}\s*\Z", text)
+    return (text[: match.start()].strip(), str(parse_rule(match[0]))) if match is not None else (text, "")
 
 
 def parse_place(view: View, text: str, *, is_line: bool = False) -> SourcePlace:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from replaydbg.commands.places import function_named, parse_place, split_condition
+from replaydbg.commands.places import function_named, parse_place, split_condition, split_rule
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
+from replaydbg.debugger.breakpoints import parse_rule
 from replaydbg.debugger.exception_types import ANY, raised_as
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.errors import UsageError
@@ -25,11 +26,12 @@ def _tbreak(view: View, rest: str) -> None:
 
 def _add(view: View, rest: str, *, is_temporary: bool) -> None:
     where, condition = split_condition(rest)
+    where, hits = split_rule(where)
     if _is_exception(view, where):
-        _add_exception(view, Breakpoint(0, exception=where, condition=condition, temporary=is_temporary))
+        _add_exception(view, Breakpoint(0, exception=where, condition=condition, hits=hits, temporary=is_temporary))
         return
     file, line, function = parse_place(view, where)
-    _add_point(view, Breakpoint(0, file, line, function, condition=condition, temporary=is_temporary))
+    _add_point(view, Breakpoint(0, file, line, function, condition=condition, hits=hits, temporary=is_temporary))
 
 
 def _is_exception(view: View, word: str) -> bool:
@@ -45,25 +47,31 @@ def _is_exception(view: View, word: str) -> bool:
 
 def _catch(view: View, rest: str) -> None:
     where, condition = split_condition(rest)
+    where, hits = split_rule(where)
     words = where.split()
+    is_own = words[:1] == ["own"]
+    words = words[is_own:]
     # As in gdb: catch throw, catch exception NAME.
     if words and words[0] in ("throw", "raise", "exception", "catch"):
         words = words[1:]
     if len(words) > 1:
-        raise UsageError("usage: catch [TYPE [if CONDITION]]")
+        raise UsageError("usage: catch [own] [TYPE] [%N] [if CONDITION]")
     name = words[0] if words else ANY
     if not view.session.types_named(name):
         raise UsageError(f"Unknown exception type: {name}.")
-    number = _add_exception(view, Breakpoint(0, exception=name, condition=condition))
-    view.screen.line(f"Raised {number:,} times in the whole run, including libraries and imports.", "dim")
+    number = _add_exception(view, Breakpoint(0, exception=name, is_own=is_own, condition=condition, hits=hits))
+    where = "by your own code" if is_own else "including libraries and imports"
+    often = "once" if number == 1 else f"{number:,} times"
+    view.screen.line(f"Raised {often} in the whole run, {where}.", "dim")
 
 
 def _add_exception(view: View, point: Breakpoint) -> int:
     """Add it, and return how many exceptions it is for."""
-    number = sum(1 for _ in raised_as(view.session, point.exception))
+    raised = raised_as(view.session, point.exception)
+    number = sum(1 for each in raised if each.is_own or not point.is_own)
     if not number:
         name = "exception" if point.exception == ANY else point.exception
-        raise UsageError(f"No {name} was raised in this run.")
+        raise UsageError(f"No {name} was raised in this run{' by your own code' if point.is_own else ''}.")
     _add_point(view, point)
     return number
 
@@ -150,6 +158,12 @@ def _ignore(view: View, rest: str) -> None:
     view.screen.line(_text(view.session.breakpoints.change(number, ignore=int(count or 0))))
 
 
+def _hits(view: View, rest: str) -> None:
+    number, text = _number_and_rest(rest, "hits NUMBER [RULE]")
+    hits = str(parse_rule(text)) if text else ""
+    view.screen.line(_text(view.session.breakpoints.change(number, hits=hits)))
+
+
 def _commands(view: View, rest: str) -> None:
     points = {each.number: each for each in view.session.breakpoints}
     word = rest.strip()
@@ -183,14 +197,18 @@ def _number_and_rest(rest: str, usage: str) -> tuple[int, str]:
 COMMANDS = (
     PromptCommand(
         ("break", "b"),
-        "[PLACE [if COND]]",
+        "[PLACE [%N] [if COND]]",
         "stop at a line, function or exception, in both directions (default: list)",
         _break,
         completes="places",
     ),
-    PromptCommand(("tbreak",), "PLACE [if COND]", "set a breakpoint that stops once", _tbreak, completes="places"),
+    PromptCommand(("tbreak",), "PLACE [%N] [if COND]", "set a breakpoint that stops once", _tbreak, completes="places"),
     PromptCommand(
-        ("catch",), "[TYPE [if COND]]", "stop where exceptions of a type are raised", _catch, completes="exceptions"
+        ("catch",),
+        "[own] [TYPE] [%N] [if COND]",
+        "stop where exceptions of a type are raised",
+        _catch,
+        completes="exceptions",
     ),
     PromptCommand(
         ("clear", "cl", "delete"),
@@ -205,6 +223,13 @@ COMMANDS = (
         "NUMBER COUNT",
         "ignore the first COUNT stops of a breakpoint in each motion",
         _ignore,
+        completes="",
+    ),
+    PromptCommand(
+        ("hits",),
+        "NUMBER [RULE]",
+        "stop only at some hits of the whole run: %N (every Nth), ==N, >N, >=N, <N or <=N (default: at all)",
+        _hits,
         completes="",
     ),
     PromptCommand(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from replaydbg.classes import dataclass, field
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.protocol import Watch
 from replaydbg.engine.query_results import Evaluation, Task, Variable
 from replaydbg.engine.reports import Frame, Lane
@@ -102,6 +103,11 @@ class Raised:
         """As a traceback names it, as far as that is known."""
         return f"{self.type}: {self.message}" if self.message else self.type
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the program's own code raised it, and no library."""
+        return not is_library(self.file)
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -132,6 +138,8 @@ class Breakpoint:
     """Name or qualified name: its first line."""
     exception: str = ""
     """Name of a type, or `*` for any: where it is raised."""
+    is_own: bool = False
+    """Whether it is only for exceptions that the program's own code raises."""
     place: str = ""
     """A variable, an attribute or an item: stops where its value has changed."""
     watch: Watch | None = None
@@ -140,6 +148,8 @@ class Breakpoint:
     """An expression that must be true there, in the innermost frame; one that raises counts as true."""
     ignore: int = 0
     """The number of hits to ignore first, in each search and in either direction."""
+    hits: str = ""
+    """A rule for the numbers of its hits in the whole run, such as `%3`; empty: all."""
     enabled: bool = True
     temporary: bool = False
     """Removed when it has stopped the session once."""
@@ -151,12 +161,22 @@ class Breakpoint:
 
     def __str__(self) -> str:
         if self.exception:
-            place = f"exception {self.exception}"
+            place = f"{'own ' if self.is_own else ''}exception {self.exception}"
         elif self.place:
             place = f"change of {self.place}"
         else:
             place = self.function or f"{self.file}:{self.line}"
-        return place + (f" if {self.condition}" if self.condition else "")
+        return place + (f" {self.hits}" if self.hits else "") + (f" if {self.condition}" if self.condition else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CountedHit:
+    """A hit of a breakpoint, with its number in the whole run."""
+
+    count: int
+    """The line that is about to run."""
+    hit: int
+    """From 1 on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint, Logged
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
+from replaydbg.debugger.stops.counted_stops import last_counted, next_counted
 from replaydbg.debugger.stops.evaluated_passages import Asked, passages_between
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
@@ -19,8 +20,10 @@ from replaydbg.engine.reports import EndReport
 
 def forward(view: ReplayView, last: int) -> StopFound | None:
     """Return the first breakpoint after here, up to the line `last`; None: there is none."""
-    points = [each for each in view.breakpoints if each.enabled]
-    found = next_raised(view, points, last)
+    enabled = [each for each in view.breakpoints if each.enabled]
+    points = [each for each in enabled if not each.hits]
+    found = next_counted(view, enabled, last)
+    found = next_raised(view, points, found.count if found is not None else last) or found
     found = next_change(view, points, found.count if found is not None else last) or found
     lines = [each for each in points if _may_be_met(view, each)]
     if not lines:
@@ -38,14 +41,17 @@ def forward(view: ReplayView, last: int) -> StopFound | None:
 
 def on(view: ReplayView, worker: EngineProcess) -> StopFound | EndReport | None:
     """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
-    points = [each for each in view.breakpoints if each.enabled and each.is_of_lines]
+    # Hits are counted in the recorded run.
+    points = [each for each in view.breakpoints if each.enabled and each.is_of_lines and not each.hits]
     return _until_one_is_met(view, worker, points, 0)
 
 
 def backward(view: ReplayView, first: int) -> StopFound | None:
     """Return the last breakpoint before here, down to the line `first`; None: there is none."""
-    points = [each for each in view.breakpoints if each.enabled]
-    other = last_raised(view, points, first)
+    enabled = [each for each in view.breakpoints if each.enabled]
+    points = [each for each in enabled if not each.hits]
+    other = last_counted(view, enabled, first)
+    other = last_raised(view, points, other.count if other is not None else first) or other
     other = last_change(view, points, other.count if other is not None else first) or other
     lines = [each for each in points if _may_be_met(view, each)]
     filter_ = BreakpointFilter(view, lines)

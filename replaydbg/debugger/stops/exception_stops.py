@@ -45,6 +45,29 @@ def last_raised(view: ReplayView, points: Sequence[Breakpoint], first: int) -> S
     return _first(view, wanted, raised[::-1], stand_at)
 
 
+def lines_raising(view: ReplayView, point: Breakpoint) -> Iterator[int]:
+    """Yield the line of each exception of the run that `point` is for and where its condition is true, in order."""
+    filter_ = BreakpointFilter(view, [point])
+    before = 0
+    for each in view.index.raised:
+        # A line that raises several times is passed once.
+        if each.count == before or not _is_for(point, view.types_named(point.exception), each):
+            continue
+        before = each.count
+        if point.condition:
+            worker = view.travel.at(each.count)
+            try:
+                if filter_.hit(point, worker) is None:
+                    continue
+            finally:
+                worker.kill()
+        yield each.count
+
+
+def _is_for(point: Breakpoint, types: frozenset[str], raised: Raised) -> bool:
+    return is_one_of(raised, types) and (raised.is_own or not point.is_own)
+
+
 def _wanted(view: ReplayView, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:
     """Return those that are for exceptions, with the types that each is for."""
     return [(each, view.types_named(each.exception)) for each in points if each.exception]
@@ -60,7 +83,7 @@ def _first(
     met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
     for each in raised:
         for point, types in wanted:
-            if not is_one_of(each, types) or (point.number, each.count) in met:
+            if not _is_for(point, types, each) or (point.number, each.count) in met:
                 continue
             met.add((point.number, each.count))
             passage: Hit | None = Hit(each.count, "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from replaydbg.debugger.stops.counted_stops import counted_hits
 from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
@@ -43,7 +44,13 @@ def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
     """Find the hits of a breakpoint; its condition is not evaluated."""
     if not point.is_of_lines or point.temporary:
         return
-    marks: list[TimelineMark] = []
+    if point.hits:
+        session.work.begin("counting the hits of a breakpoint")
+        counted = counted_hits(session, point)
+        marks = [TimelineMark(each.count) for each in counted[:MOST_HITS]]
+        yield TrackFound(Track(f"break {point.number}", f"b {point.number}", tuple(marks), len(counted) > MOST_HITS))
+        return
+    marks = []
     more = 0
     for moment in session.run.passages(point.file, point.line, point.function):
         if len(marks) == MOST_HITS:

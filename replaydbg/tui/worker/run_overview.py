@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from replaydbg.debugger.assertions import Assertion, assertion_of_test
-from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
@@ -119,7 +118,7 @@ def _exceptions(session: Session, first: int) -> Iterator[TimelineMark]:
     Libraries mostly handle what they raise, and raise much.
     """
     raised = (each for each in session.index.raised if each.count >= first and each.type not in texts.SILENT)
-    own = [each for each in raised if not is_library(each.file)]
+    own = [each for each in raised if each.is_own]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
         yield TimelineMark(each.count, printable(each.text))
