@@ -91,6 +91,7 @@ COMMANDS = {
     "snapshots": Command("recordings", "list the heap snapshots in a recording"),
     "export": Command("exploring", "save an object as it was at a moment to a file (with dill)", replays=True),
     "events": Command("recordings", "show the events of a recording"),
+    "holds": Command("exploring", "show when an expression was true, over the whole run", replays=True),
     "hits": Command("exploring", "count how often each line ran", replays=True),
     "verify": Command("recordings", "check a recording for damage, without running anything"),
     "redact": Command("running", "copy a recording with pseudonyms in the place of its secrets", replays=True),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
-from replaydbg.commands.searching import parse_search
+from replaydbg.commands.searching import SearchRequest, parse_search
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
+from replaydbg.debugger.bisection.stretches import Stretch, stretches
 from replaydbg.errors import UsageError, clause
-from replaydbg.render import bisection_text, texts
+from replaydbg.render import bisection_text, stretch_text, texts
 
 OUTPUT_LINES = 20
 EVENTS = 10
@@ -82,6 +83,20 @@ def _bisect(view: View, rest: str) -> None:
         view.screen.line(line)
     if found.culprit is not None:
         go_to(view, found.culprit.count)
+
+
+def _holds(view: View, rest: str) -> None:
+    wanted = parse_search(expression_in(rest, "holds EXPRESSION"))
+    for line in stretch_text.lines(view.session, wanted.predicate.text, list(_stretches(view, wanted))):
+        view.screen.line(line)
+
+
+def _stretches(view: View, wanted: SearchRequest) -> Iterator[Stretch]:
+    for number, each in enumerate(stretches(wanted.search(view.session), MOST_CHANGES)):
+        if number == MOST_CHANGES:
+            view.screen.line(f"Showing the first {MOST_CHANGES:,}. Use --from MOMENT for later ones.", "dim")
+            return
+        yield each
 
 
 def _watch(view: View, rest: str) -> None:
@@ -247,6 +262,7 @@ COMMANDS = (
     PromptCommand(("why",), "EXPR", "find the last write of a value, even of an equal one, and its events", _why),
     PromptCommand(("last",), "EXPR", "go to the last write of this value", _last),
     PromptCommand(("bisect",), "EXPR [--linear ...]", "go to the line after which EXPR was first true", _bisect),
+    PromptCommand(("holds",), "EXPR [--frame ...]", "show when EXPR was true, over the whole run", _holds),
     PromptCommand(("watch",), "EXPR", "stop where a value changes, in both directions", _watch),
     PromptCommand(
         ("history",), "EXPR [N]", "list the first N values of EXPR (writes of an equal value are not listed)", _history

@@ -6,6 +6,7 @@ import argparse
 
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, add_recording, is_terminal, print_json
+from replaydbg.cli.common.search_range import add_search_range
 from replaydbg.commands.searching import KINDS, predicate_of
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--invariant", metavar="NAME", help="an invariant that the program passed to replaydbg.check()")
     what.add_argument("--output", metavar="REGEX", help="bad once the output so far matches this regular expression")
-    _add_range(parser)
+    add_search_range(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds temporary violations")
     how.add_argument(
@@ -53,29 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
     add_json(parser)
-
-
-def _add_range(parser: argparse.ArgumentParser) -> None:
-    """Declare the options for where, and over which part of the run, it is evaluated."""
-    parser.add_argument(
-        "--in", dest="module", metavar="MODULE", default="", help="evaluate in this module (default: __main__)"
-    )
-    parser.add_argument(
-        "--frame",
-        metavar="FUNCTION",
-        default="",
-        help="evaluate with the local variables of this function, while it runs",
-    )
-    parser.add_argument(
-        "--only-at",
-        metavar="PLACE",
-        default="",
-        help="evaluate it only before FILE:LINE, or at the start of each call of FUNCTION",
-    )
-    parser.add_argument("--from", dest="first", metavar="MOMENT", help="start of the search (default: @start)")
-    parser.add_argument(
-        "--to", dest="last", metavar="MOMENT", help="end of the search (default: the failure, else the end)"
-    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -120,6 +120,11 @@ class Bisection(Healing):
         before = ": it may have been true before." if answer is Answer.FOUND else "."
         return replace(result, note=f"{CHANGES} Some lines could not be checked{before}")
 
+    @property
+    def begins_bad(self) -> bool:
+        """Whether it is bad where the search begins."""
+        return not self._predicate.is_of_history and self._ask(self._first)[0] is Verdict.BAD
+
     def verdict_changes(self, most: int = MOST_LISTED) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
 
@@ -143,7 +148,7 @@ class Bisection(Healing):
                 has_changed = not isinstance(where, EndReport) and where.changes.count > 0
                 is_bad = is_bad is not has_changed
                 if isinstance(where, EndReport) or not self._is_so(where, is_bad=is_bad):
-                    raise UsageError(f"{CHANGES} Per-line results are unreliable: retry without --all.")
+                    raise UsageError(f"{CHANGES} When it is true cannot be found out line by line.")
                 if not has_changed:
                     return
                 after = self._line_after(where.changes, after, is_bad=is_bad)
