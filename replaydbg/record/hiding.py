@@ -8,15 +8,19 @@ from pathlib import Path
 
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import Hiding, live_pieces, names_in, split
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import BRANCH
 from replaydbg.log.sealed.shared import compressor, expand
 from replaydbg.record.caches.source_cache import PackedSource
 from replaydbg.record.caches.sources import own_sources
-from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, is_secret_name, is_secret_value, secrets_in
-
-_READ = ("header", "log", "content")
-"""Sections that are searched for secrets: what came from outside. The others have them from there."""
-
+from replaydbg.secrets.secret_rules import (
+    MOST_BEFORE,
+    WIDEST,
+    is_secret_name,
+    is_secret_value,
+    places_in,
+    secrets_in,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +43,7 @@ def hiding_of(live: Path) -> Hiding | None:
         finally:
             sections.close()
     else:
-        header, found = _found(lambda name: live_pieces(live, name))
+        header, found = _found(partial(live_pieces, live))
     if header.keeps_secrets:
         return None
     for name in names_in(live / "source"):
@@ -78,18 +82,14 @@ def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[_Header, set[bytes
     header = _Header(b"".join(pieces("header")))
     found: set[bytes] = set()
     if not header.keeps_secrets:
-        found.update(header.secrets())
-        for name in _READ:
-            found |= _in_pieces(pieces(name))
+        found = {*header.secrets(), *_received(pieces)}
     return header, found
 
 
 def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes]) -> set[bytes]:
     """Return the secrets of a recording, of which `pieces` returns the sections in the clear; also if it keeps them."""
     header = _Header(b"".join(pieces("header")))
-    found = set(header.secrets())
-    for name in _READ:
-        found |= _in_pieces(pieces(name))
+    found = {*header.secrets(), *_received(pieces)}
     for content in sources:
         found |= secrets_in(content)
     return found
@@ -162,17 +162,49 @@ def _is_listed(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, each) for each in patterns)
 
 
+def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
+    """Return the secrets in what came from outside: the header, the log and the contents of files.
+
+    The other sections have them from there.
+    """
+    in_log, in_content = (list(_places_in(pieces(name))) for name in ("log", "content"))
+    found = _in_pieces(pieces("header"))
+    if in_log or in_content:
+        # Imported here: in most logs nothing looks like a secret.
+        from replaydbg.log.entries.leaves import Leaves
+        from replaydbg.secrets.whole_values import in_contents, in_leaves
+
+        leaves = Leaves(_behind(LOG_HEADER, pieces("log")))
+        found |= in_leaves(sorted((at - LOG_HEADER, text) for at, text in in_log), leaves)
+        if in_content:
+            for _ in leaves:
+                pass  # up to the end: each content is known then
+            found |= in_contents(sorted(in_content), leaves.contents)
+    return found
+
+
+def _behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what is behind the first `offset` bytes of a section."""
+    for piece in pieces:
+        yield piece[offset:]
+        offset = max(offset - len(piece), 0)
+
+
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:
     """Return the secrets in a section, also those that go on in the next piece."""
-    found: set[bytes] = set()
-    before, start = b"", 0
+    return {text for _, text in _places_in(pieces) if is_secret_value(text)}
+
+
+def _places_in(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield what has the form of a secret in a section: where it begins, and its bytes."""
+    before, start, offset = b"", 0, 0
     for piece in pieces:
         data = before + piece
         end = max(len(data) - WIDEST, start)
-        found |= secrets_in(data, start=start, end=end)
+        yield from ((offset + at, text) for at, text in places_in(data, start=start, end=end))
         first = max(end - MOST_BEFORE, 0)
-        before, start = data[first:], end - first
-    return found | secrets_in(before, start=start)
+        before, start, offset = data[first:], end - first, offset + first
+    yield from ((offset + at, text) for at, text in places_in(before, start=start))
 
 
 def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[PackedSource]:

@@ -338,7 +338,14 @@ _HINTS = tuple(_BY_HINT)
 
 def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[bytes]:
     """Return the secrets in data whose hints are between two offsets, as they are written there."""
-    found: set[bytes] = set()
+    return {text for _, text in places_in(data, start=start, end=end) if is_secret_value(text)}
+
+
+def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Yield what has the form of a secret and whose hint is between two offsets: where it begins, and its bytes.
+
+    Whether such a value is a secret, and not a setting, is not asked yet.
+    """
     for offset, hint in find(_HINTS, data):
         if start <= offset and (end is None or offset < end):
             for rule in _BY_HINT[_HINTS[hint]]:
@@ -346,18 +353,22 @@ def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[by
                 if rule.behind and not _compiled(rule.behind).search(data[max(begin - MOST_BEFORE, 0) : begin]):
                     continue
                 if match := rule.pattern.match(data, begin, begin + WIDEST):
-                    found.update(_values(rule, match))
-    return {each for each in found if is_secret_value(each)}
+                    yield from _places(rule, match)
 
 
-def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[bytes]:
-    text = next((each for each in match.groups() if each is not None), match[0])
+def _places(rule: SecretRule, match: re.Match[bytes]) -> Iterator[tuple[int, bytes]]:
+    group = match.lastindex or 0
+    at, text = match.start(group), match[group]
     if rule.parts is not None:
-        yield from rule.parts(text)
+        last = 0
+        for part in rule.parts(text):
+            last = text.find(part, last)
+            yield at + last, part
+            last += len(part)
         return
     if rule.is_bare and _is_expression(text.decode("utf-8", "surrogateescape")):
         return
-    yield text
-    before = match[0][: match[0].find(text)][-1:]
+    yield at, text
+    before = match[0][: at - match.start()][-1:]
     if before and not (before.isascii() and before >= b" "):
-        yield text[1:]  # the first byte may be the length of the value in a record
+        yield at + 1, text[1:]  # the first byte may be the length of the value in a record

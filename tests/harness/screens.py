@@ -207,6 +207,9 @@ def normal(svg: str) -> str:
         line = re.sub(r"(?<=[╮│╯])[0-9a-f]+>", "0>", line)  # an address whose beginning a dialog covers
         line = re.sub(r'File ".*', "File", line)  # its length depends on the directory
         line = re.sub(r"[0-9][0-9,.]*", "0", line)
+        line = re.sub(
+            r"[\w.]+( +\+?0)+ +(B|kB)", "TYPE 0 B", line
+        )  # of how many of each type there are, and their order
         line = re.sub(r"[━·▁▂▃▄▅▆▇█✗◆▼●○]+", "*", line)
         line = re.sub(r"─+", "─", re.sub(r"[\s*]+", " ", line))
         line = re.sub(r" (?=[│┃])", "", line)  # whether there is one depends on how many digits a number has

@@ -242,7 +242,7 @@ def test_help_is_of_the_focused_panel(fails: Path, panel: str) -> None:
         await seen.until(lambda: isinstance(seen.app.screen, Dialog))
 
         rows = seen.app.screen.query_one(Rows).rows
-        assert getattr(focused, "HELP", "").splitlines()[0] == rows[0].text
+        assert getattr(focused, "HELP", "")[:40] == rows[0].text[:40]
 
     see(fails, look)
 

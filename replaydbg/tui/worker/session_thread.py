@@ -154,6 +154,7 @@ class SessionThread(threading.Thread):
                 self._run_background_step(host)
 
     def _run_background_step(self, host: SessionHost) -> None:
+        losses = host.losses
         try:
             found = host.run_background_step()
         except ForgedMessage as error:
@@ -162,6 +163,8 @@ class SessionThread(threading.Thread):
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
             self._post(Trouble(traceback.format_exc()))
             return
+        if host.losses > losses:
+            self._post(Restarted())
         if found is not None:
             self._post(found)
 

@@ -1,0 +1,78 @@
+"""The values of a log that are secrets, found in its bytes: cut off where the values end, and put together.
+
+The forms of secrets are searched in the bytes of a log, which is fast, but these have the format's framing between the
+values. Where something is found, the log is decoded, and what is found ends where the value does in which it begins.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from replaydbg.log.entries.leaves import Leaf
+from replaydbg.secrets.secret_rules import is_secret_value
+
+_CONTINUES = re.compile(rb"[^\s\"'&;,<>\\\x00-\x1f\x7f]{1,500}")
+"""What a value may go on with in the next piece that the program received."""
+_SHORTEST_REST = 8
+"""Bytes of such a rest that is a secret of its own: a shorter one would be found everywhere."""
+
+Found = tuple[int, bytes]
+"""Where something begins that has the form of a secret, and its bytes."""
+
+
+def in_leaves(found: Iterable[Found], leaves: Iterable[Leaf]) -> set[bytes]:
+    """Return the secrets among `found`, which is in the order of a log's bytes, by its leaves.
+
+    Behind the last leaf, in a log that cannot be decoded to its end, they stay as they were found.
+    """
+    secrets: set[bytes] = set()
+    pair = _Neighbours(leaves)
+    for at, text in found:
+        pair.advance(at)
+        if pair.leaf is None:
+            secrets.add(text)
+        elif pair.leaf.start < at + len(text):
+            secrets.update(_in_leaf(at, text, pair.leaf, pair.following))
+    return {each for each in secrets if is_secret_value(each)}
+
+
+def _in_leaf(at: int, text: bytes, leaf: Leaf, following: Leaf | None) -> Iterator[bytes]:
+    """Yield the part of what was found at `at` that is in `leaf`; if the value goes on, also all of it and its rest."""
+    part = text[max(leaf.start - at, 0) : leaf.end - at]
+    yield part
+    if at + len(text) < leaf.end or following is None:
+        return
+    rest = _CONTINUES.match(following.data)
+    if rest is not None and part:
+        yield part + rest[0]
+        if len(rest[0]) >= _SHORTEST_REST and not rest[0].isalpha():
+            yield rest[0]
+
+
+def in_contents(found: Iterable[Found], contents: Iterable[tuple[int, int]]) -> set[bytes]:
+    """Return the secrets among `found`, in order, by the contents of files that lie one behind the other.
+
+    `contents`: of each its first byte, and the one behind its last.
+    """
+    ends = sorted({end for _, end in contents})
+    secrets: set[bytes] = set()
+    for at, text in found:
+        number = bisect_right(ends, at)
+        secrets.add(text[: ends[number] - at] if number < len(ends) else text)
+    return {each for each in secrets if is_secret_value(each)}
+
+
+class _Neighbours:
+    """A leaf and the one behind it."""
+
+    def __init__(self, leaves: Iterable[Leaf]) -> None:
+        self._leaves: Iterator[Leaf | None] = iter(leaves)
+        self.leaf: Leaf | None = next(self._leaves, None)
+        self.following: Leaf | None = next(self._leaves, None)
+
+    def advance(self, at: int) -> None:
+        """Go to the first leaf that ends behind `at`."""
+        while self.leaf is not None and self.leaf.end <= at:
+            self.leaf, self.following = self.following, next(self._leaves, None)
