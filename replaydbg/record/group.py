@@ -218,7 +218,8 @@ class RecordedGroup:
         is_alone = self._has_left()
         try:
             common = common_of(directory, 1, rows)
-            result = seal_recording(self.live, ended, seconds, common=common, store=self._store if is_alone else None)
+            store, secrets = (self._store, set()) if is_alone else (None, _secrets_of_others(self.live))
+            result = seal_recording(self.live, ended, seconds, common=common, store=store, secrets=secrets)
         except CannotRecord:
             if not is_alone:
                 self.finish(None)
@@ -372,3 +373,10 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def _secrets_of_others(live: Path) -> set[bytes]:
+    # Imported here: most programs have no children.
+    from replaydbg.record.sealer.group_secrets import secrets_of_others
+
+    return secrets_of_others(live)

@@ -14,11 +14,9 @@ from replaydbg.log.sealed.shared import compressor, expand
 from replaydbg.record.caches.source_cache import PackedSource
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.secrets.secret_rules import (
-    MOST_BEFORE,
-    WIDEST,
     is_secret_name,
     is_secret_value,
-    places_in,
+    places_in_pieces,
     secrets_in,
 )
 
@@ -28,10 +26,10 @@ if TYPE_CHECKING:
     from replaydbg.secrets.masks import Masks
 
 
-def hiding_of(live: Path) -> Hiding | None:
+def hiding_of(live: Path, others: Iterable[bytes] = ()) -> Hiding | None:
     """Return what is to be masked in the recording of a live directory; None: it has no secrets, or keeps them.
 
-    Raises what `open_live` raises.
+    `others` are secrets of other processes of its group. Raises what `open_live` raises.
     """
     if (live / BRANCH).exists():
         # Imported here: only children of recorded programs need it.
@@ -50,13 +48,14 @@ def hiding_of(live: Path) -> Hiding | None:
         found |= _in_pieces(live_pieces(live, f"source/{name}"))
     for content in own_sources(live):
         found |= secrets_in(content)
+    found.update(others)
     if not found:
         return None
     masks = masks_of(found)
     return Hiding(masks, _recipients(header), partial(masked_snapshot, masks))
 
 
-def _recipients(header: _Header) -> tuple[str, ...]:
+def _recipients(header: HeaderSecrets) -> tuple[str, ...]:
     """Return the public keys for which secrets are encrypted; none if no key can be used: they are masked for good."""
     # Imported here: most recordings have no secrets, and all wait for the sealing.
     from replaydbg.secrets.age_keys import own_identity, recipient_of
@@ -77,9 +76,9 @@ def masked_snapshot(masks: Masks, data: bytes) -> bytes:
     return masked_raw(data, masks.with_beginnings().masked)
 
 
-def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[_Header, set[bytes]]:
+def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[HeaderSecrets, set[bytes]]:
     """Return the header and the secrets of a recording, of which `pieces` returns the sections."""
-    header = _Header(b"".join(pieces("header")))
+    header = HeaderSecrets(b"".join(pieces("header")))
     found: set[bytes] = set()
     if not header.keeps_secrets:
         found = {*header.secrets(), *_received(pieces)}
@@ -88,7 +87,7 @@ def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[_Header, set[bytes
 
 def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes]) -> set[bytes]:
     """Return the secrets of a recording, of which `pieces` returns the sections in the clear; also if it keeps them."""
-    header = _Header(b"".join(pieces("header")))
+    header = HeaderSecrets(b"".join(pieces("header")))
     found = {*header.secrets(), *_received(pieces)}
     for content in sources:
         found |= secrets_in(content)
@@ -97,7 +96,7 @@ def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes
 
 def keeps_secrets(header: bytes) -> bool:
     """Return whether a recording with this header was made with `--secrets=keep`."""
-    return _Header(header).keeps_secrets
+    return HeaderSecrets(header).keeps_secrets
 
 
 def growing_secrets(live: Path) -> GrowingSecrets | None:
@@ -105,7 +104,7 @@ def growing_secrets(live: Path) -> GrowingSecrets | None:
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
 
     data = (live / "header.json").read_bytes()
-    header = _Header(data)
+    header = HeaderSecrets(data)
     if header.keeps_secrets:
         return None
     return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
@@ -121,21 +120,24 @@ def masks_of(found: set[bytes]) -> Masks:
 
 def masked_words(header: bytes, words: list[str]) -> list[str]:
     """Return a command line with its secrets masked, for good; `header` is that of its process."""
-    facts = _Header(header)
+    facts = HeaderSecrets(header)
     if facts.keeps_secrets:
         return words
+    found = {*facts.secrets(), *secrets_in(b"\0".join(each.encode("utf-8", "surrogateescape") for each in words))}
+    return masked_argv(masks_of(found), words) if found else words
+
+
+def masked_argv(masks: Masks, words: list[str]) -> list[str]:
+    """Return a command line with secrets masked, for good."""
     data = [each.encode("utf-8", "surrogateescape") for each in words]
-    found = {*facts.secrets(), *secrets_in(b"\0".join(data))}
-    if not found:
-        return words
-    masks = masks_of(found)
     return [masks.masked(each).decode("utf-8", "surrogateescape") for each in data]
 
 
-class _Header:
-    """The part of a header that is about secrets."""
+class HeaderSecrets:
+    """The secrets in a header, and the user's wishes about secrets."""
 
     def __init__(self, data: bytes) -> None:
+        """`data`: the JSON of the header."""
         try:
             header = load_json(data)
             self._env: dict[str, str] = header["env"]
@@ -167,19 +169,30 @@ def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
 
     The other sections have them from there.
     """
-    in_log, in_content = (list(_places_in(pieces(name))) for name in ("log", "content"))
+    in_log, in_content = (sorted(places_in_pieces(pieces(name))) for name in ("log", "content"))
     found = _in_pieces(pieces("header"))
     if in_log or in_content:
-        # Imported here: in most logs nothing looks like a secret.
-        from replaydbg.log.entries.leaves import Leaves
-        from replaydbg.secrets.whole_values import in_contents, in_leaves
+        found |= exact_secrets(in_log, in_content, pieces("log"))
+    return found
 
-        leaves = Leaves(_behind(LOG_HEADER, pieces("log")))
-        found |= in_leaves(sorted((at - LOG_HEADER, text) for at, text in in_log), leaves)
-        if in_content:
-            for _ in leaves:
-                pass  # up to the end: each content is known then
-            found |= in_contents(sorted(in_content), leaves.contents)
+
+def exact_secrets(
+    in_log: list[tuple[int, bytes]], in_content: list[tuple[int, bytes]], log: Iterable[bytes]
+) -> set[bytes]:
+    """Return the secrets among what has the form of one, in a log and in its contents, by the values in `log`.
+
+    What was found is in order: where it begins in its section, and its bytes.
+    """
+    # Imported here: in most logs nothing looks like a secret.
+    from replaydbg.log.edit.whole_values import in_contents, in_leaves
+    from replaydbg.log.entries.leaves import Leaves
+
+    leaves = Leaves(_behind(LOG_HEADER, log))
+    found = in_leaves(((at - LOG_HEADER, text) for at, text in in_log), leaves)
+    if in_content:
+        for _ in leaves:
+            pass  # up to the end: each content is known then
+        found |= in_contents(in_content, leaves.contents)
     return found
 
 
@@ -192,19 +205,7 @@ def _behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:
     """Return the secrets in a section, also those that go on in the next piece."""
-    return {text for _, text in _places_in(pieces) if is_secret_value(text)}
-
-
-def _places_in(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield what has the form of a secret in a section: where it begins, and its bytes."""
-    before, start, offset = b"", 0, 0
-    for piece in pieces:
-        data = before + piece
-        end = max(len(data) - WIDEST, start)
-        yield from ((offset + at, text) for at, text in places_in(data, start=start, end=end))
-        first = max(end - MOST_BEFORE, 0)
-        before, start, offset = data[first:], end - first, offset + first
-    yield from ((offset + at, text) for at, text in places_in(before, start=start))
+    return {text for _, text in places_in_pieces(pieces) if is_secret_value(text)}
 
 
 def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[PackedSource]:

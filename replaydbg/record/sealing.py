@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,11 +74,13 @@ def seal_recording(
     unknown: str | None = None,
     common: Common | None = None,
     store: Path | None = None,
+    secrets: Iterable[bytes] = (),
 ) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
     `unknown` is the reason why its status is not known, if it is not; `common` is for a group that has others, too;
-    `store` is the store that it is in, whose recordings share blocks, None if it is to be one file. Raises
+    `store` is the store that it is in, whose recordings share blocks, None if it is to be one file; `secrets` are those
+    of the other processes of its group. Raises
     CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
     if is_removed(live):
@@ -94,7 +96,7 @@ def seal_recording(
     end = describe_end(live, ended, seconds)
     end["reason"] = end["reason"] or unknown
     try:
-        hiding = hiding_of(live)
+        hiding = hiding_of(live, secrets)
         if hiding is not None and not hiding.recipients:
             text = "no key can be used (see `replaydbg key`), so its secrets are masked for good"
             end["notes"].append({"kind": "secrets", "text": text, "count": 1})

@@ -20,6 +20,7 @@ from replaydbg.record.kept_names import KeptName
 from replaydbg.record.place import reason_of, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealer.group_sealer import UNKNOWN
+from replaydbg.record.sealer.group_secrets import secrets_of_others
 from replaydbg.record.sealing import seal_recording
 from replaydbg.record.start import Wishes
 from replaydbg.recovery.recovery_line import KNOWN_AS, LineMember, RecoveryLine
@@ -86,7 +87,8 @@ class ContinuedGroup:
             status = member.row.status
             unknown = UNKNOWN if status is None else None
             live = self._line.directory / f"{member.number}{LIVE}"  # sealing it needs the recording of its parent
-            result = seal_recording(live, Ended(status or 0, 0.0), 0.0, unknown=unknown)
+            secrets = secrets_of_others(live)
+            result = seal_recording(live, Ended(status or 0, 0.0), 0.0, unknown=unknown, secrets=secrets)
             if result.problem:
                 reason = f"the recording of process {member.number}, which has ended: {result.problem}"
                 raise CannotResume(self._line.name, reason)

@@ -356,6 +356,21 @@ def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterato
                     yield from _places(rule, match)
 
 
+def places_in_pieces(pieces: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield what has the form of a secret in pieces of bytes, also what goes on in the next piece.
+
+    Where it begins, counted from the first piece, and its bytes.
+    """
+    before, start, offset = b"", 0, 0
+    for piece in pieces:
+        data = before + piece
+        end = max(len(data) - WIDEST, start)
+        yield from ((offset + at, text) for at, text in places_in(data, start=start, end=end))
+        first = max(end - MOST_BEFORE, 0)
+        before, start, offset = data[first:], end - first, offset + first
+    yield from ((offset + at, text) for at, text in places_in(before, start=start))
+
+
 def _places(rule: SecretRule, match: re.Match[bytes]) -> Iterator[tuple[int, bytes]]:
     group = match.lastindex or 0
     at, text = match.start(group), match[group]

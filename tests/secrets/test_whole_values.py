@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replaydbg.log.edit.whole_values import in_contents, in_leaves
 from replaydbg.log.entries.leaves import Leaf, Leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
-from replaydbg.secrets.whole_values import in_contents, in_leaves
 from tests.harness.recording import record_file
 
 SECRET = "zQ9w-err0r"

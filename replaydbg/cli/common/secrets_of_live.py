@@ -13,6 +13,7 @@ def secrets_of_live(live: Path) -> Hiding | None:
     try:
         # Imported here: it is compiled code, which a machine that only reads does not have.
         from replaydbg.record.hiding import hiding_of
+        from replaydbg.record.sealer.group_secrets import secrets_of_others
     except ImportError as error:
         raise NotBuilt(str(error)) from error
-    return hiding_of(live)
+    return hiding_of(live, secrets_of_others(live))

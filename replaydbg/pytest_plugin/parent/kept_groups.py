@@ -138,6 +138,7 @@ def _write_so_far(live: Path, target: Path) -> None:
     from replaydbg.log.edit.standalone import write_standalone
     from replaydbg.log.reader import open_recording
     from replaydbg.record.hiding import hiding_of
+    from replaydbg.record.sealer.group_secrets import secrets_of_others
 
     with open_recording(live) as recording:
-        write_standalone(recording, target, hiding_of(live))
+        write_standalone(recording, target, hiding_of(live, secrets_of_others(live)))

@@ -35,7 +35,8 @@ from replaydbg.log.group import (
 from replaydbg.log.live_cuts import CUTS, read_live_cuts
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
-from replaydbg.record.hiding import masked_words
+from replaydbg.record.hiding import masked_argv, masked_words, masks_of
+from replaydbg.record.sealer.group_secrets import GroupSecrets
 from replaydbg.record.sealing import seal_recording
 from replaydbg.store.directory import is_group
 
@@ -122,6 +123,7 @@ class GroupSealer:
         self._watched: dict[int, _Watched] = {}
         self._done: dict[int, GroupProcess] = {}
         self._argv: dict[int, list[str]] = {1: first.argv or []}
+        self._secrets = GroupSecrets(directory)
         self._first = first
         self.is_complete = False
         """Whether `group.json` says that nothing is left to be done."""
@@ -215,7 +217,10 @@ class GroupSealer:
         seconds = max(time.time() - began / 1e9, 0.0)
         common = common_of(self._blocks, row.number, rows, self._synced)
         try:
-            result = seal_recording(live, ended, seconds, unknown=UNKNOWN if status is None else None, common=common)
+            self._secrets.of(row.number)  # known to the others, also where no key can be used
+            secrets = self._secrets.of_others(row.number)
+            why = UNKNOWN if status is None else None
+            result = seal_recording(live, ended, seconds, unknown=why, common=common, secrets=secrets)
         except (ReplaydbgError, OSError) as error:
             return row._replace(why_not=str(error))
         return row._replace(why_not=result.problem or "")
@@ -285,7 +290,7 @@ class GroupSealer:
 
     def _write(self, *, is_complete: bool) -> None:
         rows, more = page_rows(self._directory)
-        rows = [self._row(each) for each in rows]
+        rows = self._masked([self._row(each) for each in rows])
         has_begun = not is_complete or not self._is_without_program()
         cuts = tuple(read_live_cuts(self._directory))
         write_group(self._directory, Group(self._identity, rows, more, is_complete, cuts))
@@ -296,6 +301,14 @@ class GroupSealer:
                 (self._directory / name).unlink(missing_ok=True)
             if not has_begun:
                 self._directory.rmdir()
+
+    def _masked(self, rows: list[GroupProcess]) -> list[GroupProcess]:
+        """Mask in command lines what is a secret of any process."""
+        words = self._secrets.known
+        if not words:
+            return rows
+        masks = masks_of(words)
+        return [row._replace(argv=masked_argv(masks, row.argv) if row.argv else row.argv) for row in rows]
 
     def _row(self, row: GroupProcess) -> GroupProcess:
         done = self._done.get(row.number)

@@ -1,0 +1,104 @@
+"""A secret that one process of a group has received is masked in the recordings of all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.children import completed
+from tests.harness.replays import passed_on, run
+
+SECRETS = [f"Gr0up-zz-Vault{number}" for number in range(1, 4)]
+
+PASSES = {
+    "words": "subprocess.run([sys.executable, '-c', 'import sys; print(len(sys.argv[1]))', password], check=True)",
+    "stdin": "subprocess.run([sys.executable, '-c', 'print(len(input()))'], input=password.encode(), check=True)",
+    "environment": (
+        "subprocess.run([sys.executable, '-c', 'import os; print(len(os.environ[\"OTHER\"]))'],"
+        " env={**os.environ, 'OTHER': password}, check=True)"
+    ),
+    "queue": "context = multiprocessing.get_context('spawn')\n        through_a_queue(context, password)",
+    "forked": "context = multiprocessing.get_context('fork')\n        through_a_queue(context, password)",
+}
+PROGRAM = """
+import multiprocessing, os, subprocess, sys
+
+def take(queue):
+    print("got", queue.get())
+
+def through_a_queue(context, password):
+    queue = context.Queue()
+    process = context.Process(target=take, args=(queue,))
+    process.start()
+    queue.put(password)
+    process.join()
+
+if __name__ == "__main__":
+    # The process lives on: each child's recording is sealed while its log grows.
+    for name in sys.argv[1:]:
+        with open(name) as file:
+            password = file.read().partition("=")[2].strip()
+        {passes}
+"""
+RECEIVES = """
+import subprocess, sys
+code = "import sys; print(open(sys.argv[1]).read())"
+found = subprocess.run([sys.executable, "-c", code, sys.argv[1]], capture_output=True, check=True)
+print("a child has read", found.stdout.decode().partition("=")[2].strip())
+"""
+
+
+def recorded(text: str, tmp_path: Path) -> tuple[Path, str, Mapping[str, str]]:
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "prog.py").write_text(text)
+    names = []
+    for number, secret in enumerate(SECRETS):
+        names.append(f"{number}.env")
+        (place / names[-1]).write_text(f"DB_PASSWORD={secret}\n")
+    env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = tool.record(sys.executable, tmp_path / "r", ["prog.py", *names], options=["--children=python"])
+    found = run(command, cwd=place, env=env)
+    assert found.status == 0, found
+    completed(tmp_path / "r.rdbgs")
+    return tmp_path / "r.rdbgs", found.stdout, env
+
+
+def in_clear(group: Path) -> list[str]:
+    """Return the names of files and sections that have one of the secrets."""
+    found = []
+    for path in group.rglob("*"):
+        pieces = {str(path.name): path.read_bytes()} if path.is_file() else {}
+        if path.suffix == ".rdbg":
+            with open_recording(path) as recording:
+                assert not recording.damage
+                pieces |= {f"{path.name}, {name}": b"".join(recording.pieces(name)) for name in recording.sections}
+        found += [name for name, data in pieces.items() if any(each.encode() in data for each in SECRETS)]
+    return found
+
+
+@pytest.mark.parametrize("kind", PASSES)
+def test_children_have_it_masked(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, output, env = recorded(PROGRAM.replace("{passes}", PASSES[kind]), tmp_path)
+
+    assert len(list(group.glob("*.rdbg"))) >= 4
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody else"))
+    assert in_clear(group) == []
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", str(group)], cwd=tmp_path, env=env)
+    assert (replayed.status, sorted(replayed.stdout.split())) == (0, sorted(output.split())), replayed
+
+
+def test_a_parent_has_it_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, output, env = recorded(RECEIVES, tmp_path)
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody else"))
+    assert in_clear(group) == []
+    assert SECRETS[0] in output
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", str(group)], cwd=tmp_path, env=env)
+    assert (replayed.status, replayed.stdout) == (0, output), replayed
