@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import NamedTuple, dataclass
+from replaydbg.errors import CannotRedact
+from replaydbg.events.records import Event
 from replaydbg.log.entries.new_checksums import with_new_checksums
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
 from replaydbg.redaction.redacted_sections import redacted_sections, write_sections
-from replaydbg.redaction.redigesting import agreeing_events, redigested
+from replaydbg.redaction.redigesting import agreeing_events, redigested, tell_output
+from replaydbg.redaction.told_output import Derived, derived_output
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
 
@@ -25,23 +30,63 @@ class Redacted:
     """How many events the replays had that agreed with it."""
     processes: int = 1
     """How many recordings it has."""
+    derived: int = 0
+    """How many pieces of output are computed from secrets, and others in the copy."""
 
 
-def write_proven(recording: Recording, target: Path, pseudonyms: Pseudonyms, secrets: set[bytes], name: str) -> int:
-    """Write the copy `target`, of which `secrets` have `pseudonyms`; return how many events agreed with it.
+class Proven(NamedTuple):
+    """What the replays of a copy have proven."""
 
-    Another file, with `.draft` after its name, is beside it meanwhile. Raises CannotRedact.
+    events: int
+    """How many events agreed with it."""
+    derived: int
+    """See Redacted."""
+
+
+def write_proven(
+    recording: Recording, target: Path, pseudonyms: Pseudonyms, secrets: set[bytes], name: str, *, may_derive: bool
+) -> Proven:
+    """Write the copy `target`, of which `secrets` have `pseudonyms`; return what was proven.
+
+    `may_derive`: output may be computed from secrets. Another file, with `.draft` after its name, is beside it
+    meanwhile. Raises CannotRedact.
     """
     sections = redacted_sections(recording, pseudonyms, secrets, name)
     key = own_key() if is_own(recording.path) else None
     draft = target.with_name(f"{target.name}.draft")
     write_sections(sections, draft, key)
-    sections |= redigested(draft, name)
+    with TemporaryFile(dir=target.parent) as before, TemporaryFile(dir=target.parent) as after:
+        tell_output(recording, name, before)
+        sections |= redigested(draft, name, after)
+        derived = _check_output(derived_output(before, after, pseudonyms), recording, name, may_derive=may_derive)
     draft.unlink()
     if recording.header.durable:
         for each in ("log", "world"):
-            before = b"".join(recording.pieces(each))[: len(sections[each])]
+            whole = b"".join(recording.pieces(each))[: len(sections[each])]
             gates, is_world = recording.header.gates, each == "world"
-            sections[each] = with_new_checksums(before, sections[each], gates, is_world=is_world)
+            sections[each] = with_new_checksums(whole, sections[each], gates, is_world=is_world)
     write_sections(sections, target, key)
-    return agreeing_events(target, name)
+    return Proven(agreeing_events(target, name), derived)
+
+
+def _check_output(found: Iterator[Derived], recording: Recording, name: str, *, may_derive: bool) -> int:
+    """Return how many pieces of output are computed from secrets. Raises CannotRedact if that may not be."""
+    number = 0
+    for each in found:
+        number += 1
+        if may_derive and not each.is_longer_or_shorter:
+            continue
+        what = "how many bytes it writes" if each.is_longer_or_shorter else "what it writes"
+        hint = "" if each.is_longer_or_shorter else " (--derived accepts that)"
+        seen = f"at event {each.event:,} the copy would write {each.text!r}"
+        reason = f"{what} depends on the value of a secret{hint}: {seen}"
+        raise CannotRedact(name, reason, _line_of(recording, each.event))
+    return number
+
+
+def _line_of(recording: Recording, number: int) -> str:
+    """Return the line of the program at which an event was; empty if it is not known."""
+    for entry in recording.events():
+        if isinstance(entry, Event) and entry.number == number:
+            return f'File "{entry.site.file}", line {entry.site.line}' if entry.site.line else ""
+    return ""

@@ -16,10 +16,11 @@ from replaydbg.redaction.redacted_sections import check_source, secrets_in_recor
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
 
 
-def redact(recording: Recording, target: Path, name: str) -> Redacted:
+def redact(recording: Recording, target: Path, name: str, *, may_derive: bool = False) -> Redacted:
     """Write the copy `target`, sealed. It has no masks: whoever has it can replay it.
 
-    Raises CannotRedact, with the line if the run depends on the value of a secret; SecretsMasked without the key for
+    `may_derive`: output may be computed from secrets, and be other bytes in the copy. Raises CannotRedact, with the
+    line if the run, or otherwise its output, depends on the value of a secret; SecretsMasked without the key for
     the secrets; Corrupt; FileExistsError. Nothing is written then.
     """
     directory = group_directory(recording.path) if recording.header.group else None
@@ -31,7 +32,7 @@ def redact(recording: Recording, target: Path, name: str) -> Redacted:
     pseudonyms = Pseudonyms(pseudonyms_of(found, random.SystemRandom()))
     with TemporaryDirectory(prefix=".replaydbg-", dir=target.parent) as folder:
         proven = Path(folder) / "proven.rdbg"
-        events = write_proven(recording, proven, pseudonyms, found, name)
+        made = write_proven(recording, proven, pseudonyms, found, name, may_derive=may_derive)
         os.link(proven, target)  # unlike a rename it replaces nothing
         forget_signature(target)
-    return Redacted(target.stat().st_size, len(found), events)
+    return Redacted(target.stat().st_size, len(found), made.events, derived=made.derived)

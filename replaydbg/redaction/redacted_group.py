@@ -14,16 +14,17 @@ from replaydbg.log.group import Group, GroupProcess, size_of_group, write_group
 from replaydbg.log.live_cuts import LiveCut
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
-from replaydbg.redaction.proven_copy import Redacted, write_proven
+from replaydbg.redaction.proven_copy import Proven, Redacted, write_proven
 from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
 from replaydbg.redaction.same_pairs import check_pairs
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
 
 
-def redact_group(directory: Path, target: Path, name: str) -> Redacted:
+def redact_group(directory: Path, target: Path, name: str, *, may_derive: bool = False) -> Redacted:
     """Write a copy of the group in `directory` into the directory `target`; recordings never sealed are sealed in it.
 
-    Raises CannotRedact, with the process, and with the line if its run depends on the value of a secret; SecretsMasked
+    `may_derive`: output may be computed from secrets, and be other bytes in the copy. Raises CannotRedact, with the
+    process, and with the line if its run, or otherwise its output, depends on the value of a secret; SecretsMasked
     without the key for the secrets; Corrupt; FileExistsError. Nothing is written then.
     """
     original = OpenedGroup(directory)
@@ -39,26 +40,33 @@ def redact_group(directory: Path, target: Path, name: str) -> Redacted:
         with TemporaryDirectory(prefix=".replaydbg-", dir=target.parent) as folder:
             draft = Path(folder) / "draft.rdbgs"
             draft.mkdir(mode=0o700)
-            events = _write_members(members, draft, pseudonyms, found, name)
+            made = _write_members(members, draft, pseudonyms, found, name, may_derive=may_derive)
             write_group(draft, _redacted_rows(group, pseudonyms))
             check_pairs(original, OpenedGroup(draft), name)
             _put_in_place(draft, target)
-    return Redacted(size_of_group(target), len(found), events, len(members))
+    return Redacted(size_of_group(target), len(found), made.events, len(members), made.derived)
 
 
 def _write_members(
-    members: dict[int, Recording], draft: Path, pseudonyms: Pseudonyms, secrets: set[bytes], name: str
-) -> int:
-    """Write the copy of each member; return the number of events that agreed with them."""
-    events = 0
+    members: dict[int, Recording],
+    draft: Path,
+    pseudonyms: Pseudonyms,
+    secrets: set[bytes],
+    name: str,
+    *,
+    may_derive: bool,
+) -> Proven:
+    """Write the copy of each member; return what was proven of all of them."""
+    events = derived = 0
     has_forked = any(each.header.branch is not None for each in members.values())
     for number, member in members.items():
         proven = draft.with_name(f"{number}.rdbg")
-        events += write_proven(member, proven, pseudonyms, secrets, f"{name}/{number}")
+        made = write_proven(member, proven, pseudonyms, secrets, f"{name}/{number}", may_derive=may_derive)
+        events, derived = events + made.events, derived + made.derived
         with open_recording(proven) as copy:
             write_shared(copy, draft / f"{number}.rdbg", Common(GroupBlocks(draft), has_forked))
         proven.unlink()
-    return events
+    return Proven(events, derived)
 
 
 def _redacted_rows(group: Group, pseudonyms: Pseudonyms) -> Group:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 from replaydbg.errors import CannotRedact, Divergence
 from replaydbg.log.reader import Recording, open_recording
@@ -15,16 +16,27 @@ from replaydbg.replay.result import ReplayResult
 from replaydbg.replay.unpacked_logs import UnpackedLogs, unpack_logs
 
 
-def redigested(path: Path, name: str) -> dict[str, bytes]:
+def tell_output(recording: Recording, name: str, told: BinaryIO) -> None:
+    """Replay the original, and let it write into `told` what leaves the program. Raises CannotRedact if it differs."""
+    with ExitStack() as stack:
+        parts = unpack_logs(recording, stack)
+        more: dict[str, object] = {"told_fd": inheritable(stack, told.fileno())}
+        result = _replayed(recording, parts, name, more, stack)
+    if result.divergence is not None:
+        raise CannotRedact(name, f"it does not replay: {result.divergence.observed}", _line(result.divergence))
+
+
+def redigested(path: Path, name: str, told: BinaryIO) -> dict[str, bytes]:
     """Return the sections of the recording at `path` that have digests, with those of a replay.
 
-    Raises CannotRedact, with the line, if the replay differs in anything else: then the run depends on a secret.
+    What leaves the program in the replay is written into `told`. Raises CannotRedact, with the line, if the replay
+    differs in anything else: then the run depends on a secret.
     """
     with open_recording(path) as recording, ExitStack() as stack:
         parts = unpack_logs(recording, stack)
         transfers = b"".join(recording.pieces(TRANSFERS))
         wanted = stack.enter_context(os.fdopen(os.memfd_create("replaydbg-digests"), "w+b"))
-        more: dict[str, object] = {"redigests": True}
+        more: dict[str, object] = {"redigests": True, "told_fd": inheritable(stack, told.fileno())}
         if write_wanted(transfers, wanted):
             more["redigest_fd"] = inheritable(stack, wanted.fileno())
         result = _replayed(recording, parts, name, more, stack)

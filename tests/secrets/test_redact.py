@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 from base64 import b64encode
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -20,8 +23,10 @@ from replaydbg.log.entries.checksums import whole_stretches
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.sections import SealedFile
+from replaydbg.redaction.told_output import derived_output
 from replaydbg.secrets.forms import form_list
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonym, pseudonyms_of
+from tests.harness.replays import Outcome
 from tests.harness.tool import ENDS_EARLY
 from tests.secrets.test_corpus import KINDS, encodings, plant
 from tests.secrets.test_keys import Person
@@ -87,6 +92,91 @@ def test_what_depends_on_a_secret_is_refused_with_its_line(people: tuple[Person,
     assert 'prog.py", line 3' in refused.stderr
     assert not (one.place / "copy.rdbg").exists()
     assert "you have no key" in two.do("redact", made, "-o", two.place / "copy.rdbg").stderr
+
+
+PRINTS = """import os
+token = os.environ["MY_TOKEN"]
+print("access granted" if sum(token.encode()) == 1424 else "access denied!", flush=True)
+"""
+SIGNS = """import os, zlib
+token = os.environ["MY_TOKEN"]
+with open("out", "w") as out:
+    out.write(f"{token} {zlib.crc32(token.encode()):010d}")
+"""
+ANSWERS = """import os
+print(sum(os.environ["MY_TOKEN"].encode()) == 1424, flush=True)
+"""
+
+
+def copied(person: Person, program: str, *options: str) -> Outcome:
+    # Pseudonyms are random: some have the same sum of letters as the token.
+    made = person.place / "r.rdbg"
+    if not made.exists():
+        person.record(program, MY_TOKEN="hunter2hunter2")
+    (person.place / "copy.rdbg").unlink(missing_ok=True)
+    return person.do("redact", made, *options, "-o", "copy.rdbg")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "line"), [(PRINTS, 3), (SIGNS, 3)], ids=["prints", "signs"])
+def test_output_that_depends_on_a_secret_is_refused(program: str, line: int, people: tuple[Person, Person]) -> None:
+    one, two = people
+    for _ in range(3):
+        done = copied(one, program)
+        if done.status == 2:
+            break
+
+    assert (
+        "Cannot redact 'r': what it writes depends on the value of a secret (--derived accepts that): " in done.stderr
+    )
+    assert f'prog.py", line {line})' in done.stderr
+    assert not (one.place / "copy.rdbg").exists()
+    assert not list(one.place.glob(".replaydbg-*"))
+
+    done = copied(one, program, "--derived")
+    assert done.status == 0, done
+    assert two.do("replay", "-q", one.place / "copy.rdbg").status == 0
+
+
+@pytest.mark.slow
+def test_output_of_another_length_is_always_refused(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    for _ in range(3):
+        done = copied(one, ANSWERS, "--derived")
+        if done.status == 2:
+            break
+
+    assert "depends on the value of a secret: at event " in done.stderr
+    assert not (one.place / "copy.rdbg").exists()
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=30), max_size=6), st.data())
+def test_the_first_difference_is_found(pieces: list[bytes], data: st.DataObject) -> None:
+    secret, other = b"s3cret-word", b"p7krqz-vbfm"
+    at = data.draw(st.integers(0, len(pieces)))
+    pieces = [*pieces[:at], b"a " + secret[:5], secret[5:] + b" b", *pieces[at:]]
+
+    def told(parts: list[bytes]) -> io.BytesIO:
+        return io.BytesIO(
+            b"".join(struct.pack("<QQ", number, len(each)) + each for number, each in enumerate(parts, 7))
+        )
+
+    pseudonyms = Pseudonyms({secret: other})
+    whole = pseudonyms.replaced(b"".join(pieces))
+    ends = [0, *accumulate(map(len, pieces))]
+    copy = [whole[begin:end] for begin, end in pairwise(ends)]
+    assert list(derived_output(told(pieces), told(copy), pseudonyms)) == []
+
+    where = data.draw(st.integers(0, len(copy) - 1))
+    if copy[where]:
+        changed = bytes([copy[where][0] ^ 1]) + copy[where][1:]
+        (found,) = derived_output(told(pieces), told([*copy[:where], changed, *copy[where + 1 :]]), pseudonyms)
+        assert (found.event, found.is_longer_or_shorter) == (where + 7, False)
+    (found,) = derived_output(told(pieces), told([*copy[:where], copy[where] + b"!", *copy[where + 1 :]]), pseudonyms)
+    assert (found.event, found.is_longer_or_shorter) == (where + 7, True)
+    (found,) = derived_output(told(pieces), told(copy[:-1]), pseudonyms)
+    assert found.is_longer_or_shorter
 
 
 @pytest.mark.slow

@@ -288,7 +288,7 @@ os.wait()
     ("source", "process", "where"),
     [
         (DEPENDS, "r/2", ('prog.py", line 17, in <module>', "depends on the value of a secret")),
-        (COMPUTED, "r/2", ('prog.py", line 16)', "that another process receives in another form")),
+        (COMPUTED, "r/2", ('prog.py", line 16)', "what it writes depends on the value of a secret")),
     ],
     ids=["depends", "computed"],
 )
@@ -304,6 +304,15 @@ def test_a_process_that_depends_on_a_secret_refuses_its_group(
     assert all(each in done.stderr for each in where), done
     assert not (person.place / "copy.rdbgs").exists()
     assert not list(person.place.glob(".replaydbg-*"))
+
+
+def test_what_is_computed_may_be_output_but_nothing_that_another_process_receives(person: Person) -> None:
+    original = recorded_by(person, COMPUTED)
+
+    done = person.do("redact", "--derived", original, "-o", "copy")
+
+    assert (done.status, done.stdout) == (2, ""), done
+    assert "that another process receives in another form" in done.stderr
 
 
 def test_a_process_of_a_group_is_not_copied_alone(person: Person) -> None:

@@ -28,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the file to write; of a group its directory, NAME.rdbgs",
     )
+    parser.add_argument(
+        "--derived",
+        action="store_true",
+        help="accept output that is computed from a secret, such as a signature: the copy writes other bytes there",
+    )
     add_json(parser)
 
 
@@ -40,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists already.")
     if group is not None:
-        made = redact_group(group, target, group.name.removesuffix(GROUP))
+        made = redact_group(group, target, group.name.removesuffix(GROUP), may_derive=args.derived)
     else:
         with open_named(args.recording) as recording:
-            made = redact(recording, target, recording.name)
+            made = redact(recording, target, recording.name, may_derive=args.derived)
     if args.json:
         print_json(_facts(made, target, is_group=group is not None))
     else:
@@ -60,10 +65,14 @@ def _facts(made: Redacted, target: Path, *, is_group: bool) -> dict[str, object]
         "events": made.events,
         "is_group": is_group,
         "processes": made.processes,
+        "derived": made.derived,
     }
 
 
 def _summary(made: Redacted) -> str:
     plural = "s" * (made.secrets != 1)
     of_each = f" in {made.processes} processes" if made.processes != 1 else ""
-    return f"{made.secrets:,} secret{plural} replaced; a replay of {made.events:,} events{of_each} agrees with the copy"
+    outputs = "output is" if made.derived == 1 else "outputs are"
+    derived = f"; {made.derived:,} {outputs} computed from secrets, and others in the copy" if made.derived else ""
+    proven = f"a replay of {made.events:,} events{of_each} agrees with the copy"
+    return f"{made.secrets:,} secret{plural} replaced; {proven}{derived}"

@@ -139,6 +139,8 @@ open_for_replay(PyObject *boot)
     }
     streams_hold(PyLong_Check(item(boot, "fork_event")) ? PyLong_AsUnsignedLongLong(item(boot, "fork_event")) : 0);
     core.redigests = item(boot, "redigests") == Py_True;
+    core.told_fd = fd_keep(number(boot, "told_fd", -1));
+    core.tells = core.told_fd >= 0;
     core.follows = core.followed = item(boot, "follows") == Py_True;
     log_follow_program(number(boot, "program_fd", -1));
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||

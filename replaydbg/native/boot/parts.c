@@ -143,6 +143,7 @@ const CrossingHooks crossing_hooks = {
     .stream_acted = streams_recorded,
     .transfer_begins = channels_begin,
     .transfer_ends = channels_end,
+    .tell = redigest_tell,
     .await_log = lanes_await_log,
     .heap_is_due = event_is_due,
     .memory_look = shared_look,

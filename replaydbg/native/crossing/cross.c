@@ -256,6 +256,8 @@ cross_digest(Crossing *c, const void *data, size_t n)
     uint64_t h = hash_bytes(data, n, c->digested ? c->digest : 0);
     c->digest = (uint32_t)(h ^ h >> 32);
     c->left = c->digested ? c->left + n : n;
+    if (__builtin_expect(core.tells, 0))
+        crossing_hooks.tell(data, n);
     if (__builtin_expect(core.goes_live, 0))
         crossing_hooks.live_piece(data, n, !c->digested);
     c->digested = true;

@@ -276,6 +276,7 @@ typedef struct {
     void (*stream_acted)(Crossing *c, PyObject *result);
     void (*transfer_begins)(Crossing *c); /* of a gate that moves something: record, and redigest.c */
     void (*transfer_ends)(Crossing *c, PyObject *result);
+    void (*tell)(const void *data, size_t n);         /* replay: what is digested, a piece at a time */
     void (*await_log)(void);                          /* record: until the disk has it; others go on meanwhile */
     void (*heap_is_due)(void);                        /* record: core.crossings has come to core.heap_due */
     void (*memory_look)(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
