@@ -6,6 +6,7 @@ interrupted goes on when it is started again, because the pieces that were sent 
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, RemoteFailed
 from replaydbg.log.files import DataFile
 from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.remote.address import is_name, shown
+from replaydbg.remote.address import check_name, is_name, shown
 from replaydbg.remote.cutting import CutPiece, LocalFile, cut, files_of
 from replaydbg.remote.remote_index import MOST, RemoteIndex, facts_of, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
@@ -25,6 +26,8 @@ from replaydbg.store.piece_cache import name_of_piece
 
 FRESH = 12 * 3600.0
 """Seconds. An older piece is sent again, so that nobody who removes unused pieces takes it for one meanwhile."""
+
+_NOT_IN_TIMES = re.compile(r"[^0-9TZ-]")
 
 
 class NameTaken(RemoteFailed):
@@ -145,6 +148,7 @@ def push_under_free_name(recording: Path, row: CatalogRow, store: RemoteStore) -
     try:
         push(recording, row, store, name)
     except NameTaken:
-        name = f"{name}-{row.created.replace(':', '')}"
+        # The time is what the recording says, and a name becomes a path.
+        name = check_name(f"{name[:79]}-{_NOT_IN_TIMES.sub('', row.created)[:20]}")
         push(recording, row, store, name)
     return name

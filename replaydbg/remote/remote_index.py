@@ -22,8 +22,9 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.files import SIGNATURE
 from replaydbg.log.group import FACTS
 from replaydbg.log.sealed.shared import DIRECTORY
-from replaydbg.store.catalog import CatalogRow
+from replaydbg.store.catalog import CatalogRow, parsed_command
 from replaydbg.store.piece_cache import LONGEST, name_of_piece
+from replaydbg.store.tags import is_key
 
 FORMAT = 1
 MOST = 64 << 20
@@ -151,7 +152,9 @@ def _problem(facts: dict[str, object], files: Sequence[Any], pieces: Sequence[An
 
 
 def _are_possible(facts: dict[str, Any]) -> bool:
-    """Whether the numbers among the facts are some that a run can have."""
+    """Whether the numbers among the facts are some that a run can have, and its command and key what they should be."""
+    if parsed_command(facts["command"]) is None or (facts["run"] and not is_key(facts["run"])):
+        return False
     seconds, status = facts["seconds"] or 0, facts["status"] or 0
     return 0 <= seconds < _MOST_SECONDS and abs(status) < 1 << 31 and all(0 <= facts[key] < 1 << 63 for key in _COUNTS)
 

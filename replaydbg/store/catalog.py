@@ -25,12 +25,13 @@ from zlib import crc32
 
 from replaydbg import __version__
 from replaydbg.errors import NewerFormat, NotARecording, ReplaydbgError, SignatureRefused, UnfinishedGroup
+from replaydbg.log.allowance import load_json
 from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.unfinished_group import check_finished
 from replaydbg.store.directory import GROUP, LIVE, Store, StoredRecording, number_of
 from replaydbg.store.own_files import OwnFiles
-from replaydbg.store.tags import key_of
+from replaydbg.store.tags import is_key, key_of
 
 Result = TypeVar("Result")
 
@@ -59,6 +60,8 @@ _LEAST = -(1 << 63)
 """The smallest whole number of SQLite."""
 _PATIENCE = 1.0
 """Seconds to wait for another command that writes the catalog."""
+_LONGEST_COMMAND = 64 << 20
+"""Characters: a command line of Linux has at most 6 MiB, and in JSON a byte can take six."""
 
 
 class CatalogRow(NamedTuple):
@@ -107,12 +110,21 @@ class CatalogRow(NamedTuple):
 
 
 def command_words(command: str) -> list[str]:
-    """Return a program and its arguments from their column."""
+    """Return a program and its arguments from their column; none if somebody has written something else there."""
+    return parsed_command(command) or []
+
+
+def parsed_command(command: str) -> list[str] | None:
+    """Return a program and its arguments from a text that may come from anybody; None: it has something else."""
+    if len(command) > _LONGEST_COMMAND:
+        return None
     try:
-        found = json.loads(command or "[]")
+        found = load_json((command or "[]").encode())
     except ValueError:
-        return []  # somebody has written to the file
-    return [str(each) for each in found] if isinstance(found, list) else []
+        return None
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return None
+    return [str(each) for each in found]
 
 
 def command_text(command: str) -> str:
@@ -162,9 +174,16 @@ class Catalog:
             known = _rows(database)
             if self._refresh(database, files, known):
                 known = _rows(database)
-            return [known[name].row for name in files if name in known]
+            return [self._placed(known[name].row, files[name][0]) for name in files if name in known]
 
         return self._with(read)
+
+    def _placed(self, row: CatalogRow, ending: str) -> CatalogRow:
+        """Return a row with the path that the recording has, whatever the file says: somebody may have written there,
+        or moved the store.
+        """
+        path = str(self._store.stored(row.name, ending).path)
+        return row if row.path == path else row._replace(path=path)
 
     def lines(self) -> str:
         """Return the line of each recording, in the order of `rows`, without making the rows."""
@@ -338,6 +357,8 @@ def _rows(database: sqlite3.Connection) -> dict[str, _Known]:
         except UnicodeDecodeError as error:
             raise _Foreign from error
         row = CatalogRow._make(facts)
+        if row.run and not is_key(row.run):
+            raise _Foreign  # it would name a file with tags
         found[row.name] = _Known(str(stamp), row)
     return found
 

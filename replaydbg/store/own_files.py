@@ -1,10 +1,12 @@
 """Small files of replaydbg's own beside the recordings of a store.
 
 A store may come from somebody else: no link in it is followed, nothing but regular files is opened, and nothing waits.
+A name may come from there, too: one that leads to another directory is refused.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -18,7 +20,7 @@ _STEP = 0.01
 
 
 class OwnFiles:
-    """The files in a directory of the store."""
+    """The files in a directory of the store. Every method raises OSError for a name that is not that of one file."""
 
     def __init__(self, directory: Path) -> None:
         """The directory need not be there: it is made when something is written."""
@@ -26,6 +28,7 @@ class OwnFiles:
 
     def read(self, name: str, limit: int) -> bytes | None:
         """Return a file's bytes; None: it is not there. Raises OSError if it is no file, or longer than `limit`."""
+        self._check(name)
         try:
             with self._opened() as directory:
                 fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
@@ -40,6 +43,7 @@ class OwnFiles:
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file completely or not at all. Raises OSError."""
+        self._check(name)
         with self._opened(make=True) as directory:
             partial = f".{name}-{os.getpid()}"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -56,6 +60,7 @@ class OwnFiles:
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there. Raises OSError."""
+        self._check(name)
         with suppress(FileNotFoundError), self._opened() as directory:
             os.unlink(name, dir_fd=directory)
 
@@ -73,6 +78,7 @@ class OwnFiles:
 
         The lock is waited for up to `seconds`.
         """
+        self._check(name)
         with self._opened(make=True) as directory:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             fd = os.open(name, flags, 0o600, dir_fd=directory)
@@ -80,6 +86,10 @@ class OwnFiles:
             yield _lock(fd, time.monotonic() + seconds)
         finally:
             os.close(fd)
+
+    def _check(self, name: str) -> None:
+        if not name or name in (".", "..") or "/" in name or "\0" in name:
+            raise OSError(errno.EINVAL, "It is not the name of a file", f"{self._path}/{name}")
 
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int]:

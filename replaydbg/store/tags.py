@@ -22,6 +22,7 @@ DIRECTORY = ".tags"
 """Its name in the store."""
 PINNED = "pinned"
 """The tag that the rule of this name keeps."""
+_KEY = re.compile(r"[0-9a-f]{32}")
 _TAG = re.compile(r"[^\W_][\w.:+-]{0,39}")
 _MOST, _MOST_BYTES = 50, 1 << 16
 _PATIENCE = 2.0
@@ -82,9 +83,14 @@ def key_of(header: Header) -> str:
     Of one that continues another, which has the same id, and of those of earlier versions, when it began is in it, too.
     """
     run, resumed = header.raw.get("run"), header.raw.get("resumed")
-    if isinstance(run, str) and re.fullmatch(r"[0-9a-f]{32}", run) and not resumed:
+    if isinstance(run, str) and is_key(run) and not resumed:
         return run
     return blake2b(json.dumps([run, header.created, resumed]).encode(), digest_size=16).hexdigest()
+
+
+def is_key(text: str) -> bool:
+    """Whether `key_of` can have returned this: the name of a file with tags."""
+    return bool(_KEY.fullmatch(text))
 
 
 def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], set[str]]) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ FORGED = {
     "seconds": {"format": 1, "facts": FACTS_OF_ONE | {"seconds": 10**400}, "files": [[ONE, 0]], "pieces": []},
     "no number": {"format": 1, "facts": FACTS_OF_ONE | {"seconds": float("nan")}, "files": [[ONE, 0]], "pieces": []},
     "events": {"format": 1, "facts": FACTS_OF_ONE | {"events": -1}, "files": [[ONE, 0]], "pieces": []},
+    "a run": {"format": 1, "facts": FACTS_OF_ONE | {"run": "../../x"}, "files": [[ONE, 0]], "pieces": []},
     "a format": {"format": "1", "facts": FACTS_OF_ONE, "files": [[ONE, 0]], "pieces": []},
     "a path above": {"format": 1, "facts": FACTS_OF_ONE, "files": [["../x", 0]], "pieces": []},
     "a path below": {"format": 1, "facts": FACTS_OF_ONE, "files": [[ONE, 0], ["x/y", 0]], "pieces": []},
@@ -74,6 +75,8 @@ FORGED = {
     "a size": {"format": 1, "facts": FACTS_OF_ONE, "files": [[ONE, -1]], "pieces": []},
     "true": {"format": 1, "facts": FACTS_OF_ONE, "files": [[ONE, True]], "pieces": [["a" * 64, 1]]},
     "too large": {"format": 1, "facts": FACTS_OF_ONE, "files": [[ONE, 1 << 30]], "pieces": [["a" * 64, 1 << 30]]},
+    "a command": {"format": 1, "facts": FACTS_OF_ONE | {"command": "[1]"}, "files": [[ONE, 0]], "pieces": []},
+    "a deep one": {"format": 1, "facts": FACTS_OF_ONE | {"command": "[" * 99_999}, "files": [[ONE, 0]], "pieces": []},
     "a sum": {"format": 1, "facts": FACTS_OF_ONE, "files": [[ONE, 5]], "pieces": [["a" * 64, 4]]},
 }
 

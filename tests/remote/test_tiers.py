@@ -1,12 +1,15 @@
 """`gc --recordings --to URL`: what no rule keeps here is kept elsewhere."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from replaydbg.log.sealed.shared import DIRECTORY
-from tests.remote.far import make_programs, pieces, replaydbg, url
+from replaydbg.store.catalog import DIRECTORY as DIRECTORY_OF_CATALOG
+from replaydbg.store.catalog import FILE
+from tests.remote.far import index_of, make_programs, pieces, replaydbg, url
 
 pytestmark = pytest.mark.slow
 
@@ -95,3 +98,32 @@ def test_what_has_a_damaged_block_stays(folder: Path) -> None:
 
     assert done.status == 1, done
     assert "run-1" in names(folder)
+
+
+def test_a_recording_can_claim_any_time(folder: Path) -> None:
+    replaydbg(folder, "push", "run-2", url(folder), "--as", "run-1")
+    assert names(folder) == ["run-1", "run-2"]
+    with sqlite3.connect(folder / "store" / DIRECTORY_OF_CATALOG / FILE) as catalog:
+        catalog.execute("UPDATE recordings SET created = '/../../../x'")
+    catalog.close()
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "gigabytes 0", "--to", url(folder))
+
+    assert done.status == 0, done
+    assert sorted(path.name for path in folder.glob("far*")) == ["far"]
+    assert sorted(path.name for path in (folder / "far").iterdir()) == ["pieces", "recordings"]
+    assert "run-1-" in names(folder, url(folder))
+
+
+def test_a_bad_index_is_one_row(folder: Path) -> None:
+    replaydbg(folder, "push", "run-1", "run-2", url(folder))
+    path = folder / "far" / "recordings" / "run-2.json"
+    index = index_of(folder, "run-2")
+    path.write_bytes(index._replace(facts=index.facts | {"command": "[" * 100_000}).encode())
+
+    done = replaydbg(folder, "ls", url(folder))
+
+    assert done.status == 0, done
+    one, bad = done.stdout.decode().splitlines()
+    assert one.startswith("run-1\t") and "program.py" in one
+    assert bad.startswith("run-2\t\tunreadable\t") and "its index has not the facts of a recording" in bad

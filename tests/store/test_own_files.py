@@ -96,6 +96,9 @@ def test_what_is_no_file_is_not_waited_for(store: Path, make: Callable[[Path], N
         "UPDATE recordings SET size = x'00'",
         "UPDATE recordings SET line = char(27) || ']0;x'",
         "UPDATE recordings SET name = x'ff'",
+        "UPDATE recordings SET run = '../../mine'",
+        "UPDATE recordings SET run = 'RUN'",
+        "UPDATE recordings SET path = '/etc/passwd'",
         "CREATE TRIGGER t AFTER DELETE ON directory BEGIN UPDATE recordings SET line = 'x'; END",
         "CREATE VIEW v AS SELECT 1",
         "DROP TABLE directory",
@@ -116,6 +119,44 @@ def test_a_changed_catalog_is_made_anew(
 
     assert main(words) == 0
     assert capsys.readouterr() == expected
+
+
+def test_the_command_of_a_row_may_be_anything(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("[" * 100_000, "[1]", "{}", "[", "[" + "9" * 5000 + "]", "\ud800"):
+        with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
+            database.execute("UPDATE recordings SET command = ?", (command.encode("utf-8", "surrogatepass"),))
+        database.close()
+        for words in (["ls"], ["ls", "--json"], ["ls", "--sort", "command"], ["ls", "--command", "zz"]):
+            assert main(words) == 0
+
+
+@pytest.mark.parametrize("is_absolute", [False, True])
+@pytest.mark.parametrize("words", [["gc", "--recordings", "--keep", "gigabytes 0"], ["rm", "run-1"]])
+def test_no_file_elsewhere_is_removed(store: Path, tmp_path: Path, is_absolute: bool, words: list[str]) -> None:
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
+        run = str(victim) if is_absolute else "../../victim.txt"
+        database.execute("UPDATE recordings SET run = ?", (run,))
+    database.close()
+
+    assert main(words) == 0
+    assert not (store / "run-1.rdbg").exists()
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "../a", "a\0"])
+def test_a_name_that_is_not_that_of_a_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").write_text("mine")
+    files = OwnFiles(tmp_path / "own")
+    files.write("b", b"")
+
+    for act in (lambda: files.read(name, 10), lambda: files.write(name, b""), lambda: files.remove(name)):
+        with pytest.raises(OSError, match="is not the name"):
+            act()
+    with pytest.raises(OSError, match="is not the name"), files.locked(name):
+        pass
+    assert (tmp_path / "a").read_text() == "mine"
 
 
 def test_a_name_that_is_no_unicode(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
