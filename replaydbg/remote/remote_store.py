@@ -20,7 +20,7 @@ from typing import Any
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import RemoteFailed, ReplaydbgError, UsageError
-from replaydbg.remote.address import shown
+from replaydbg.remote.address import check_name, shown
 
 RECORDINGS, PIECES = "recordings", "pieces"
 ENDING = ".json"
@@ -28,6 +28,16 @@ AT_ONCE = 8
 """Requests that are under way at once."""
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "abfss": "azure", "az": "azure"}
+
+_NEEDS_ANOTHER = "it needs another file system, which a URL cannot name"
+_UNSUITABLE = {
+    "memory": "what is in memory is lost when the command ends",
+    "data": "its content is in the URL, and nothing can be written to it",
+    **dict.fromkeys(("asyncwrapper", "async_wrapper", "dir", "generic", "reference"), _NEEDS_ANOTHER),
+    **dict.fromkeys(("blockcache", "cached", "filecache", "simplecache"), _NEEDS_ANOTHER),
+    **dict.fromkeys(("libarchive", "tar", "zip"), "the files in an archive cannot be changed"),
+}
+"""Protocols of fsspec that cannot be a remote store, and why: the end of a sentence."""
 
 
 class RemoteFile(NamedTuple):
@@ -54,11 +64,14 @@ class RemoteStore:
 
     def _open(self, url: str) -> tuple[Any, str]:
         protocol = url.partition("://")[0]
+        if protocol in _UNSUITABLE:
+            raise UsageError(f"{shown(url)} cannot be a remote store: {_UNSUITABLE[protocol]}.")
         extra = _EXTRAS.get(protocol, "remote")
         try:
             # Imported here, as everything of fsspec: only commands that are given an address need it.
             from fsspec.core import url_to_fs
             from fsspec.implementations.local import LocalFileSystem
+            from fsspec.implementations.memory import MemoryFileSystem
         except ImportError as error:
             raise UsageError(f"{shown(url)} needs fsspec: pip install 'replaydbg[{extra}]'.") from error
         try:
@@ -66,8 +79,10 @@ class RemoteStore:
         except ImportError as error:
             reason = str(error).rstrip(".")
             raise UsageError(f"{shown(url)} needs a package: pip install 'replaydbg[{extra}]' ({reason}).") from error
-        except ValueError as error:
-            raise UsageError(f"{shown(url)} cannot be opened: {error}.") from error
+        except Exception as error:  # some connect at once, some need more than a URL: errors of any type
+            raise UsageError(f"{shown(url)} cannot be opened: {_reason(error)}.") from error
+        if isinstance(filesystem, MemoryFileSystem):  # under a name that the user has registered
+            raise UsageError(f"{shown(url)} cannot be a remote store: {_UNSUITABLE['memory']}.")
         self._is_local = isinstance(filesystem, LocalFileSystem)
         return filesystem, str(root).rstrip("/")
 
@@ -198,7 +213,8 @@ def _reason(error: Exception) -> str:
 
 
 def index_path(name: str) -> str:
-    """Return the path of a recording's index."""
+    """Return the path of a recording's index. Raises UsageError for a name that no address can have."""
+    check_name(name)
     return f"{RECORDINGS}/{name}{ENDING}"
 
 

@@ -78,12 +78,12 @@ def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, 
     store = the_store()
     if to:
         to = parse_store(to if is_address(to) else f"file://{Path(to).absolute()}")
+    keep_elsewhere = _sender(to) if to else lambda path, row: None
     if is_dry or not store.directory.is_dir():
         decisions, collected = _decisions(store, rules), []
     else:
         with only_collector(store):
             decisions = _decisions(store, rules)
-            keep_elsewhere = _sender(to) if to else lambda path, row: None
             collected = list(collect(store, decisions, partial(_is_pinned, store, rules), keep_elsewhere))
         if (store.directory / DIRECTORY).is_dir():
             clear(store.directory)
