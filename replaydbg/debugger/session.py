@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from itertools import islice
 from pathlib import Path
+from typing import Concatenate, ParamSpec
 
 from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
@@ -44,9 +45,24 @@ from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.reports import EXIT, EndReport, Frame, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.errors import EngineLost, NoSuchMoment
+from replaydbg.log.files import held
 from replaydbg.log.reader import open_recording
 
 PATH_DIFFERS = "The control flow of this replay differs from the previous one."
+
+_Options = ParamSpec("_Options")
+_Opening = Callable[Concatenate["Session", Path | str, _Options], None]
+
+
+def _while_held(opening: _Opening[_Options]) -> _Opening[_Options]:
+    """Let `gc` leave the recording while a session opens it: it is read several times, with gaps between them."""
+
+    @wraps(opening)
+    def opened(self: Session, path: Path | str, /, *args: _Options.args, **options: _Options.kwargs) -> None:
+        with held(Path(path)):
+            opening(self, path, *args, **options)
+
+    return opened
 
 
 def _travel_of(
@@ -83,6 +99,7 @@ class Session:
     innermost, 0.
     """
 
+    @_while_held
     def __init__(
         self,
         path: Path | str,

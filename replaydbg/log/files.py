@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.errors import NoSuchRecording, NotARecording
@@ -106,6 +106,20 @@ class DataFile:
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Let `gc` see that a sealed recording is in use within the block; a live directory it never removes.
+
+    Raises as DataFile.
+    """
+    if path.is_dir():
+        yield
+        return
+    with DataFile(path) as file:
+        file.hold()
+        yield
 
 
 def _reason(error: Exception) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from replaydbg.cli.main import main
+from replaydbg.debugger import Session
+from replaydbg.errors import UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.store.catalog import Catalog
 from replaydbg.store.collecting import collect as collect_all
@@ -95,6 +97,38 @@ def test_a_recording_that_is_read_stays(store: Path, capsys: pytest.CaptureFixtu
     assert code == 1
     assert "Not removed: run-1 (another replaydbg command has it open)." in out
     assert names(store) == ["run-1", "run-3", "run-4"]
+
+
+@pytest.mark.parametrize(
+    "step", ["replaydbg.cli.common.opening.warn_if_foreign", "replaydbg.debugger.session.load_index"]
+)
+def test_a_recording_that_is_being_opened_stays(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    found: list[tuple[int, str]] = []
+
+    def collecting(*_: object, **__: object) -> None:
+        found.append(collect(capsys, "--keep", "last"))
+        raise UsageError("That is enough.")
+
+    monkeypatch.setattr(step, collecting)
+
+    assert main(["debug", "-q", "run-1"]) == 2
+    assert [code for code, _ in found] == [1]
+    assert "Not removed: run-1 (another replaydbg command has it open)." in found[0][1]
+    assert names(store) == ["run-1", "run-3", "run-4"]
+
+
+def test_a_session_holds_what_it_opens(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def collecting(_: Path) -> None:
+        assert main(["gc", "--recordings", "--keep", "last"]) == 1
+        raise UsageError("That is enough.")
+
+    monkeypatch.setattr("replaydbg.debugger.session.load_index", collecting)
+
+    with pytest.raises(UsageError, match="enough"):
+        Session(store / "run-1.rdbg")
+    assert "run-1" in names(store)
 
 
 def test_a_group_with_a_live_recording_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.groups.group_session import GroupSession
+from replaydbg.log.files import held
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
 
@@ -59,28 +60,30 @@ def opened(
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
-    warn_if_foreign(path, name, quiet=quiet)
-    # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
-    answers_once = interrupts is None
-    interrupts = interrupts or AtOnce()
-    progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
+    with held(path):  # from the first look at it until the session has it open, `gc` must not remove it
+        warn_if_foreign(path, name, quiet=quiet)
+        # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
+        answers_once = interrupts is None
+        interrupts = interrupts or AtOnce()
+        progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 
-    def check() -> None:
-        progress.clear()
-        interrupts.check()
+        def check() -> None:
+            progress.clear()
+            interrupts.check()
 
-    # Processes of a group share one memory limit.
-    opens = partial(Session, progress=progress, current_source=current_source, memory=MemoryBudget(most), ahead=True)
-    with interrupts.installed():
-        with progress.cleared():
-            session = opens(path)
-        with GroupSession(session, opens) as group, progress.cleared():
-            if answers_once and session.limitations.doubt:  # a prompt shows it itself
-                print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
-            screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
-            yield View(session, screen, group)
-            for notice in group.take_notices():
-                print(f"replaydbg: {printable(notice)}", file=sys.stderr)
+        # Processes of a group share one memory limit.
+        budget = MemoryBudget(most)
+        opens = partial(Session, progress=progress, current_source=current_source, memory=budget, ahead=True)
+        with interrupts.installed():
+            with progress.cleared():
+                session = opens(path)
+            with GroupSession(session, opens) as group, progress.cleared():
+                if answers_once and session.limitations.doubt:  # a prompt shows it itself
+                    print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
+                screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
+                yield View(session, screen, group)
+                for notice in group.take_notices():
+                    print(f"replaydbg: {printable(notice)}", file=sys.stderr)
 
 
 @contextmanager
