@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replaydbg.errors import CannotRedact
 from replaydbg.log.files import forget_signature
@@ -14,6 +13,7 @@ from replaydbg.log.reader import Recording
 from replaydbg.redaction.proven_copy import Redacted, write_proven
 from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
+from replaydbg.store.leftovers import working_directory
 
 
 def redact(recording: Recording, target: Path, name: str, *, may_derive: bool = False) -> Redacted:
@@ -30,8 +30,8 @@ def redact(recording: Recording, target: Path, name: str, *, may_derive: bool = 
     check_source(recording, name)
     found = secrets_in_recording(recording)
     pseudonyms = Pseudonyms(pseudonyms_of(found, random.SystemRandom()))
-    with TemporaryDirectory(prefix=".replaydbg-", dir=target.parent) as folder:
-        proven = Path(folder) / "proven.rdbg"
+    with working_directory(target.parent) as folder:
+        proven = folder / "proven.rdbg"
         made = write_proven(recording, proven, pseudonyms, found, name, may_derive=may_derive)
         os.link(proven, target)  # unlike a rename it replaces nothing
         forget_signature(target)

@@ -6,7 +6,6 @@ import os
 import random
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replaydbg.groups.opened_group import OpenedGroup, open_member
 from replaydbg.log.edit.sharing import write_shared
@@ -18,6 +17,7 @@ from replaydbg.redaction.proven_copy import Proven, Redacted, write_proven
 from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
 from replaydbg.redaction.same_pairs import check_pairs
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
+from replaydbg.store.leftovers import working_directory
 
 
 def redact_group(directory: Path, target: Path, name: str, *, may_derive: bool = False) -> Redacted:
@@ -37,8 +37,8 @@ def redact_group(directory: Path, target: Path, name: str, *, may_derive: bool =
                 check_source(members[process.number], f"{name}/{process.number}")
         found = set().union(*map(secrets_in_recording, members.values()))
         pseudonyms = Pseudonyms(pseudonyms_of(found, random.SystemRandom()))
-        with TemporaryDirectory(prefix=".replaydbg-", dir=target.parent) as folder:
-            draft = Path(folder) / "draft.rdbgs"
+        with working_directory(target.parent) as folder:
+            draft = folder / "draft.rdbgs"
             draft.mkdir(mode=0o700)
             made = _write_members(members, draft, pseudonyms, found, name, may_derive=may_derive)
             write_group(draft, _redacted_rows(group, pseudonyms))

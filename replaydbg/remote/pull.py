@@ -23,6 +23,7 @@ from replaydbg.log.used_blocks import needed_blocks
 from replaydbg.remote.remote_index import ONE
 from replaydbg.remote.remote_recording import RemoteRecording
 from replaydbg.store.directory import GROUP, LIVE, PULLED, SEALED, Store
+from replaydbg.store.leftovers import remove_leftovers_of
 
 Progress = Callable[[int, int], None]
 
@@ -63,6 +64,7 @@ def pull_to(recording: RemoteRecording, target: Path, progress: Progress) -> Pat
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     if os.path.lexists(target):
         raise FileExistsError(str(target))
+    remove_leftovers_of(target)
     try:
         _fetch(recording, partial, progress)
         if recording.index.is_group:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +14,9 @@ from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_di
 from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
-from replaydbg.store.directory import GROUP, INDEX, LIVE, PULLED, SEALED, Store, index_path, is_group
-from replaydbg.store.process_check import exists, writer_of
+from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path, is_group
+from replaydbg.store.leftovers import remove_leftovers
+from replaydbg.store.process_check import writer_of
 from replaydbg.store.tags import forget_tags
 
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared|\.sealing")
@@ -36,8 +35,6 @@ def writer_in(path: Path) -> int | None:
     return None
 
 
-_DAY = 24 * 3600.0
-"""In seconds."""
 _REMOVED = ".removed-"
 """The beginning of the names of groups that are being removed, in the store: their recordings are no longer there."""
 
@@ -76,12 +73,11 @@ def _remove_if_empty(group: Path | None) -> None:
 
 
 def finish_removing(store: Store) -> None:
-    """Remove what a process that was killed has left of groups that it removed, or was fetching. Raises OSError."""
-    for path in store.directory.glob(f"{PULLED}*"):
-        process = path.name.removeprefix(PULLED)
-        # Another machine, with other processes, may use the store.
-        if process.isdigit() and not exists(int(process)) and path.lstat().st_mtime < time.time() - _DAY:
-            shutil.rmtree(path, ignore_errors=True)
+    """Remove what processes that were killed have left: of groups that they removed, and unfinished files.
+
+    Raises OSError.
+    """
+    remove_leftovers(store.directory)
     for path in store.directory.glob(f"{_REMOVED}*{GROUP}-*"):
         if path.is_dir() and not path.is_symlink():
             remove_group(path)

@@ -22,6 +22,7 @@ from replaydbg.store.catalog import Catalog, CatalogRow
 from replaydbg.store.clearing import Cleared, blocks_in, clear
 from replaydbg.store.collecting import Collected, collect, only_collector
 from replaydbg.store.directory import Store
+from replaydbg.store.leftovers import remove_leftovers
 from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
 from replaydbg.store.room import Room
 from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
@@ -159,6 +160,8 @@ def _sender(url: str) -> Callable[[Path, CatalogRow], None]:
 
 
 def _clear_blocks(name: str | None, *, as_json: bool) -> int:
+    if name is None:
+        remove_leftovers(the_store().directory)
     directory, places = _places(name)
     cleared = [(place, clear(place)) for place in places]
     problems = [

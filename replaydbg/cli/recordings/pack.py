@@ -9,7 +9,6 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
@@ -22,6 +21,7 @@ from replaydbg.log.files import signature_path
 from replaydbg.log.group import FACTS
 from replaydbg.log.reader import open_recording
 from replaydbg.secrets.age_keys import encrypt_file
+from replaydbg.store.leftovers import remove_leftovers_of, working_directory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     path = group or store.resolve(args.recording)
     if args.output.exists():
         raise UsageError(f"{str(args.output)!r} exists already.")
+    remove_leftovers_of(args.output)
     if args.to:
         size = _encrypted(path, args.output, args.to, is_group=group is not None)
     else:
@@ -74,8 +75,8 @@ def _packed(path: Path, output: Path, *, is_group: bool) -> int:
 
 def _encrypted(path: Path, output: Path, recipients: list[str], *, is_group: bool) -> int:
     """Write the encrypted file; return its size. What is encrypted is on the disk meanwhile, for its owner alone."""
-    with TemporaryDirectory(prefix=".replaydbg-", dir=output.parent) as folder:
-        plain, encrypted = Path(folder) / output.name, Path(folder) / f"{output.name}.age"
+    with working_directory(output.parent) as folder:
+        plain, encrypted = folder / output.name, folder / f"{output.name}.age"
         _packed(path, plain, is_group=is_group)
         try:
             encrypt_file(plain, encrypted, recipients)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import os
-from contextlib import suppress
+import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import unpack_group
 from replaydbg.log.files import forget_signature
-from replaydbg.log.group import GROUP, process_facts
+from replaydbg.log.group import GROUP, Group, process_facts
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.remote.address import is_address, shown
 from replaydbg.secrets.age_keys import decrypt_file, is_encrypted, own_identity, recipient_of
-from replaydbg.store.directory import SEALED
+from replaydbg.store.directory import PULLED, SEALED, Store
+from replaydbg.store.leftovers import remove_leftovers_of, working_directory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     if not is_encrypted(args.file):
         return _unpack(args, args.file)
     identity = own_identity()
-    with TemporaryDirectory(prefix=".replaydbg-", dir=args.file.parent) as folder:
-        plain = Path(folder) / args.file.name.removesuffix(".age")
+    with working_directory(args.file.parent) as folder:
+        plain = folder / args.file.name.removesuffix(".age")
         if identity is None or not decrypt_file(args.file, plain, identity):
             yours = f"yours is {recipient_of(identity)}" if identity is not None else "you have none"
             raise UsageError(f"{str(args.file)!r} is encrypted for other keys, or damaged ({yours}).")
@@ -79,18 +79,28 @@ def _unpack(args: argparse.Namespace, file: Path) -> int:
         target = args.output.with_name(args.output.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP)
         if os.path.lexists(target):
             raise UsageError(f"{str(target)!r} exists already.")
+        remove_leftovers_of(target)
         group, name = unpack_group(file, target), str(target)
     else:
-        target = the_store().create_group()
-        try:
-            group, name = unpack_group(file, target), target.name.removesuffix(GROUP)
-        except BaseException:
-            with suppress(OSError):
-                target.rmdir()
-            raise
+        group, target = _unpack_into(the_store(), file)
+        name = target.name.removesuffix(GROUP)
     if args.json:
         processes = [process_facts(each) for each in group.processes]
         print_json({"name": name, "path": str(target), "group": group.identity, "processes": processes})
     else:
         print(name)
     return 0
+
+
+def _unpack_into(store: Store, file: Path) -> tuple[Group, Path]:
+    """Make a group in the store; return its directory, too. Raises as `unpack_group`."""
+    store.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # The name is given last: whoever is killed before leaves nothing that is taken for a recording.
+    partial = store.directory / f"{PULLED}{os.getpid()}"
+    try:
+        group = unpack_group(file, partial)
+        target = store.create_group()
+        partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return group, target

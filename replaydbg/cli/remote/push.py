@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
@@ -24,6 +23,7 @@ from replaydbg.remote.remote_store import RemoteStore
 from replaydbg.render.measures import show_size
 from replaydbg.store.catalog import read_row
 from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, StoredRecording, member_path
+from replaydbg.store.leftovers import working_directory
 from replaydbg.store.removing import writer_in
 
 
@@ -102,8 +102,8 @@ def _sealed(path: Path, name: str) -> Iterator[Path]:
         if not any(path.glob(f"*{LIVE}")):
             yield path
             return
-        with TemporaryDirectory(prefix=".replaydbg-", dir=path.parent) as folder:
-            packed, copy = Path(folder) / "packed", Path(folder) / f"{name}{GROUP}"
+        with working_directory(path.parent) as folder:
+            packed, copy = folder / "packed", folder / f"{name}{GROUP}"
             pack_group(path, packed, secrets_of_live)
             unpack_group(packed, copy)
             yield copy
@@ -112,7 +112,7 @@ def _sealed(path: Path, name: str) -> Iterator[Path]:
         if not recording.is_live:
             yield path
             return
-        with TemporaryDirectory(prefix=".replaydbg-", dir=path.parent) as folder:
-            copy = Path(folder) / f"{name}{SEALED}"
+        with working_directory(path.parent) as folder:
+            copy = folder / f"{name}{SEALED}"
             write_standalone(recording, copy, secrets_of_live(path))
             yield copy

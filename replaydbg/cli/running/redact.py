@@ -15,6 +15,7 @@ from replaydbg.redaction.proven_copy import Redacted
 from replaydbg.redaction.redacted_copy import redact
 from replaydbg.redaction.redacted_group import redact_group
 from replaydbg.store.directory import SEALED
+from replaydbg.store.leftovers import remove_leftovers_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
         target = target.with_name(target.name.removesuffix(GROUP).removesuffix(SEALED) + GROUP)
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists already.")
+    remove_leftovers_of(target)
     if group is not None:
         made = redact_group(group, target, group.name.removesuffix(GROUP), may_derive=args.derived)
     else:
