@@ -198,16 +198,18 @@ class Catalog:
 
         return self._with(read)
 
-    def note_validity(self, name: str, validity: str, when: str) -> None:
-        """Note what reading all bytes of a recording has shown, at a time (ISO 8601, UTC)."""
-        files = {each: found for each, found in self._store.files().items() if each == name}
+    def note_validity(self, validities: Mapping[str, str], when: str) -> None:
+        """Note what reading all bytes of some recordings, by name, has shown, at a time (ISO 8601, UTC)."""
+        files = {each: found for each, found in self._store.files().items() if each in validities}
 
         def write(database: sqlite3.Connection) -> None:
             self._refresh(database, files, _rows(database), forget=False)
-            known = _rows(database).get(name)
-            if known is not None and not known.row.unreadable:
-                row = known.row._replace(validity=validity, checked=when)
-                database.execute(_INSERT, self._inserted(known.stamp, row))
+            rows = _rows(database)
+            for name, validity in validities.items():
+                known = rows.get(name)
+                if known is not None and not known.row.unreadable:
+                    row = known.row._replace(validity=validity, checked=when)
+                    database.execute(_INSERT, self._inserted(known.stamp, row))
 
         self._with(write)
 

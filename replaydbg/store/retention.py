@@ -1,7 +1,8 @@
 """Which recordings are kept: rules in order, and the first one that wants a recording keeps it. The others may go.
 
 Rules that choose one of several (the first or last of its kind, one of each hour) choose among those that are complete:
-a damaged or unfinished recording never takes the place of a sound one.
+a damaged or unfinished recording never takes the place of a sound one. So what they have chosen is verified before
+others are removed because of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from replaydbg.errors import UsageError
-from replaydbg.store.catalog import BROKEN, DAMAGED, CatalogRow
+from replaydbg.store.catalog import BROKEN, DAMAGED, UNCHECKED, CatalogRow
 from replaydbg.store.selection import FORM
 from replaydbg.store.tags import PINNED
 
@@ -32,6 +33,8 @@ _PLAIN = {
     "first": "keeps the first recording of each directory, command, exception and commit",
     "last": "keeps the last one of each",
 }
+_OF_EACH, _OF_TIMES = ("first", "last"), ("hourly", "daily", "weekly")
+"""Those that choose one of several."""
 RULES = _PLAIN | _NUMBERED
 """The rules with what each does."""
 
@@ -81,21 +84,63 @@ def decide(
     now: datetime,
     *,
     room: Callable[[], Callable[[CatalogRow], int]] = lambda: _own_size,
+    verify: Callable[[list[CatalogRow]], list[CatalogRow]] | None = None,
 ) -> list[Decision]:
     """Return what becomes of each recording, in the order of the rows. Rules take them by time, not by name.
 
     `room` begins a count: what it returns gives the bytes that a recording takes beside those that were counted before.
+    `verify` returns rows with their validity, which nobody knew; None: recordings of which nothing is known are sound.
     """
+    while True:
+        decisions, chosen = _decided(rows, tags, rules, now, room)
+        doubtful = _doubtful(decisions, chosen, rules) if verify is not None else []
+        if verify is None or not doubtful:
+            return decisions
+        known = {row.name: row for row in verify(doubtful)}
+        rows = [known.get(row.name, row) for row in rows]
+        if all(map(_is_sound, known.values())):
+            return [each._replace(row=row) for each, row in zip(decisions, rows, strict=True)]
+
+
+def _decided(
+    rows: Sequence[CatalogRow],
+    tags: Callable[[CatalogRow], Collection[str]],
+    rules: Sequence[KeepRule],
+    now: datetime,
+    room: Callable[[], Callable[[CatalogRow], int]],
+) -> tuple[list[Decision], set[str]]:
+    """Return the decisions, and the names of the recordings that a rule has chosen among several."""
+    chosen_names: set[str] = set()
     in_order, rows = rows, sorted(rows, key=lambda row: _time(row, now))
     kept = {row.name: reason for row in rows if (reason := _out_of_reach(row))}
     for rule in rules:
         left = [row for row in rows if row.name not in kept]
         if rule.kind == "gigabytes":
-            chosen = _affordable(rows, kept, rule.number * _GIGABYTE, room())
+            chosen = list(_affordable(rows, kept, rule.number * _GIGABYTE, room()))
         else:
-            chosen = _CHOOSE[rule.kind](left, rows, tags, rule.number, now)
+            chosen = list(_CHOOSE[rule.kind](left, rows, tags, rule.number, now))
+        if rule.kind in (*_OF_EACH, *_OF_TIMES):
+            chosen_names |= {row.name for row in chosen}
         kept |= {row.name: str(rule) for row in chosen if row.name not in kept}
-    return [Decision(row, kept.get(row.name, "")) for row in in_order]
+    return [Decision(row, kept.get(row.name, "")) for row in in_order], chosen_names
+
+
+def _doubtful(decisions: Sequence[Decision], chosen: Collection[str], rules: Sequence[KeepRule]) -> list[CatalogRow]:
+    """Return the chosen recordings that nobody has verified, and in the place of which others are to be removed.
+
+    Reading them takes time, so it is not done where nothing depends on it.
+    """
+    removed = [each.row for each in decisions if not each.rule and _is_sound(each.row)]
+    kinds = set(map(_kind, removed))
+    is_by_time = bool(removed) and any(each.kind in _OF_TIMES for each in rules)
+    return [
+        each.row
+        for each in decisions
+        if each.row.name in chosen
+        and each.row.validity == UNCHECKED
+        and not each.row.live
+        and (is_by_time or _kind(each.row) in kinds)
+    ]
 
 
 def _out_of_reach(row: CatalogRow) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
-from replaydbg.errors import UsageError
+from replaydbg.errors import NotARecording, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.store.catalog import Catalog
 from replaydbg.store.collecting import collect as collect_all
@@ -75,6 +75,67 @@ def test_what_no_rule_keeps_is_removed(store: Path, capsys: pytest.CaptureFixtur
     assert code == 0
     assert out.startswith("Removed 2 recordings (")
     assert names(store) == ["run-3", "run-4"]
+
+
+def damage(path: Path) -> None:
+    """Change a byte in the middle: the recording opens, and nobody knows that it is damaged."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_a_damaged_recording_takes_no_sound_ones_place(
+    store: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    damage(store / "run-3.rdbg")
+    before = (store / ".catalog").exists() and (store / ".catalog" / "recordings.sqlite").read_bytes()
+
+    code, out = collect(capsys, "--keep", "last", *options)
+
+    assert code == 0
+    if options:
+        assert [line.split("\t")[::2] for line in out.splitlines()][1:3] == [["run-2", "last"], ["run-3", "remove"]]
+        main(["ls", "--json", "--validity", "damaged"])
+        assert json.loads(capsys.readouterr().out)["recordings"] == [] and not before
+    else:
+        assert names(store) == ["run-2", "run-4"]
+
+
+def test_a_damaged_group_takes_no_sound_ones_place(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    group = write_group_of(store, "run-5", 2, created="2026-01-05T00:00:00Z")
+    damage(group / "2.rdbg")
+
+    assert collect(capsys, "--keep", "last")[0] == 0
+    assert names(store) == ["run-3", "run-4"]
+
+
+def test_what_was_verified_is_not_read_again(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert collect(capsys, "--keep", "last")[0] == 0
+    main(["ls", "--json", "--validity", "sound"])
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["recordings"]] == ["run-3"]
+    made = example()
+    made.header = header_json(name="run-5", created="2026-01-01T00:00:00Z")
+    made.write(store, "run-5")
+    monkeypatch.setattr("replaydbg.cli.recordings.gc.verify_row", lambda row: pytest.fail(row.name))
+
+    assert collect(capsys, "--keep", "last")[0] == 0
+    assert names(store) == ["run-3", "run-4"]
+
+
+def test_nothing_is_removed_for_a_recording_that_cannot_be_read(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise NotARecording("run-3", "it cannot be read (Input/output error)") from OSError(5, "Input/output error")
+
+    monkeypatch.setattr("replaydbg.store.verifying.open_recording", fails)
+
+    assert main(["gc", "--recordings", "--keep", "last"]) == 1
+    assert "Input/output error" in capsys.readouterr().err
+    assert len(names(store)) == 4
 
 
 def test_the_rules_of_the_settings(

@@ -19,6 +19,8 @@ from replaydbg.store.catalog import CUT, DAMAGED, DIRECTORY, FILE, SOUND, UNCHEC
 from replaydbg.store.directory import Store
 from tests.harness.build import LogBuilder, example, header_json, write_group_of
 
+NOTED = "2026-01-02T03:04:05Z"
+
 
 def write(store: Path, name: str, **header: object) -> Path:
     """Write a recording."""
@@ -118,7 +120,7 @@ def test_no_store_gets_no_catalog(tmp_path: Path) -> None:
 
 def test_validity_is_that_of_the_file(tmp_path: Path) -> None:
     path = write(tmp_path, "run-1")
-    catalog(tmp_path).note_validity("run-1", SOUND, "2026-01-02T03:04:05Z")
+    catalog(tmp_path).note_validity({"run-1": SOUND}, "2026-01-02T03:04:05Z")
     (row,) = catalog(tmp_path).rows()
     assert (row.validity, row.checked) == (SOUND, "2026-01-02T03:04:05Z")
 
@@ -126,7 +128,7 @@ def test_validity_is_that_of_the_file(tmp_path: Path) -> None:
     (row,) = catalog(tmp_path).rows()
     assert (row.validity, row.checked) == (UNCHECKED, "")
 
-    catalog(tmp_path).note_validity("run-1", DAMAGED, "2026-01-02T03:04:06Z")
+    catalog(tmp_path).note_validity({"run-1": DAMAGED}, "2026-01-02T03:04:06Z")
     assert catalog(tmp_path).lines().split("\t")[2] == "damaged"
 
 
@@ -165,7 +167,9 @@ ACTIONS: dict[str, Callable[[Path, Random], None]] = {
     "remove": lambda store, draw: _remove(store, draw),
     "damage": lambda store, draw: _damage(store, draw),
     "forget": lambda store, draw: shutil.rmtree(store / DIRECTORY, ignore_errors=True),
-    "check": lambda store, draw: catalog(store).note_validity(f"run-{draw.randint(1, 6)}", CUT, "2026-01-02T03:04:05Z"),
+    "check": lambda store, draw: catalog(store).note_validity(
+        {f"run-{draw.randint(1, 6)}": CUT}, "2026-01-02T03:04:05Z"
+    ),
 }
 
 

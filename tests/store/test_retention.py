@@ -42,6 +42,22 @@ def row(number: int, ago: timedelta, **changes: object) -> CatalogRow:
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
+def verified(rows: list[CatalogRow], damaged: set[int], *rules: str) -> tuple[dict[int, str], list[int]]:
+    """Return what is kept, and which recordings were verified, if some are damaged and nobody knows it."""
+    read: list[int] = []
+
+    def verify(rows: list[CatalogRow]) -> list[CatalogRow]:
+        numbers = [int(each.name[4:]) for each in rows]
+        read.extend(numbers)
+        return [
+            each._replace(validity=DAMAGED if number in damaged else SOUND)
+            for each, number in zip(rows, numbers, strict=True)
+        ]
+
+    found = decide(rows, lambda _: (), [*map(parse_rule, rules)], NOW, verify=verify)
+    return {int(each.row.name[4:]): each.rule for each in found if each.rule}, read
+
+
 def kept(rows: list[CatalogRow], *rules: str, pinned: tuple[int, ...] = ()) -> dict[int, str]:
     names = {f"run-{number}" for number in pinned}
     found = decide(rows, lambda row: (PINNED,) if row.name in names else (), [*map(parse_rule, rules)], NOW)
@@ -107,6 +123,26 @@ def test_an_unfinished_recording_stays() -> None:
     assert kept([HOURS[0]._replace(status=None, live=1)]) == {1: UNFINISHED}
     assert kept([HOURS[0]._replace(live=2)]) == {1: UNFINISHED}
     assert kept([HOURS[0]._replace(status=None)]) == {}
+
+
+def test_what_takes_the_place_of_others_is_verified_first() -> None:
+    assert verified(HOURS, {10, 9}, "last") == ({8: "last"}, [10, 9, 8])
+    assert verified(HOURS, {1}, "first") == ({2: "first"}, [1, 2])
+    assert verified(HOURS, {10}, "hourly 2") == ({9: "hourly 2", 8: "hourly 2"}, [8, 10, 9])
+
+
+def test_what_decides_about_nothing_is_not_read() -> None:
+    two = [row(1, timedelta(hours=3)), row(2, timedelta(hours=2), command='["b.py"]')]
+
+    assert verified(two, {1, 2}, "last") == ({1: "last", 2: "last"}, [])
+    assert verified(HOURS, set(), "days 1") == (dict.fromkeys(range(1, 11), "days 1"), [])
+    assert verified(HOURS, set(), "days 0") == ({10: "days 0"}, [])
+    assert verified([each._replace(validity=SOUND) for each in HOURS], set(), "last") == ({10: "last"}, [])
+    assert verified([*HOURS[:-1], HOURS[-1]._replace(validity=DAMAGED)], set(), "last") == ({9: "last"}, [9])
+
+
+def test_what_an_earlier_rule_keeps_is_verified_for_a_later_one() -> None:
+    assert verified(HOURS, {10}, "days 0", "last") == ({10: "days 0", 9: "last"}, [10, 9])
 
 
 def test_what_is_not_ours_or_too_new_stays() -> None:

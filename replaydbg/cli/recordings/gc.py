@@ -25,7 +25,9 @@ from replaydbg.store.directory import Store
 from replaydbg.store.leftovers import remove_leftovers
 from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
 from replaydbg.store.room import Room
+from replaydbg.store.selection import FORM
 from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
+from replaydbg.store.verifying import verify_row
 
 _TESTS = "test-results"
 
@@ -81,10 +83,10 @@ def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, 
         to = parse_store(to if is_address(to) else f"file://{Path(to).absolute()}")
     keep_elsewhere = _sender(to) if to else lambda path, row: None
     if is_dry or not store.directory.is_dir():
-        decisions, collected = _decisions(store, rules), []
+        decisions, collected = _decisions(store, rules, is_dry=True), []
     else:
         with only_collector(store):
-            decisions = _decisions(store, rules)
+            decisions = _decisions(store, rules, is_dry=False)
             collected = list(collect(store, decisions, partial(_is_pinned, store, rules), keep_elsewhere))
         if (store.directory / DIRECTORY).is_dir():
             clear(store.directory)
@@ -99,11 +101,24 @@ def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, 
     return 1 if any(each.why_not for each in collected) else 0
 
 
-def _decisions(store: Store, rules: list[KeepRule]) -> list[Decision]:
+def _decisions(store: Store, rules: list[KeepRule], *, is_dry: bool) -> list[Decision]:
     tags = _tags(store, rules)
-    rows = Catalog(store, listing_text).rows()
-    now = datetime.now(UTC)
-    return decide(rows, lambda row: tags.of(row.name, row.run), rules, now, room=lambda: Room(store).take)
+    catalog, now = Catalog(store, listing_text), datetime.now(UTC)
+
+    def verify(rows: list[CatalogRow]) -> list[CatalogRow]:
+        found = {row.name: verify_row(row) for row in rows}
+        if not is_dry:  # that writes nothing
+            catalog.note_validity(found, now.strftime(FORM))
+        return [row._replace(validity=found[row.name]) for row in rows]
+
+    return decide(
+        catalog.rows(),
+        lambda row: tags.of(row.name, row.run),
+        rules,
+        now,
+        room=lambda: Room(store).take,
+        verify=verify,
+    )
 
 
 def _tags(store: Store, rules: list[KeepRule]) -> Tags:

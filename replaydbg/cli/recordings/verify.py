@@ -58,7 +58,7 @@ def _note(directory: Path | None, path: Path, facts: JsonObject) -> None:
     name = next((each for each, (_, entry) in store.files().items() if entry.name == place.name), None)
     if name is not None:
         when = datetime.now(UTC).strftime(FORM)
-        Catalog(store, listing_text).note_validity(name, validity, when)
+        Catalog(store, listing_text).note_validity({name: validity}, when)
 
 
 def _verify_group(directory: Path, *, as_json: bool) -> JsonObject:
