@@ -258,9 +258,15 @@ class SecretsMasked(ReplaydbgError):
     def __init__(self, path: str, recipients: tuple[str, ...]) -> None:
         self.path = path
         self.recipients = recipients
+        if not recipients:
+            super().__init__(
+                f"{path!r} cannot be replayed: its secrets are masked for good, because no key could be used when it "
+                "was sealed (see `replaydbg key`)."
+            )
+            return
         super().__init__(
             f"{path!r} cannot be replayed: secrets in its environment or code are masked, and you have no key for "
-            f"them. They are encrypted for {' and '.join(recipients) or 'nobody'}."
+            f"them. They are encrypted for {' and '.join(recipients)}."
         )
 
 

@@ -123,9 +123,14 @@ class Recording:
 
     @property
     def masked_for(self) -> tuple[str, ...]:
-        """The public keys for which its secrets are encrypted, if this user has none of them; empty: none is hidden."""
+        """The public keys for which its secrets are encrypted, if this user has none of them; see `is_hidden`."""
         hidden = self._sections.hidden
         return hidden.recipients if hidden is not None else ()
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it has secrets that this user cannot see; without recipients, nobody can."""
+        return self._sections.hidden is not None
 
     @property
     def sections(self) -> tuple[str, ...]:

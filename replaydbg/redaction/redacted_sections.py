@@ -23,7 +23,7 @@ _SNAPSHOTS = "heap/"
 
 def check_source(recording: Recording, name: str) -> None:
     """Raise SecretsMasked without the key for its secrets, or Corrupt if the recording is damaged."""
-    if recording.masked_for:
+    if recording.is_hidden:
         raise SecretsMasked(str(recording.path), recording.masked_for)
     recording.check()
     if recording.damage:

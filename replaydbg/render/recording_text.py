@@ -71,8 +71,10 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
 def _secrets(recording: Recording) -> str:
     """Return how many secrets are masked, where, and whether this user can see them."""
     where = ", ".join(f"{count:,} in {name}" for name, count in recording.masked.items())
-    if not recording.masked_for:
+    if not recording.is_hidden:
         return f"masked ({where}); you have a key for them"
+    if not recording.masked_for:
+        return f"masked for good ({where}): no key could be used when it was sealed, so nobody can see them"
     return f"masked ({where}), encrypted for {' '.join(recording.masked_for)}; you have no key for them"
 
 

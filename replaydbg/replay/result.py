@@ -256,7 +256,9 @@ def ended_by_itself(recording: Recording) -> bool:
 
 def why_it_ends(recording: Recording, is_cut: bool) -> str:
     """Return a text that explains why a recording ends before the program's own end."""
-    if is_cut and recording.masked_for and not recording.damage:
+    if is_cut and recording.is_hidden and not recording.damage:
+        if not recording.masked_for:
+            return "a secret follows, which is masked for good: no key could be used when the recording was sealed"
         return f"a secret follows, which is encrypted for {' and '.join(recording.masked_for)}: you have no key for it"
     if is_cut:
         return "a part of it is damaged or missing" if recording.damage else "its recorder ended before it was complete"

@@ -1,4 +1,7 @@
-"""The age key of this user, by which the secrets of recordings are encrypted.
+"""The age keys of this user, by which the secrets of recordings are encrypted.
+
+The file can have several, each on its own line, as that of age: new secrets are encrypted for the first one, and all
+are tried for those that exist. So a key can be replaced.
 
 age (https://age-encryption.org/v1) encrypts to several recipients, each of whom has a key of their own. Its library is
 imported only where it is used.
@@ -7,11 +10,13 @@ imported only where it is used.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.config import user_key_file
+from replaydbg.errors import Corrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +24,10 @@ if TYPE_CHECKING:
 
 AGE = b"age-encryption.org/v1"
 """How a file of age begins."""
-_MOST = 4096
-"""Bytes of a file with a key that are read."""
+_MOST = 1 << 16
+"""Bytes of a file with keys that are read: hundreds of them."""
+_SYSTEM_ERROR = re.compile(r"\(os error ([0-9]+)\)|\[Errno ([0-9]+)\]")
+"""How age's library reports an error of the system: as a text, with its number."""
 
 
 def identity_file() -> Path:
@@ -29,16 +36,20 @@ def identity_file() -> Path:
 
 
 def own_identity(*, make: bool = False) -> x25519.Identity | None:
-    """Return this user's key; None: there is none, or the file is not private. With `make` it is made if missing.
+    """Return this user's key for new secrets; None as for `own_identities`. With `make` it is made if missing.
 
     Raises OSError if it cannot be stored.
     """
-    path = identity_file()
-    found = _read(path)
-    if found is None and make and not os.path.lexists(path):
-        _make(path)
-        found = _read(path)
-    return found
+    found = own_identities()
+    if not found and make and not os.path.lexists(identity_file()):
+        _make(identity_file())
+        found = own_identities()
+    return found[0] if found else None
+
+
+def own_identities() -> list[x25519.Identity]:
+    """Return this user's keys in their order; none if there is no file, or it is not private, or has no key."""
+    return _read(identity_file())
 
 
 def recipient_of(identity: x25519.Identity) -> str:
@@ -71,21 +82,39 @@ def encrypt_file(source: Path, target: Path, recipients: Sequence[str]) -> None:
     """Encrypt a file to recipients. Raises OSError, or ValueError if one of them is none."""
     import pyrage
 
+    keys = _recipients(recipients)
     try:
-        pyrage.encrypt_file(str(source), str(target), _recipients(recipients))
-    except pyrage.EncryptError as error:
-        raise OSError(str(error)) from error
+        # Our own files: pyrage.encrypt_file loses the error if the last bytes do not fit on the disk.
+        with source.open("rb") as read, target.open("wb") as written:
+            pyrage.encrypt_io(read, written, keys)
+    except (pyrage.EncryptError, OSError) as error:
+        raise _of_system(error, target) or OSError(str(error)) from error
 
 
-def decrypt_file(source: Path, target: Path, identity: x25519.Identity) -> bool:
-    """Decrypt a file; return False if the key is another one, or the file is damaged. Raises OSError."""
+def decrypt_file(source: Path, target: Path, identities: Sequence[x25519.Identity]) -> bool:
+    """Decrypt a file; return False if the keys are others, or its beginning is damaged.
+
+    Raises Corrupt if the rest is damaged; OSError.
+    """
     import pyrage
 
     try:
-        pyrage.decrypt_file(str(source), str(target), [identity])
+        pyrage.decrypt_file(str(source), str(target), list(identities))
     except pyrage.DecryptError:
         return False
+    except OSError as error:
+        reason = "what is encrypted in it was changed or cut off"
+        raise _of_system(error, target) or Corrupt(str(source), reason) from error
     return True
+
+
+def _of_system(error: Exception, target: Path) -> OSError | None:
+    """Return the error of the system that age's library reports as a text; None: it is one of its own."""
+    match = _SYSTEM_ERROR.search(str(error))
+    if match is None:
+        return None
+    number = int(match[1] or match[2])
+    return OSError(number, os.strerror(number), str(target))
 
 
 def is_encrypted(path: Path) -> bool:
@@ -102,35 +131,38 @@ def is_encrypted(path: Path) -> bool:
         os.close(fd)
 
 
-def decrypted(data: bytes, identity: x25519.Identity) -> bytes | None:
-    """Return what was encrypted; None: the key is another one, or the bytes are damaged."""
+def decrypted(data: bytes, identities: Sequence[x25519.Identity]) -> bytes | None:
+    """Return what was encrypted; None: the keys are others, or the bytes are damaged."""
     import pyrage
 
     try:
-        return bytes(pyrage.decrypt(data, [identity]))
+        return bytes(pyrage.decrypt(data, list(identities)))
     except pyrage.DecryptError:
         return None
 
 
-def _read(path: Path) -> x25519.Identity | None:
+def _read(path: Path) -> list[x25519.Identity]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return None
+        return []
     try:
         found = os.fstat(fd)
         text = os.read(fd, _MOST)
+    except OSError:
+        return []  # a directory is in its place, for instance
     finally:
         os.close(fd)
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        return None  # others may have read it
+        return []  # others may have read it
     import pyrage
 
+    identities = []
     for line in text.decode("ascii", "replace").splitlines():
         if line.startswith("AGE-SECRET-KEY-"):
             with suppress(pyrage.IdentityError):
-                return pyrage.x25519.Identity.from_str(line.strip())
-    return None
+                identities.append(pyrage.x25519.Identity.from_str(line.strip()))
+    return identities
 
 
 def _make(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.sealed.sections import SealedFile
-from replaydbg.secrets.age_keys import decrypted, encrypted, own_identity, recipient_of
+from replaydbg.secrets.age_keys import decrypt_file, decrypted, encrypt_file, encrypted, own_identity, recipient_of
 from tests.harness import tool
 from tests.harness.replays import Outcome, passed_on, run
 
@@ -160,9 +161,9 @@ def test_damage_is_not_a_key_problem(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert identity is not None
     data = encrypted(b"data", [recipient_of(identity)])
 
-    assert decrypted(data, identity) == b"data"
-    assert decrypted(data[:-1] + bytes([data[-1] ^ 1]), identity) is None
-    assert decrypted(b"", identity) is None
+    assert decrypted(data, [identity]) == b"data"
+    assert decrypted(data[:-1] + bytes([data[-1] ^ 1]), [identity]) is None
+    assert decrypted(b"", [identity]) is None
 
 
 WAITS = """import os, signal, sys
@@ -199,21 +200,95 @@ def test_what_was_never_sealed_is_masked_when_it_is_packed(people: tuple[Person,
     assert TOKEN not in two.do("replay", "-q", sealed).stdout
 
 
-@pytest.mark.parametrize("mode", [0o644, 0o000])
-def test_without_a_usable_key_secrets_are_masked_for_good(mode: int, people: tuple[Person, Person]) -> None:
+@pytest.mark.parametrize("state", ["readable by others", "no key", "a directory"])
+def test_without_a_usable_key_secrets_are_masked_for_good(state: str, people: tuple[Person, Person]) -> None:
     one, _ = people
     one.key()
     (file,) = (one.place / "data").rglob("identity.age")
-    file.write_text("no key") if mode == 0 else file.chmod(mode)
+    if state == "readable by others":
+        file.chmod(0o644)
+    elif state == "no key":
+        file.write_text(state)
+    else:
+        file.unlink()
+        file.mkdir(mode=0o700)
 
     made = one.record("import os\nprint(len(os.environ['MY_TOKEN']))\n", MY_TOKEN=TOKEN)
 
     sealed = SealedFile(made)
     assert TOKEN.encode() not in b"".join(b"".join(sealed.stored_pieces(name)) for name in sealed.names())
-    assert "so its secrets are masked for good" in one.do("info", made).stdout
+    shown = one.do("info", made).stdout
+    assert "so its secrets are masked for good" in shown
+    assert "no key could be used when it was sealed, so nobody can see them" in shown and "you have a key" not in shown
     assert one.do("verify", made).status == 0
-    refused = one.do("replay", "-q", made)
-    assert refused.status == 1 and "encrypted for nobody" in refused.stderr
+    for words in (["replay", "-q", made], ["redact", made, "-o", one.place / "copy.rdbg"]):
+        refused = one.do(*words)
+        assert refused.status == 1
+        assert "its secrets are masked for good, because no key could be used when it was sealed" in refused.stderr
+    assert not (one.place / "copy.rdbg").exists()
+
+
+def test_a_replay_ends_before_a_secret_that_is_masked_for_good(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    (one.place / "conf").write_text(f'password = "{TOKEN}"\n')
+    one.key()
+    (file,) = (one.place / "data").rglob("identity.age")
+    file.write_text("no key")
+    made = one.record(READS)
+
+    replayed = one.do("replay", made)
+
+    assert (replayed.status, replayed.stdout) == (6, "1\n")
+    assert "a secret follows, which is masked for good: no key could be used" in replayed.stderr
+
+
+def test_a_key_can_be_replaced(people: tuple[Person, Person]) -> None:
+    one, two = people
+    source = "import os\nprint(os.environ['MY_TOKEN'])\n"
+    old, earlier = one.key(), one.record(source, MY_TOKEN=TOKEN)
+    packed = one.place / "packed.age"
+    assert one.do("pack", earlier, "-o", packed, "--to", old).status == 0
+    two.key()
+    mine, other = (next((each.place / "data").rglob("identity.age")) for each in people)
+    mine.write_text(f"# new\n{other.read_text()}\n{mine.read_text()}")
+
+    assert one.key() == two.key() != old
+    assert one.do("replay", "-q", earlier).stdout == f"{TOKEN}\n"
+    assert one.do("unpack", packed, "-o", "mine").status == 0
+    earlier.unlink()
+    assert two.do("replay", "-q", one.record(source, MY_TOKEN=TOKEN)).stdout == f"{TOKEN}\n"
+
+
+@pytest.mark.parametrize("damage", ["changed", "cut off"])
+def test_an_encrypted_file_that_was_damaged(people: tuple[Person, Person], damage: str) -> None:
+    one, _ = people
+    made, packed = one.record("print(1)\n"), one.place / "packed.age"
+    assert one.do("pack", made, "-o", packed, "--to", one.key()).status == 0
+    data = packed.read_bytes()
+    packed.write_bytes(data[:-5] if damage == "cut off" else data[:-5] + b"12345")
+
+    refused = one.do("unpack", packed, "-o", "mine")
+
+    assert (refused.status, refused.stdout) == (1, "")
+    reason = "what is encrypted in it was changed or cut off"
+    assert refused.stderr == f"replaydbg: {str(packed)!r} is damaged: {reason}.\n"
+
+
+@pytest.mark.parametrize("size", [4, 1 << 20])
+@pytest.mark.parametrize("encrypts", [True, False])
+def test_a_full_disk_is_named(encrypts: bool, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    identity = own_identity(make=True)
+    assert identity is not None
+    source, full = tmp_path / "source", Path("/dev/full")
+    source.write_bytes(encrypted(bytes(size), [recipient_of(identity)]))
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        if encrypts:
+            encrypt_file(source, full, [recipient_of(identity)])
+        else:
+            decrypt_file(source, full, [identity])
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(full))
 
 
 def test_a_home_that_cannot_be_written_is_no_reason_to_leave_secrets(people: tuple[Person, Person]) -> None:

@@ -16,7 +16,7 @@ from replaydbg.log.group import GROUP, Group, process_facts
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.remote.address import is_address, shown
-from replaydbg.secrets.age_keys import decrypt_file, is_encrypted, own_identity, recipient_of
+from replaydbg.secrets.age_keys import decrypt_file, is_encrypted, own_identities, recipient_of
 from replaydbg.store.directory import PULLED, SEALED, Store
 from replaydbg.store.leftovers import remove_leftovers_of, working_directory
 
@@ -44,11 +44,13 @@ def run(args: argparse.Namespace) -> int:
     args.file = Path(args.file)
     if not is_encrypted(args.file):
         return _unpack(args, args.file)
-    identity = own_identity()
+    identities = own_identities()
     with working_directory(args.file.parent) as folder:
         plain = folder / args.file.name.removesuffix(".age")
-        if identity is None or not decrypt_file(args.file, plain, identity):
-            yours = f"yours is {recipient_of(identity)}" if identity is not None else "you have none"
+        if not identities or not decrypt_file(args.file, plain, identities):
+            yours = "you have none"
+            if identities:
+                yours = f"yours {'is' if len(identities) == 1 else 'are'} {' and '.join(map(recipient_of, identities))}"
             raise UsageError(f"{str(args.file)!r} is encrypted for other keys, or damaged ({yours}).")
         with plain.open("rb") as file:
             is_recording = file.read(len(MAGIC)) == MAGIC

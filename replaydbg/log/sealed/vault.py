@@ -18,7 +18,7 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.coding.decode import Cursor, Malformed, Short
 from replaydbg.log.coding.encode import varint
 from replaydbg.log.sealed.shared import compressor, expand
-from replaydbg.secrets.age_keys import decrypted, encrypted, own_identity
+from replaydbg.secrets.age_keys import decrypted, encrypted, own_identities
 from replaydbg.secrets.patches import Patches
 
 MOST = 1 << 26
@@ -88,8 +88,8 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
 
 def read_secrets(data: bytes, masked: Masked) -> Patches | None:
     """Return what was masked; None: this user has no key for it, or it is damaged."""
-    identity = own_identity()
-    plain = decrypted(data, identity) if identity is not None else None
+    identities = own_identities()
+    plain = decrypted(data, identities) if identities else None
     if plain is None:
         return None
     try:
