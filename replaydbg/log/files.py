@@ -109,6 +109,17 @@ class DataFile:
 
 
 @contextmanager
+def named(target: Path) -> Iterator[None]:
+    """Let an OSError in the block, where `target` is written, have its name: a full disk is reported without one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # an error of ours has a text instead
+            error.filename = str(target)
+        raise
+
+
+@contextmanager
 def held(path: Path) -> Iterator[None]:
     """Let `gc` see that a sealed recording is in use within the block; a live directory it never removes.
 

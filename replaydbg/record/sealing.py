@@ -92,11 +92,12 @@ def seal_recording(
         raise
     remove_following(live)
     target = sealed_path(live)
-    problem = None
+    problem, may_have_secrets = None, True
     end = describe_end(live, ended, seconds)
     end["reason"] = end["reason"] or unknown
     try:
         hiding = hiding_of(live, secrets)
+        may_have_secrets = hiding is not None
         if hiding is not None and not hiding.recipients:
             text = "no key can be used (see `replaydbg key`), so its secrets are masked for good"
             end["notes"].append({"kind": "secrets", "text": text, "count": 1})
@@ -112,6 +113,8 @@ def seal_recording(
     except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
         why = error.reason if isinstance(error, Corrupt) else error.strerror
         problem = f"it could not be sealed ({why}) and stays a directory"
+        if may_have_secrets:
+            problem += ", in which its secrets are in the clear"
         target = live
         with suppress(OSError, ReplaydbgError):  # the disk may be full
             end["sources"] = keep_beside(live)

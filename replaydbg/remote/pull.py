@@ -14,7 +14,7 @@ from pathlib import Path
 from replaydbg.errors import Corrupt, NotARecording
 from replaydbg.log.edit.group_pack import check_member
 from replaydbg.log.edit.standalone import write_standalone
-from replaydbg.log.files import signature_path
+from replaydbg.log.files import named, signature_path
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.shared import DIRECTORY, load_source
@@ -70,7 +70,7 @@ def pull_to(recording: RemoteRecording, target: Path, progress: Progress) -> Pat
         if recording.index.is_group:
             partial.rename(target)
         elif (partial / DIRECTORY).is_dir():
-            with open_recording(partial / ONE, with_secrets=False) as opened:
+            with open_recording(partial / ONE, with_secrets=False) as opened, named(target):
                 write_standalone(opened, partial / "whole")
             os.link(partial / "whole", target)
         else:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from replaydbg.config import user_cache_directory
 from replaydbg.errors import Corrupt, NoSuchRecording, RemoteFailed
+from replaydbg.log.files import named
 from replaydbg.remote.address import Address, shown
 from replaydbg.remote.remote_index import ONE, PiecePlaces, RemoteIndex, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
@@ -69,7 +70,8 @@ class PartlyThere:
             path.parent.mkdir(exist_ok=True, mode=0o700)
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
-                os.truncate(fd, each.size)
+                with named(path):
+                    os.truncate(fd, each.size)
             finally:
                 os.close(fd)
 
@@ -126,8 +128,9 @@ class PartlyThere:
         part = data[skipped : size - start]
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            while part:  # on a full disk the first write is short, and only the next one fails
-                written = os.pwrite(fd, part, start + skipped)
-                part, skipped = part[written:], skipped + written
+            with named(path):
+                while part:  # on a full disk the first write is short, and only the next one fails
+                    written = os.pwrite(fd, part, start + skipped)
+                    part, skipped = part[written:], skipped + written
         finally:
             os.close(fd)

@@ -243,11 +243,14 @@ class Catalog:
             if not stamp or name not in rows or rows[name].stamp != stamp:
                 changed.append((stamp, self._store.stored(name, ending)))
         gone = [(_stored(name),) for name in rows if name not in files] if forget else []
-        database.executemany("DELETE FROM recordings WHERE name = ?", gone)
         for stamp, stored in changed:
             row = read_row(stored)
+            if row.problem and not os.path.lexists(files[stored.name][1].path):
+                gone.append((_stored(stored.name),))  # it was removed since the directory was listed
+                continue
             # Whether a signature can be verified shows neither the recording's file nor its time.
             database.execute(_INSERT, self._inserted("" if row.unreadable == UNVERIFIED else stamp, row))
+        database.executemany("DELETE FROM recordings WHERE name = ?", gone)
         database.execute("DELETE FROM directory")
         if forget:
             database.execute("INSERT INTO directory VALUES (?, ?)", times)

@@ -24,6 +24,8 @@ _DAY = 24 * 3600.0
 _FOLDER = ".replaydbg-"
 _FOLDERS = re.compile(rf"(?:{re.escape(_FOLDER)}([0-9]+)-|{re.escape(PULLED)}([0-9]+)$).*")
 """Directories of commands; the process id is in their names."""
+_FETCHED = re.compile(r"replaydbg-remote-[0-9]+-.*")
+"""The directory of files that were fetched, see `remote.fetched_files`."""
 _PARTIAL = re.compile(r"\.(.+)\.([0-9]+)\.partial(\..*)?", re.DOTALL)
 """A file or group that is being written: the name that it gets, and the process id."""
 
@@ -33,6 +35,18 @@ def working_directory(parent: Path) -> Iterator[Path]:
     """Yield a directory in `parent` for what is to be moved or linked to its place there. Raises OSError."""
     with TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", dir=parent) as folder:
         yield Path(folder)
+
+
+def known_path(path: str) -> str:
+    """Return the path that the user knows, of one that a command uses meanwhile: the target, or the directory of it."""
+    found = Path(path)
+    for each in (found, *found.parents):
+        partial = _PARTIAL.fullmatch(each.name)
+        if partial:
+            return known_path(str(each.with_name(partial[1])))  # a part of a group has one within the other
+        if _FOLDERS.fullmatch(each.name) or _FETCHED.fullmatch(each.name):
+            return str(each.parent)
+    return path
 
 
 def remove_leftovers(directory: Path) -> None:

@@ -93,14 +93,21 @@ class OwnFiles:
 
     @contextmanager
     def _opened(self, *, make: bool = False) -> Iterator[int]:
-        if make and self._path.parent.is_dir():
-            with suppress(FileExistsError):
-                self._path.mkdir(mode=0o700)
-        fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            yield fd
-        finally:
-            os.close(fd)
+            if make and self._path.parent.is_dir():
+                with suppress(FileExistsError):
+                    self._path.mkdir(mode=0o700)
+            fd = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                yield fd
+            finally:
+                os.close(fd)
+        except OSError as error:
+            # Users know the store, and not the names of the files in it that are ours.
+            if error.errno is not None:  # an error of ours has a text instead
+                is_hidden = self._path.name.startswith(".")
+                error.filename, error.filename2 = str(self._path.parent if is_hidden else self._path), None
+            raise
 
 
 def _lock(fd: int, until: float) -> bool:

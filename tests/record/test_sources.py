@@ -55,6 +55,20 @@ def test_a_recording_that_cannot_be_sealed_has_them_beside_its_log(program: Path
     assert _sources(result.path)["used.py"] == _MODULE.encode()
 
 
+@pytest.mark.parametrize("secret", ["", "hunter2hunter2"])
+def test_secrets_that_are_left_in_the_clear_are_reported(
+    program: Path, monkeypatch: pytest.MonkeyPatch, secret: str
+) -> None:
+    if secret:
+        monkeypatch.setenv("MY_TOKEN", secret)
+    program.write_text("import used, os\nos.mkdir(os.path.join(os.path.dirname(used.__file__), 'r.rdbg'))\n")
+
+    problem = record([str(program)], output=program.with_name("r.rdbg")).problem
+
+    assert problem is not None and "stays a directory" in problem
+    assert problem.endswith("in which its secrets are in the clear") is bool(secret)
+
+
 def test_a_source_that_changed_meanwhile_is_stored_as_it_is_now(program: Path) -> None:
     program.write_text("import used, pathlib\npathlib.Path(used.__file__).write_text('VALUE = 22\\n')\n")
 

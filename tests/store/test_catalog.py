@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from replaydbg.render.recording_text import listing_text
 from replaydbg.store import catalog as module
 from replaydbg.store.catalog import CUT, DAMAGED, DIRECTORY, FILE, SOUND, UNCHECKED, Catalog, CatalogRow
-from replaydbg.store.directory import Store
+from replaydbg.store.directory import Store, StoredRecording
 from tests.harness.build import LogBuilder, example, header_json, write_group_of
 
 NOTED = "2026-01-02T03:04:05Z"
@@ -93,6 +93,29 @@ def test_a_damaged_page_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / DIRECTORY / FILE).write_bytes(data[:12000] + data[12000:])
 
     assert catalog(tmp_path).rows() == fresh(tmp_path)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_recording_that_is_removed_meanwhile_is_not_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    write(tmp_path, "run-1")
+    write(tmp_path, "run-2")
+    if is_known:
+        catalog(tmp_path).rows()
+        os.utime(tmp_path / "run-2.rdbg", (0, 0))
+    read = module.read_row
+
+    def removing(stored: StoredRecording) -> CatalogRow:
+        if stored.name == "run-2":
+            stored.path.unlink(missing_ok=True)
+        return read(stored)
+
+    monkeypatch.setattr(module, "read_row", removing)
+
+    assert [line.split("\t")[0] for line in catalog(tmp_path).lines().split("\n")] == ["run-1"]
+    write(tmp_path, "run-2")
+    assert [row.name for row in catalog(tmp_path).rows()] == ["run-1"]
 
 
 def test_numbers_that_sqlite_has_no_room_for(tmp_path: Path) -> None:

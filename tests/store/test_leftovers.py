@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.cli.common.refused import refused
 from replaydbg.cli.main import main
 from replaydbg.store.leftovers import remove_leftovers, remove_leftovers_of, working_directory
 from tests.harness.build import example
@@ -130,6 +132,43 @@ def test_the_next_run_removes_them(
     main([*words, "-o", str(tmp_path / "copy")])
 
     assert not any(each.exists() for each in left)
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        ("ro/.x.9112.partial", "ro/x"),
+        ("/s/.run-5.rdbgs.12.partial/1.rdbg", "/s/run-5.rdbgs"),
+        ("/s/..g.tar.12.partial.3.rdbg.12.partial", "/s/g.tar"),
+        ("/s/.replaydbg-12-abc/draft.rdbgs/1.rdbg", "/s"),
+        ("/s/.pulled-12/x", "/s"),
+        ("/tmp/replaydbg-remote-12-abc/0/run-1/run-1.rdbg", "/tmp"),
+        ("/home/me/.config/x.partial", "/home/me/.config/x.partial"),
+        ("x", "x"),
+    ],
+)
+def test_messages_have_the_name_that_the_user_knows(path: str, known: str) -> None:
+    assert str(refused(OSError(28, "No space left on device", path))) == (
+        f"The system refused {known!r}: No space left on device."
+    )
+
+
+@pytest.mark.parametrize("command", ["pack", "redact"])
+def test_a_full_disk_is_reported_with_the_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("REPLAYDBG_STORE", str(tmp_path / "store"))
+    (tmp_path / "store").mkdir()
+    example().write(tmp_path / "store", "run-1")
+    target, limits = tmp_path / "copy", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        code = main([command, "run-1", "-o", str(target)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert (code, capsys.readouterr().err) == (1, f"replaydbg: The system refused {str(target)!r}: File too large.\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["store"]
 
 
 def test_a_working_directory_has_the_process_in_its_name(tmp_path: Path) -> None:

@@ -159,6 +159,23 @@ def test_a_name_that_is_not_that_of_a_file(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "a").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (".catalog/collector", ["gc", "--recordings", "--keep", "last"]),
+        (".tags/.lock", ["tag", "run-1", "fast"]),
+    ],
+)
+def test_a_refusal_names_the_store(
+    store: Path, capsys: pytest.CaptureFixture[str], name: str, words: list[str]
+) -> None:
+    (store / name).unlink(missing_ok=True)
+    (store / name).mkdir()
+
+    assert main(words) == 1
+    assert capsys.readouterr().err == f"replaydbg: The system refused {str(store)!r}: Is a directory.\n"
+
+
 def test_a_name_that_is_no_unicode(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example().write(store, "odd").rename(os.fsdecode(os.fsencode(store) + b"/\xff.rdbg"))
 

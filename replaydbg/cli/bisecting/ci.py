@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from replaydbg.cli.bisecting.ci_cases import add_selection, find_cases
@@ -91,7 +92,6 @@ def _add_trial(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs",
         type=int,
-        default=0,
         metavar="N",
         help="test N recordings at once (default: one per processor; with --scheduler at least 8)",
     )
@@ -114,10 +114,10 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Test; 1 if a recording that passed fails again, or newly fails, 3 if none could be tested."""
     check_commit_options(args)
-    if args.jobs < 0:
+    if args.jobs is not None and args.jobs < 1:
         raise UsageError(f"--jobs must be at least 1 (got {args.jobs}).")
-    if args.html is not None and not args.html.absolute().parent.is_dir():
-        raise UsageError(f"--html cannot be {str(args.html)!r}: its directory does not exist.")
+    if args.html is not None:
+        _check_page(args.html)
     repository = Repository(Path.cwd())
     first, last = range_of(repository, commits=args.commits, last=args.last)
     cases = find_cases(args)
@@ -147,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
                 state=state,
                 is_restart=args.restart,
                 watch=watch,
-                elsewhere=_on_workers(pool, args.jobs) if pool is not None else None,
+                elsewhere=_on_workers(pool, args.jobs or 0) if pool is not None else None,
             )
     except INTERRUPTIONS:
         print(INTERRUPTED, file=sys.stderr)
@@ -194,6 +194,23 @@ def _warn_about_foreign(cases: tuple[Case, ...]) -> None:
         "(see messages#foreign-recording).",
         file=sys.stderr,
     )
+
+
+def _check_page(path: Path) -> None:
+    """Raise UsageError if the page cannot be written to this path: before the work, not after it."""
+    why = ""
+    if path.is_dir():
+        why = "it is a directory"
+    elif not path.absolute().parent.is_dir():
+        why = "its directory does not exist"
+    elif path.is_file() or not path.exists():
+        try:
+            with TemporaryFile(dir=path.resolve().parent):
+                pass
+        except OSError as error:
+            why = f"its directory cannot be written ({clause(error.strerror or str(error))})"
+    if why:
+        raise UsageError(f"--html cannot be {str(path)!r}: {why}.")
 
 
 def _write_page(path: Path, report: NightReport) -> None:

@@ -17,7 +17,7 @@ from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.log.edit.group_pack import pack_group
 from replaydbg.log.edit.standalone import write_standalone
-from replaydbg.log.files import signature_path
+from replaydbg.log.files import named, signature_path
 from replaydbg.log.group import FACTS
 from replaydbg.log.reader import open_recording
 from replaydbg.secrets.age_keys import encrypt_file
@@ -48,10 +48,11 @@ def run(args: argparse.Namespace) -> int:
     if args.output.exists():
         raise UsageError(f"{str(args.output)!r} exists already.")
     remove_leftovers_of(args.output)
-    if args.to:
-        size = _encrypted(path, args.output, args.to, is_group=group is not None)
-    else:
-        size = _packed(path, args.output, is_group=group is not None)
+    with named(args.output):
+        if args.to:
+            size = _encrypted(path, args.output, args.to, is_group=group is not None)
+        else:
+            size = _packed(path, args.output, is_group=group is not None)
     signed = group / FACTS if group is not None else path
     if sys.stderr is not None and os.path.lexists(signature_path(signed)):
         print(

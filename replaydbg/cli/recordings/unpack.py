@@ -11,7 +11,7 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import unpack_group
-from replaydbg.log.files import forget_signature
+from replaydbg.log.files import forget_signature, named
 from replaydbg.log.group import GROUP, Group, process_facts
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
@@ -82,7 +82,8 @@ def _unpack(args: argparse.Namespace, file: Path) -> int:
         if os.path.lexists(target):
             raise UsageError(f"{str(target)!r} exists already.")
         remove_leftovers_of(target)
-        group, name = unpack_group(file, target), str(target)
+        with named(target):
+            group, name = unpack_group(file, target), str(target)
     else:
         group, target = _unpack_into(the_store(), file)
         name = target.name.removesuffix(GROUP)
@@ -100,7 +101,8 @@ def _unpack_into(store: Store, file: Path) -> tuple[Group, Path]:
     # The name is given last: whoever is killed before leaves nothing that is taken for a recording.
     partial = store.directory / f"{PULLED}{os.getpid()}"
     try:
-        group = unpack_group(file, partial)
+        with named(store.directory):
+            group = unpack_group(file, partial)
         target = store.create_group()
         partial.rename(target)
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, open_named, print_json
 from replaydbg.errors import UsageError
+from replaydbg.log.files import named
 from replaydbg.log.group import GROUP
 from replaydbg.redaction.proven_copy import Redacted
 from replaydbg.redaction.redacted_copy import redact
@@ -47,9 +48,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{str(target)!r} exists already.")
     remove_leftovers_of(target)
     if group is not None:
-        made = redact_group(group, target, group.name.removesuffix(GROUP), may_derive=args.derived)
+        with named(target):
+            made = redact_group(group, target, group.name.removesuffix(GROUP), may_derive=args.derived)
     else:
-        with open_named(args.recording) as recording:
+        with open_named(args.recording) as recording, named(target):
             made = redact(recording, target, recording.name, may_derive=args.derived)
     if args.json:
         print_json(_facts(made, target, is_group=group is not None))
