@@ -221,7 +221,7 @@ def test_without_a_usable_key_secrets_are_masked_for_good(state: str, people: tu
     assert "so its secrets are masked for good" in shown
     assert "no key could be used when it was sealed, so nobody can see them" in shown and "you have a key" not in shown
     assert one.do("verify", made).status == 0
-    for words in (["replay", "-q", made], ["redact", made, "-o", one.place / "copy.rdbg"]):
+    for words in (("replay", "-q", made), ("redact", made, "-o", one.place / "copy.rdbg")):
         refused = one.do(*words)
         assert refused.status == 1
         assert "its secrets are masked for good, because no key could be used when it was sealed" in refused.stderr
