@@ -10,7 +10,7 @@ from replaydbg.debugger.bisection.stretches import Stretch
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.json_data.moments_json import moment_facts
 from replaydbg.render.tables import Table, drawn
-from replaydbg.render.texts import moment_text, percent_text, place_text
+from replaydbg.render.texts import moment_text, place_text
 
 
 def lines(session: Session, expression: str, found: Sequence[Stretch]) -> Iterator[str]:
@@ -20,15 +20,14 @@ def lines(session: Session, expression: str, found: Sequence[Stretch]) -> Iterat
         return
     rows = tuple((*_cells(session, each.begin), *_cells(session, each.end)) for each in found)
     often = "once" if len(found) == 1 else f"{len(found):,} times"
-    columns = ("true after", "%", "line", "until after", "%", "line")
+    columns = ("true after", "line", "until after", "line")
     yield drawn([Table(f"{expression}: true {often}", columns, rows)]).rstrip("\n")
 
 
-def _cells(session: Session, change: VerdictChange | None) -> tuple[str, str, str]:
+def _cells(session: Session, change: VerdictChange | None) -> tuple[str, str]:
     if change is None:
-        return "-", "", ""
-    place = place_text(session, change.file, change.line, change.function)
-    return moment_text(change.moment), percent_text(change.count, session.index.total), place
+        return "-", ""
+    return moment_text(change.moment), place_text(session, change.file, change.line, change.function)
 
 
 def facts(session: Session, stretch: Stretch) -> JsonObject:
