@@ -178,5 +178,8 @@ def _make(path: Path) -> None:
             os.fsync(fd)  # without it, what is encrypted is lost
         with suppress(FileExistsError):  # another recorder was quicker: its key is used
             os.link(partial, path)
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None  # not that of the partial file, and never none
+        raise
     finally:
         partial.unlink()

@@ -6,6 +6,8 @@ modification. Live directories are read each time.
 
 The database is in memory, read from the file and written to it as a whole. SQLite itself would open a journal beside
 the file, and do in the name of this user what a journal that came with somebody's store says.
+
+This module is longer than others because the columns, what fills them and what checks them change together.
 """
 
 from __future__ import annotations

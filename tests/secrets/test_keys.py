@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.sealed.sections import SealedFile
-from replaydbg.secrets.age_keys import decrypt_file, decrypted, encrypt_file, encrypted, own_identity, recipient_of
+from replaydbg.secrets.age_keys import (
+    decrypt_file,
+    decrypted,
+    encrypt_file,
+    encrypted,
+    identity_file,
+    own_identity,
+    recipient_of,
+)
 from tests.harness import tool
 from tests.harness.replays import Outcome, passed_on, run
 
@@ -272,6 +280,19 @@ def test_an_encrypted_file_that_was_damaged(people: tuple[Person, Person], damag
     assert (refused.status, refused.stdout) == (1, "")
     reason = "what is encrypted in it was changed or cut off"
     assert refused.stderr == f"replaydbg: {str(packed)!r} is damaged: {reason}.\n"
+
+
+def test_a_key_that_cannot_be_stored_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "fsync", fails)
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        own_identity(make=True)
+    assert caught.value.filename == str(identity_file())
+    assert list(identity_file().parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("size", [4, 1 << 20])

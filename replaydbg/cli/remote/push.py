@@ -15,6 +15,7 @@ from replaydbg.cli.common.transfer_progress import TransferProgress
 from replaydbg.errors import UsageError
 from replaydbg.log.edit.group_pack import pack_group, unpack_group
 from replaydbg.log.edit.standalone import write_standalone
+from replaydbg.log.files import named
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import open_recording
 from replaydbg.remote.address import check_name, parse_store, shown
@@ -104,8 +105,9 @@ def _sealed(path: Path, name: str) -> Iterator[Path]:
             return
         with working_directory(path.parent) as folder:
             packed, copy = folder / "packed", folder / f"{name}{GROUP}"
-            pack_group(path, packed, secrets_of_live)
-            unpack_group(packed, copy)
+            with named(path.parent):
+                pack_group(path, packed, secrets_of_live)
+                unpack_group(packed, copy)
             yield copy
         return
     with open_recording(path) as recording:
@@ -114,5 +116,6 @@ def _sealed(path: Path, name: str) -> Iterator[Path]:
             return
         with working_directory(path.parent) as folder:
             copy = folder / f"{name}{SEALED}"
-            write_standalone(recording, copy, secrets_of_live(path))
+            with named(path.parent):
+                write_standalone(recording, copy, secrets_of_live(path))
             yield copy
