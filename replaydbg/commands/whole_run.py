@@ -11,9 +11,9 @@ from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import SearchRequest, parse_search
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
-from replaydbg.debugger.bisection.stretches import Stretch, stretches
+from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
 from replaydbg.errors import UsageError, clause
-from replaydbg.render import bisection_text, stretch_text, texts
+from replaydbg.render import bisection_text, texts
 
 OUTPUT_LINES = 20
 EVENTS = 10
@@ -87,12 +87,12 @@ def _bisect(view: View, rest: str) -> None:
 
 def _holds(view: View, rest: str) -> None:
     wanted = parse_search(expression_in(rest, "holds EXPRESSION"))
-    for line in stretch_text.lines(view.session, wanted.predicate.text, list(_stretches(view, wanted))):
+    for line in bisection_text.stretch_lines(view.session, wanted.predicate.text, list(_stretches(view, wanted))):
         view.screen.line(line)
 
 
-def _stretches(view: View, wanted: SearchRequest) -> Iterator[Stretch]:
-    for number, each in enumerate(stretches(wanted.search(view.session), MOST_CHANGES)):
+def _stretches(view: View, wanted: SearchRequest) -> Iterator[TrueStretch]:
+    for number, each in enumerate(true_stretches(wanted.search(view.session), MOST_CHANGES)):
         if number == MOST_CHANGES:
             view.screen.line(f"Showing the first {MOST_CHANGES:,}. Use --from MOMENT for later ones.", "dim")
             return

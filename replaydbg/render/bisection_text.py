@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
+from replaydbg.debugger.bisection.true_stretches import TrueStretch
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import clause
 from replaydbg.render.tables import Table, drawn, markdown
@@ -202,3 +203,20 @@ def _probes(session: Session, found: Bisected) -> Table:
 def _moments(moments: tuple[Moment, ...]) -> str:
     named = ", ".join(map(moment_text, moments[:3]))
     return f"{named} and {len(moments) - 3} more" if len(moments) > 3 else named
+
+
+def stretch_lines(session: Session, expression: str, found: Sequence[TrueStretch]) -> Iterator[str]:
+    """Yield the stretches as a table; if there are none, say so."""
+    if not found:
+        yield f"{expression} was never true."
+        return
+    rows = tuple((*_stretch_end(session, each.begin), *_stretch_end(session, each.end)) for each in found)
+    often = "once" if len(found) == 1 else f"{len(found):,} times"
+    columns = ("true after", "line", "until after", "line")
+    yield drawn([Table(f"{expression}: true {often}", columns, rows)]).rstrip("\n")
+
+
+def _stretch_end(session: Session, change: VerdictChange | None) -> tuple[str, str]:
+    if change is None:
+        return "-", ""
+    return moment_text(change.moment), place_text(session, change.file, change.line, change.function)

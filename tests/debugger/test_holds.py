@@ -13,7 +13,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.predicates import bad_if
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
-from replaydbg.debugger.bisection.stretches import stretches
+from replaydbg.debugger.bisection.true_stretches import true_stretches
 from tests.harness.recording import record_file
 from tests.harness.typed import TRAVEL, Typed
 
@@ -52,7 +52,7 @@ def stretches_by_stepping(session: Session, expression: str) -> list[tuple[int, 
 )
 def test_it_holds_where_it_is_true(session: Session, expression: str) -> None:
     search = begin_bisection(session, bad_if(expression), session.first_own, session.index.end)
-    found = list(stretches(search, 100))
+    found = list(true_stretches(search, 100))
 
     lines = [
         (

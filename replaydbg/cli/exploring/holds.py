@@ -10,9 +10,10 @@ from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.cli.common.search_range import add_search_range
 from replaydbg.commands.searching import predicate_of
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
-from replaydbg.debugger.bisection.stretches import stretches
+from replaydbg.debugger.bisection.true_stretches import true_stretches
 from replaydbg.errors import UsageError
-from replaydbg.render import stretch_text
+from replaydbg.render import bisection_text
+from replaydbg.render.json_data import bisection_json
 
 MOST = 1000
 
@@ -37,14 +38,14 @@ def run(args: argparse.Namespace) -> int:
     with opened(args.recording, quiet=args.quiet) as view:
         session = view.session
         search = begin_bisection(session, predicate, args.first, args.last, only_at=args.only_at)
-        found = list(islice(stretches(search, args.limit), args.limit + 1))
+        found = list(islice(true_stretches(search, args.limit), args.limit + 1))
         is_cut = len(found) > args.limit
         del found[args.limit :]
         if args.json:
-            facts = [stretch_text.facts(session, each) for each in found]
+            facts = [bisection_json.stretch_facts(session, each) for each in found]
             print_json({"expression": predicate.text, "stretches": facts, "is_cut": is_cut})
         else:
-            for line in stretch_text.lines(session, predicate.text, found):
+            for line in bisection_text.stretch_lines(session, predicate.text, found):
                 view.screen.line(line)
             if is_cut:
                 view.screen.line(f"Showing the first {args.limit:,}. Use --limit for more, or --from.", "dim")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, VerdictChange
+from replaydbg.debugger.bisection.true_stretches import TrueStretch
 from replaydbg.render.bisection_text import headline
 from replaydbg.render.json_data.events_json import event_facts
 from replaydbg.render.json_data.json_object import JsonObject
@@ -90,3 +91,15 @@ def _culprit_facts(session: Session, culprit: Culprit) -> JsonObject:
         ],
         "events": [event_facts(each) for each in events if each.number in culprit.events],
     }
+
+
+def stretch_facts(session: Session, stretch: TrueStretch) -> JsonObject:
+    """Return a stretch as data; null is an end of the searched range."""
+    return {"begin": _end_facts(session, stretch.begin), "end": _end_facts(session, stretch.end)}
+
+
+def _end_facts(session: Session, change: VerdictChange | None) -> JsonObject | None:
+    if change is None:
+        return None
+    place = {"file": change.file, "line": change.line, "function": change.function}
+    return {**moment_facts(session, change.count, change.moment), **place}

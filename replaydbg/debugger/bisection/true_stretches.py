@@ -10,7 +10,7 @@ from replaydbg.debugger.bisection.run_bisection import Bisection
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class TrueStretch:
     """A part of a run in which a predicate holds at every line."""
 
     begin: VerdictChange | None
@@ -19,7 +19,7 @@ class Stretch:
     """The line after which it does not hold any more; None: it still holds where the search ends."""
 
 
-def stretches(search: Bisection, most: int) -> Iterator[Stretch]:
+def true_stretches(search: Bisection, most: int) -> Iterator[TrueStretch]:
     """Yield the stretches in which the predicate of `search` holds, in order, at most about `most` of them.
 
     Raises UsageError if evaluating the predicate changes the program, Cancelled and EngineLost.
@@ -30,7 +30,7 @@ def stretches(search: Bisection, most: int) -> Iterator[Stretch]:
         if change.is_bad:
             begin, is_open = change, True
         elif is_open:
-            yield Stretch(begin, change)
+            yield TrueStretch(begin, change)
             is_open = False
     if is_open:
-        yield Stretch(begin, None)
+        yield TrueStretch(begin, None)
