@@ -14,6 +14,7 @@ from replaydbg.log.sealed.shared import compressor, expand
 from replaydbg.record.caches.source_cache import PackedSource
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.secrets.secret_rules import (
+    SecretPlace,
     is_secret_name,
     is_secret_value,
     places_in_pieces,
@@ -176,19 +177,17 @@ def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
     return found
 
 
-def exact_secrets(
-    in_log: list[tuple[int, bytes]], in_content: list[tuple[int, bytes]], log: Iterable[bytes]
-) -> set[bytes]:
+def exact_secrets(in_log: list[SecretPlace], in_content: list[SecretPlace], log: Iterable[bytes]) -> set[bytes]:
     """Return the secrets among what has the form of one, in a log and in its contents, by the values in `log`.
 
-    What was found is in order: where it begins in its section, and its bytes.
+    What was found is in order, and begins so many bytes from the beginning of its section.
     """
     # Imported here: in most logs nothing looks like a secret.
     from replaydbg.log.edit.whole_values import in_contents, in_leaves
     from replaydbg.log.entries.leaves import Leaves
 
     leaves = Leaves(_behind(LOG_HEADER, log))
-    found = in_leaves(((at - LOG_HEADER, text) for at, text in in_log), leaves)
+    found = in_leaves((each._replace(at=each.at - LOG_HEADER) for each in in_log), leaves)
     if in_content:
         for _ in leaves:
             pass  # up to the end: each content is known then
@@ -205,7 +204,7 @@ def _behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:
     """Return the secrets in a section, also those that go on in the next piece."""
-    return {text for _, text in places_in_pieces(pieces) if is_secret_value(text)}
+    return {each.text for each in places_in_pieces(pieces) if each.counts(each.text)}
 
 
 def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[PackedSource]:

@@ -11,12 +11,13 @@ from contextlib import suppress
 from urllib.parse import quote, quote_plus
 
 from replaydbg.classes import NamedTuple
-from replaydbg.secrets.secret_rules import SHORTEST
+from replaydbg.secrets.secret_parts import with_parts
+from replaydbg.secrets.secret_values import SHORTEST
 
 
 def forms_of(secrets: Iterable[bytes]) -> set[bytes]:
-    """Return the forms in which secrets may be written elsewhere, each of at least SHORTEST bytes."""
-    return {each for secret in secrets for each in _forms(secret) if len(each) >= SHORTEST}
+    """Return the forms in which secrets and their parts may be written elsewhere, each of at least SHORTEST bytes."""
+    return {each for secret in with_parts(secrets) for each in _forms(secret) if len(each) >= SHORTEST}
 
 
 def form_list(secret: bytes) -> list[bytes]:

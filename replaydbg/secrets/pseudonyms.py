@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from replaydbg.native._words import find
 from replaydbg.secrets.forms import Base64Form, base64_forms, form_list
-from replaydbg.secrets.secret_rules import SHORTEST
+from replaydbg.secrets.secret_parts import with_parts
+from replaydbg.secrets.secret_values import SHORTEST
 
 _CLASSES = tuple(each.encode() for each in (string.ascii_lowercase, string.ascii_uppercase, string.digits))
 _ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|[\x80-\xff]+", re.DOTALL)
@@ -36,8 +37,8 @@ def pseudonyms_of(secrets: Collection[bytes], draw: random.Random) -> dict[bytes
     The same if it has that in base64 or hexadecimal, with what is around it. Bytes before and after stay if they are
     too few for a secret. A password that is in base64 with its user counts as a secret of its own.
     """
-    every = set(secrets)
-    every.update(found[1] for each in secrets if (found := _in_base64(each)) is not None)
+    every = with_parts(secrets)
+    every.update([found[1] for each in every if (found := _in_base64(each)) is not None])
     made: dict[bytes, bytes] = {}
     for secret in sorted(every, key=lambda each: (len(each), each)):
         inner = [*_plain_ones(secret, made), *_encoded_ones(secret, made)]

@@ -13,7 +13,7 @@ from replaydbg.native._words import find
 from replaydbg.secrets.forms import forms_of
 from replaydbg.secrets.masks import Masks
 from replaydbg.secrets.patches import patched
-from replaydbg.secrets.secret_rules import is_secret_value
+from replaydbg.secrets.secret_values import is_secret_in_text, is_secret_value
 
 
 def masked(words: list[bytes], pieces: list[bytes]) -> tuple[bytes, Masks, list[bytes]]:
@@ -82,8 +82,9 @@ def test_words_that_are_none(words: tuple[bytes, ...]) -> None:
 
 @pytest.mark.parametrize("value", [b"line])", b"self.name,", b"options)", b"token_of);"])
 def test_code_is_no_secret(value: bytes) -> None:
-    assert not is_secret_value(value)
-    assert is_secret_value(b"9" + value)
+    assert not is_secret_in_text(value)
+    assert is_secret_in_text(b"9" + value)
+    assert is_secret_value(value)
 
 
 def test_a_secret_that_is_not_valid_text_has_forms() -> None:

@@ -12,6 +12,7 @@ from replaydbg.log.edit.whole_values import in_contents, in_leaves
 from replaydbg.log.entries.leaves import Leaf, Leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
+from replaydbg.secrets.secret_rules import SecretPlace
 from tests.harness.recording import record_file
 
 SECRET = "zQ9w-err0r"
@@ -102,16 +103,16 @@ def test_nothing_of_the_framing_is_taken(values: list[bytes], data: st.DataObjec
     at = data.draw(st.integers(0, len(log) - 1))
     text = log[at : data.draw(st.integers(at + 1, len(log)))]
 
-    for secret in in_leaves([(at, text)], leaves):
+    for secret in in_leaves([SecretPlace(at, text, True)], leaves):
         parts = [one.data + two.data for one, two in zip(leaves, [*leaves[1:], Leaf(0, b"")], strict=True)]
         assert any(secret in each for each in parts)
 
 
 def test_behind_the_last_leaf_everything_stays() -> None:
-    assert in_leaves([(100, b"t0ken-4711")], [Leaf(3, b"abc")]) == {b"t0ken-4711"}
+    assert in_leaves([SecretPlace(100, b"t0ken-4711", True)], [Leaf(3, b"abc")]) == {b"t0ken-4711"}
 
 
 def test_contents_end_where_they_end() -> None:
-    assert in_contents([(12, b"t0ken-4711next")], [(0, 22), (22, 40)]) == {b"t0ken-4711"}
-    assert in_contents([(12, b"t0ken-4711")], [(0, 40)]) == {b"t0ken-4711"}
-    assert in_contents([(50, b"t0ken-4711")], [(0, 40)]) == {b"t0ken-4711"}
+    assert in_contents([SecretPlace(12, b"t0ken-4711next", True)], [(0, 22), (22, 40)]) == {b"t0ken-4711"}
+    assert in_contents([SecretPlace(12, b"t0ken-4711", True)], [(0, 40)]) == {b"t0ken-4711"}
+    assert in_contents([SecretPlace(50, b"t0ken-4711", True)], [(0, 40)]) == {b"t0ken-4711"}

@@ -11,31 +11,31 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from replaydbg.log.entries.leaves import Leaf
-from replaydbg.secrets.secret_rules import is_secret_value
+from replaydbg.secrets.secret_rules import SecretPlace
 
 _CONTINUES = re.compile(rb"[^\s\"'&;,<>\\\x00-\x1f\x7f]{1,500}")
 """What a value may go on with in the next piece that the program received."""
 _SHORTEST_REST = 8
 """Bytes of such a rest that is a secret of its own: a shorter one would be found everywhere."""
 
-Found = tuple[int, bytes]
-"""Where something begins that has the form of a secret, and its bytes."""
 
-
-def in_leaves(found: Iterable[Found], leaves: Iterable[Leaf]) -> set[bytes]:
+def in_leaves(found: Iterable[SecretPlace], leaves: Iterable[Leaf]) -> set[bytes]:
     """Return the secrets among `found`, which is in the order of a log's bytes, by its leaves.
 
     Behind the last leaf, in a log that cannot be decoded to its end, they stay as they were found.
     """
     secrets: set[bytes] = set()
     pair = _Neighbours(leaves)
-    for at, text in found:
-        pair.advance(at)
+    for place in found:
+        pair.advance(place.at)
         if pair.leaf is None:
-            secrets.add(text)
-        elif pair.leaf.start < at + len(text):
-            secrets.update(_in_leaf(at, text, pair.leaf, pair.following))
-    return {each for each in secrets if is_secret_value(each)}
+            parts = iter((place.text,))
+        elif pair.leaf.start < place.at + len(place.text):
+            parts = _in_leaf(place.at, place.text, pair.leaf, pair.following)
+        else:
+            continue
+        secrets.update(filter(place.counts, parts))
+    return secrets
 
 
 def _in_leaf(at: int, text: bytes, leaf: Leaf, following: Leaf | None) -> Iterator[bytes]:
@@ -51,17 +51,19 @@ def _in_leaf(at: int, text: bytes, leaf: Leaf, following: Leaf | None) -> Iterat
             yield rest[0]
 
 
-def in_contents(found: Iterable[Found], contents: Iterable[tuple[int, int]]) -> set[bytes]:
+def in_contents(found: Iterable[SecretPlace], contents: Iterable[tuple[int, int]]) -> set[bytes]:
     """Return the secrets among `found`, in order, by the contents of files that lie one behind the other.
 
     `contents`: of each its first byte, and the one behind its last.
     """
     ends = sorted({end for _, end in contents})
     secrets: set[bytes] = set()
-    for at, text in found:
-        number = bisect_right(ends, at)
-        secrets.add(text[: ends[number] - at] if number < len(ends) else text)
-    return {each for each in secrets if is_secret_value(each)}
+    for place in found:
+        number = bisect_right(ends, place.at)
+        part = place.text[: ends[number] - place.at] if number < len(ends) else place.text
+        if place.counts(part):
+            secrets.add(part)
+    return secrets
 
 
 class _Neighbours:

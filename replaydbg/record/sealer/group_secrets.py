@@ -14,7 +14,7 @@ from replaydbg.log.branch import BranchSections, open_live
 from replaydbg.log.sealed.sections import SealedFile, Sections
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
-from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, places_in_pieces, secrets_in
+from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, SecretPlace, places_in_pieces, secrets_in
 from replaydbg.store.directory import is_group
 
 _SEARCHED = ("log", "content")
@@ -81,7 +81,7 @@ class _LiveSecrets:
         self._live = live
         self._ends = dict.fromkeys((*_SEARCHED, "world"), 0)
         """Up to where each section was searched."""
-        self._places: dict[str, set[tuple[int, bytes]]] = {name: set() for name in _SEARCHED}
+        self._places: dict[str, set[SecretPlace]] = {name: set() for name in _SEARCHED}
         self._in_sources: set[bytes] = set()
 
     def update(self) -> None:
@@ -103,7 +103,8 @@ class _LiveSecrets:
             first = max(self._ends[name] - WIDEST - MOST_BEFORE, before.get(name, 0))
             end = sections.size(name)
             if end > self._ends[name]:
-                new = {(first + at, text) for at, text in places_in_pieces(sections.pieces(name, first))}
+                found = places_in_pieces(sections.pieces(name, first))
+                new = {each._replace(at=first + each.at) for each in found}
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
