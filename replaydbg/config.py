@@ -53,6 +53,8 @@ class Settings(NamedTuple):
     """How secrets are recorded: `mask` encrypts them, `keep` stores them as they are."""
     secret_names: tuple[str, ...]
     """Shell patterns of further environment variables whose values are secrets."""
+    secret_patterns: tuple[str, ...]
+    """Regular expressions of further secrets: group 1, or the whole match if there is none."""
     recipients: tuple[str, ...]
     """Public keys of age of others who can see the secrets of this user's recordings."""
     keep: tuple[str, ...]
@@ -353,6 +355,29 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(items)
 
 
+def _patterns(value: Any) -> tuple[str, ...]:
+    """Return the regular expressions of a list in a file, or of a variable with one in each line."""
+    items = [each for each in value.splitlines() if each] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(each, str) and each for each in items):
+        raise TypeError("it must be a list of regular expressions, in a variable one in each line")
+    for each in items:
+        _check_pattern(each)
+    return tuple(items)
+
+
+def _check_pattern(text: str) -> None:
+    # Imported here: few users have patterns of their own.
+    import re
+
+    try:
+        pattern = re.compile(text.encode())
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    # One that matches nothing at all does so at every place, which takes long and finds no secret.
+    if any(not match[0] for match in pattern.finditer(b"a 1\n")):
+        raise ValueError(f"{text!r} matches the empty string")
+
+
 def _interpreter(value: Any) -> str:
     if not isinstance(value, str) or (value and not value.startswith("/")) or "\0" in value:
         raise TypeError("it must be the absolute path of an interpreter")
@@ -397,6 +422,7 @@ def _children(value: Any) -> str:
 _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
     "secrets": "mask",
     "secret_names": (),
+    "secret_patterns": (),
     "recipients": (),
     "keep": (),
     "max_size": 0,
@@ -419,6 +445,7 @@ _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
 _READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[str, str]]] = {
     "secrets": _secrets,
     "secret_names": _words,
+    "secret_patterns": _patterns,
     "recipients": _words,
     "keep": _words,
     "chaos": _seed,

@@ -93,6 +93,7 @@ class SecretsData(TypedDict):
     kept: bool
     names: list[str]
     recipients: list[str]
+    patterns: NotRequired[list[str]]
 
 
 class HeaderData(TypedDict):

@@ -129,6 +129,7 @@ def _wishes(settings: Settings) -> Wishes:
         settings.secrets == "keep",
         settings.secret_names,
         settings.recipients,
+        settings.secret_patterns,
     )
 
 

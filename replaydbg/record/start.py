@@ -56,6 +56,8 @@ class Wishes(NamedTuple):
     """Shell patterns of further environment variables with secrets."""
     recipients: tuple[str, ...] = ()
     """Public keys of others who can see the secrets."""
+    secret_patterns: tuple[str, ...] = ()
+    """Regular expressions of further secrets."""
 
     def as_boot(self) -> dict[str, object]:
         """Return the core's orders."""
@@ -129,12 +131,14 @@ def make_header(
         header["stdin_offset"] = offset
     if wishes.recipients:
         _check_recipients(wishes.recipients)
-    if wishes.keeps_secrets or wishes.secret_names or wishes.recipients:
+    if wishes.keeps_secrets or wishes.secret_names or wishes.recipients or wishes.secret_patterns:
         header["secrets"] = {
             "kept": wishes.keeps_secrets,
             "names": list(wishes.secret_names),
             "recipients": list(wishes.recipients),
         }
+        if wishes.secret_patterns:
+            header["secrets"]["patterns"] = list(wishes.secret_patterns)
     if sys.version_info < (3, 12):
         header["ticks"] = CHECKS
     return header

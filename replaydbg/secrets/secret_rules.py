@@ -1,4 +1,4 @@
-"""Find secrets in texts: what has the form of a token or password."""
+"""Find secrets in texts: what has the form of a token or password, and what the user's own patterns match."""
 
 from __future__ import annotations
 

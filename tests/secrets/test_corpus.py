@@ -93,6 +93,24 @@ copies = [f"prefix {value} suffix" for value in kept.values()]
 replaydbg.snapshot("here")
 print(len(copies))
 """
+_STRIPPED = """\
+import os
+for name, value in os.environ.items():
+    if "PASSWORD" in name or "KEYS" in name:
+        print(len(value), value.strip(" \\n'\\"").rpartition(" ")[2].rpartition(":")[2].split(",")[0])
+"""
+_AROUND = (
+    "{}",
+    "{}\n",
+    " {} ",
+    '"{}"',
+    "'{}'",
+    "bob:{}",
+    "bob@example.org:{}\n",
+    '"bob:{}"',
+    "Bearer {}",
+    "{},abcdefgh1234",
+)
 KINDS: dict[str, tuple[Callable[[random.Random], str], Callable[[list[str]], Planted]]] = {
     "variables": (
         _odd,
@@ -104,6 +122,30 @@ KINDS: dict[str, tuple[Callable[[random.Random], str], Callable[[list[str]], Pla
             "import os\nfor name in sorted(os.environ):\n    if name.endswith('API_KEY'): print(os.environ[name])\n",
             env={f"S{n}_API_KEY": s for n, s in enumerate(each)},
         ),
+    ),
+    "variables with odd values": (
+        _token,
+        lambda each: Planted(
+            _STRIPPED,
+            env={f"S{n}_PASSWORD": form.format(s) for n, (form, s) in enumerate(zip(_AROUND, each, strict=True))},
+        ),
+    ),
+    "variables with settings in their values": (
+        lambda draw: draw.choice(["my-secret-", "/", "token.", "0"]) + _token(draw, 12),
+        lambda each: Planted(_STRIPPED, env={f"S{n}_SERVICE_KEYS": s for n, s in enumerate(each)}),
+    ),
+    "the user's own patterns": (
+        lambda draw: f"ACME-{_token(draw, 12)}",
+        lambda each: Planted(
+            _READ,
+            {f"{n}.txt": f"nothing that is known: {s}.\n" for n, s in enumerate(each)},
+            {"REPLAYDBG_SECRET_PATTERNS": r"known: (ACME-[A-Za-z0-9]+)"},
+            tuple(f"{n}.txt" for n in range(EACH)),
+        ),
+    ),
+    "forms": (
+        lambda draw: f"alice-pw{draw.randrange(10**4, 10**8)}",
+        lambda each: _files(lambda s: f"POST /login HTTP/1.1\r\nHost: x\r\n\r\nuser=u&password={s}", each),
     ),
     "database URLs in variables": (
         _token,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from pathlib import Path
@@ -113,6 +114,41 @@ def test_names_of_ones_own(people: tuple[Person, Person]) -> None:
 
     masked = SealedFile(made).masked
     assert masked is not None and list(masked.places) == ["header"]
+
+
+def test_patterns_of_ones_own(people: tuple[Person, Person]) -> None:
+    one, two = people
+    (one.place / "conf").write_text("Badge: 20250101, known to all: 20250102, ACME-77\n")
+    (one.place / "pyproject.toml").write_text(
+        "[tool.replaydbg]\nsecret_patterns = ['Badge: ([0-9]{8})', '(?i)acme-[0-9]+']\n"
+    )
+    made = one.record("import os\nprint(open('conf').read() + os.environ['WHO'])\n", WHO="acme-12345")
+
+    sealed = SealedFile(made)
+    assert sealed.masked is not None and set(sealed.masked.places) == {"header", "log"}
+    log = b"".join(sealed.stored_pieces("log"))
+    assert b"Badge: ********, known to all: 20250102, *******" in log
+    assert two.do("info", "--env", made).stdout.count("WHO=**********") == 1
+    assert one.do("replay", "-q", made).stdout.endswith("ACME-77\nacme-12345\n")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("key=(", "'key=(' is not a regular expression: missing ), unterminated subpattern"),
+        ("(secret)?", "'(secret)?' matches the empty string"),
+        (r"\b", r"'\\b' matches the empty string"),
+        (1, "it must be a list of regular expressions"),
+    ],
+)
+def test_what_is_no_pattern(pattern: object, problem: str, people: tuple[Person, Person]) -> None:
+    one, _ = people
+    (one.place / "pyproject.toml").write_text(f"[tool.replaydbg]\nsecret_patterns = {json.dumps([pattern])}\n")
+
+    done = one.do("ls")
+
+    assert done.status == 2
+    assert problem in done.stderr and "pyproject.toml" in done.stderr
 
 
 def test_a_project_cannot_turn_it_off(people: tuple[Person, Person]) -> None:

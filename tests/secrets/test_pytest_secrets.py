@@ -17,7 +17,13 @@ from tests.harness.replays import passed_on, run
 
 pytestmark = pytest.mark.slow
 
-SECRETS = {"environment": "hunter2hunter2", "file": "Pa55wordPa55word", "source": "sk_live_0123456789abcdefghij"}
+SECRETS = {
+    "environment": "hunter2hunter2",
+    "file": "Pa55wordPa55word",
+    "source": "sk_live_0123456789abcdefghij",
+    "file, by a pattern of the user": "ACME-0123456789",
+    "source, by a pattern of the user": "ACME-abcdefghij",
+}
 TESTS = """\
 import os, pathlib
 import keys
@@ -56,8 +62,14 @@ def test_no_secret_is_in_what_is_kept(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "test_it.py").write_text(source)
-    (tmp_path / "keys.py").write_text(f"KEY = {SECRETS['source']!r}\n" + "# " + "x" * 3000 + "\n")
-    (tmp_path / "conf").write_text(f"password = '{SECRETS['file']}'\n")
+    (tmp_path / "keys.py").write_text(
+        f"KEY = {SECRETS['source']!r}\nNAME = '{SECRETS['source, by a pattern of the user']}'\n"
+        + "# "
+        + "x" * 3000
+        + "\n"
+    )
+    (tmp_path / "conf").write_text(f"password = '{SECRETS['file']}'\n{SECRETS['file, by a pattern of the user']}\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.replaydbg]\nsecret_patterns = ['ACME-[0-9a-z]+']\n")
     env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data")}
     env |= {"APP_TOKEN": SECRETS["environment"], "PYTHONDONTWRITEBYTECODE": "1"}
     command = [

@@ -152,6 +152,7 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "keep": "the default",
         "secrets": "the default",
         "secret_names": "the default",
+        "secret_patterns": "the default",
         "recipients": "the default",
         "worker_cache": "the default",
         "worker_cache_size": "the default",

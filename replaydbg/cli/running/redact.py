@@ -9,12 +9,16 @@ from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, open_named, print_json
+from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
+from replaydbg.groups.opened_group import OpenedGroup, open_member
 from replaydbg.log.files import named
 from replaydbg.log.group import GROUP
+from replaydbg.log.reader import Recording
 from replaydbg.redaction.proven_copy import Redacted
 from replaydbg.redaction.redacted_copy import redact
 from replaydbg.redaction.redacted_group import redact_group
+from replaydbg.secrets.user_patterns import patterns_in_header, searching_for
 from replaydbg.store.directory import SEALED
 from replaydbg.store.leftovers import remove_leftovers_of
 
@@ -47,18 +51,36 @@ def run(args: argparse.Namespace) -> int:
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists already.")
     remove_leftovers_of(target)
+    # Also the patterns of today: one that was forgotten may be the reason for a copy.
+    own = load_settings().secret_patterns
     if group is not None:
-        with named(target):
+        with named(target), searching_for([*own, *_patterns_of_group(group)]):
             made = redact_group(group, target, group.name.removesuffix(GROUP), may_derive=args.derived)
     else:
         with open_named(args.recording) as recording, named(target):
-            made = redact(recording, target, recording.name, may_derive=args.derived)
+            with searching_for([*own, *_patterns_of(recording)]):
+                made = redact(recording, target, recording.name, may_derive=args.derived)
     if args.json:
         print_json(_facts(made, target, is_group=group is not None))
     else:
         print(target)
         print(f"replaydbg: {_summary(made)}", file=sys.stderr)
     return 0
+
+
+def _patterns_of(recording: Recording) -> tuple[str, ...]:
+    """Return the user's patterns by which a recording was made."""
+    return patterns_in_header(b"".join(recording.pieces("header")))
+
+
+def _patterns_of_group(directory: Path) -> set[str]:
+    group = OpenedGroup(directory).group
+    found: set[str] = set()
+    for process in group.processes:
+        if process.recording is not None:
+            with open_member(directory, group, process) as member:
+                found.update(_patterns_of(member))
+    return found
 
 
 def _facts(made: Redacted, target: Path, *, is_group: bool) -> dict[str, object]:

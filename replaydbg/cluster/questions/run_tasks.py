@@ -22,7 +22,11 @@ from replaydbg.secrets.age_keys import own_identity, recipient_of
 _MOST_BYTES = 512 << 20
 """Bytes of the working directory that go along; more is data, which belongs on the workers."""
 
-SENT_SETTINGS = ("max_size", "real_ids", "chaos", "on_deadlock", "durable", "children", "secret_names", "secrets")
+# fmt: off
+SENT_SETTINGS = (
+    "max_size", "real_ids", "chaos", "on_deadlock", "durable", "children", "secret_names", "secret_patterns", "secrets",
+)
+# fmt: on
 """The settings of a recording that are the same on a worker."""
 
 

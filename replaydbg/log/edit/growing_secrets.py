@@ -15,19 +15,24 @@ from replaydbg.native._words import find
 from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
 from replaydbg.secrets.secret_rules import WIDEST, secrets_in
+from replaydbg.secrets.user_patterns import current_patterns, searching_for
 
 
 class GrowingSecrets:
     """The secrets that have been found so far, and what was masked."""
 
     def __init__(self, secrets: Iterable[bytes], recipients: Iterable[str]) -> None:
-        """`secrets` are those in the environment, `recipients` the public keys for which they are encrypted."""
+        """`secrets` are those in the environment, `recipients` the public keys for which they are encrypted.
+
+        The user's patterns that are in effect now are in effect for all that follows.
+        """
         self._secrets: set[bytes] = set()
         self._seen: dict[Path, int] = {}
         """How much of each file is known."""
         self._words: tuple[bytes, ...] = ()
         self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
         self._recipients = tuple(recipients)
+        self._patterns = current_patterns()
         self._margin = 4 * WIDEST  # of what is still to be found in UTF-32
         self.learn(secrets)
 
@@ -52,13 +57,18 @@ class GrowingSecrets:
             self._words = tuple(sorted({*self._words, *forms_of(new)}))
             self._margin = max(self._margin, *map(len, self._words))
 
+    def learn_in(self, data: bytes) -> None:
+        """Add the secrets in data."""
+        with searching_for(self._patterns):
+            self.learn(secrets_in(data))
+
     def learn_from(self, path: Path, end: int | None = None) -> None:
         """Add the secrets in a file that grows, up to byte `end`, or what it has. Raises OSError."""
         seen = self._seen.get(path, 0)
         with path.open("rb") as file:
             file.seek(max(seen - WIDEST, 0))
             data = file.read() if end is None else file.read(max(end - file.tell(), 0))
-        self.learn(secrets_in(data))
+        self.learn_in(data)
         self._seen[path] = max(seen - WIDEST, 0) + len(data)
 
     def has_any(self, data: bytes) -> bool:
@@ -77,7 +87,7 @@ class GrowingSecrets:
 
         `data`, which begins at `at`, has them and what is before and behind them.
         """
-        self.learn(secrets_in(data))
+        self.learn_in(data)
         hidden = bytearray(data[start - at : end - at])
         for offset, word in find(self._words, data) if self._words else ():
             low, high = max(at + offset, start), min(at + offset + len(self._words[word]), end)

@@ -9,7 +9,6 @@ from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
 from replaydbg.record.caches.sources import imported, is_installed, source_name, source_of
 from replaydbg.record.end_facts import packages
-from replaydbg.secrets.secret_rules import secrets_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class RunSources:
 
     def _learn(self, path: str, content: bytes) -> None:
         if self._secrets is not None and not is_installed(path):
-            self._secrets.learn(secrets_in(content))
+            self._secrets.learn_in(content)
 
     def update(self, end: int) -> None:
         """Add what was imported up to byte `end` of the import world. Raises OSError."""
