@@ -78,6 +78,7 @@ class Setting:
         sides = replace(self.question, good=self.good, bad=self.bad)
         parts = parts_of(self.repository, sides)
         state = State(path or user_cache_directory() / "bisect" / f"{key_of(parts)}.json", parts)
+        state.replayed = self.question.replay
         state.open(is_restart=is_restart)
         return state
 

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, NotRequired, TypedDict
 
@@ -16,6 +16,7 @@ from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, fits
+from replaydbg.log.hidden import RecordingMask
 from replaydbg.store.private import open_private
 
 VERSION = 2
@@ -77,9 +78,12 @@ class State:
     """Number of passing runs after which a commit counts as good; 0: not measured yet."""
     worktrees: str = ""
     """The directory of the worktrees of the search that is running, or was killed."""
+    replayed: Path | None = None
+    """The recording that is replayed at each commit: its secrets are masked in the file."""
     dropped: dict[str, int] = field(default_factory=dict)
     """Number of earlier verdicts that are not used because this file or directory has changed."""
     _lock: IO[bytes] | None = None
+    _masks: dict[Path, RecordingMask] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -137,9 +141,17 @@ class State:
         self.write()
 
     def note(self, look: CommitLook) -> None:
-        """Add a look, and write the file."""
-        self.looks[look.commit] = look
+        """Add a look, and write the file. The secrets of its recording are masked in the reason."""
+        self.looks[look.commit] = replace(look, why=self._masked(look))
         self.write()
+
+    def _masked(self, look: CommitLook) -> str:
+        path = Path(look.recording) if look.recording else self.replayed
+        if path is None:
+            return look.why
+        if path not in self._masks:
+            self._masks[path] = RecordingMask(path, has_beginnings=True)
+        return self._masks[path].masked_text(look.why)
 
     def write(self) -> None:
         """Replace the file atomically."""

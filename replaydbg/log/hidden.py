@@ -7,21 +7,45 @@ from pathlib import Path
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.sealed.sections import SealedFile
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.secrets.masks import Masks
+
+
+class RecordingMask:
+    """Masks texts for good: the secrets in them that are masked in a recording, in all forms."""
+
+    def __init__(self, path: Path, *, has_beginnings: bool = False) -> None:
+        """`has_beginnings`: texts may be cut off, as in a snapshot."""
+        words = _secrets_of(path)
+        self._masks: Masks | None = None
+        if words:
+            # Imported here: most recordings have no secrets, and a machine that only reads has no compiled code.
+            from replaydbg.secrets.forms import forms_of
+            from replaydbg.secrets.masks import Masks
+
+            masks = Masks(forms_of(words))
+            self._masks = masks.with_beginnings() if has_beginnings else masks
+
+    def masked(self, data: bytes) -> bytes:
+        """Return data with the secrets masked."""
+        return data if self._masks is None else self._masks.masked(data)
+
+    def masked_text(self, text: str) -> str:
+        """Return a text with the secrets masked."""
+        if self._masks is None or not text:
+            return text
+        data = text.encode("utf-8", "surrogatepass")
+        masked = self.masked(data)
+        return text if masked == data else masked.decode("utf-8", "replace")
+
 
 def masked_like(path: Path, data: bytes, *, has_beginnings: bool = False) -> bytes:
     """Return data with the secrets masked, for good, that are masked in the recording at `path`.
 
     `has_beginnings`: texts in it may be cut off, as in a snapshot.
     """
-    words = _secrets_of(path)
-    if not words:
-        return data
-    # Imported here: most recordings have no secrets, and a machine that only reads has no compiled code.
-    from replaydbg.secrets.forms import forms_of
-    from replaydbg.secrets.masks import Masks
-
-    masks = Masks(forms_of(words))
-    return (masks.with_beginnings() if has_beginnings else masks).masked(data)
+    return RecordingMask(path, has_beginnings=has_beginnings).masked(data)
 
 
 def _secrets_of(path: Path) -> set[bytes]:

@@ -17,6 +17,7 @@ from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import PREFIX, Worktrees, remove_all
 from replaydbg.errors import Inconclusive, ReplaydbgError, UsageError
+from replaydbg.log.hidden import RecordingMask
 from replaydbg.regressions.case_history import history_of
 from replaydbg.regressions.case_keys import CaseKey, CaseKeys
 from replaydbg.regressions.code_verdicts import Case, CommitVerdict
@@ -105,10 +106,17 @@ class _Chain:
 
     case: Case
     key: CaseKey
+    mask: RecordingMask
+    """That of the recording's secrets: what is known about it is printed, written to files and uploaded."""
     left: list[str]
     """The next one is the last of the list: the newest commit comes first."""
     verdicts: dict[str, CommitVerdict] = field(default_factory=dict)
     is_running: bool = False
+
+
+def _masked_case(case: Case, mask: RecordingMask) -> Case:
+    what, command, problem = map(mask.masked_text, (case.what, case.command, case.problem))
+    return replace(case, what=what, command=command, problem=problem)
 
 
 class _Night:
@@ -144,14 +152,16 @@ class _Night:
 
     def begin(self, keys: CaseKeys) -> None:
         """Find out what each recording is."""
-        for number, case in enumerate(self._plan.question.cases):
+        for number, given in enumerate(self._plan.question.cases):
+            mask = RecordingMask(given.path, has_beginnings=True)
+            case = _masked_case(given, mask)
             try:
                 if case.problem:
                     self._problems[number] = case
                 else:
-                    self._chains[number] = _Chain(case, keys.of(case.path), list(self._plan.order))
+                    self._chains[number] = _Chain(case, keys.of(case.path), mask, list(self._plan.order))
             except (ReplaydbgError, OSError) as error:
-                self._problems[number] = replace(case, problem=str(error))
+                self._problems[number] = replace(case, problem=mask.masked_text(str(error)))
 
     def _next(self) -> _Chain | None:
         """Return the recording to test next: where a commit is checked out already, else at the newest commit."""
@@ -165,10 +175,11 @@ class _Night:
         chain = next(each for each in self._chains.values() if each.is_running and each.case.path == trial.recording)
         chain.is_running = False
         commit = chain.left.pop()
-        chain.verdicts[commit] = result.verdict
+        verdict = replace(result.verdict, why=chain.mask.masked_text(result.verdict.why))
+        chain.verdicts[commit] = verdict
         if result.reads is not None:
             at = state_at(result.reads, self._trees.of(commit), self._machine)
-            self._file.keep(chain.key.key, result.reads, at, result.verdict, commit)
+            self._file.keep(chain.key.key, result.reads, at, verdict, commit)
         self._skip_known(chain)
 
     def _skip_known(self, chain: _Chain) -> None:
@@ -185,7 +196,9 @@ class _Night:
             known = self._file.verdict(chain.key.key, reads, at)
             if known is not None:
                 found = "known" if not known.is_new else "equal"
-                return replace(known.verdict, seconds=0.0, found=found)
+                # Earlier versions wrote reasons with secrets into the file.
+                why = chain.mask.masked_text(known.verdict.why)
+                return replace(known.verdict, why=why, seconds=0.0, found=found)
         return None
 
     def _show(self) -> None:

@@ -34,6 +34,7 @@ from replaydbg.heap.comparison.diff_results import Diff, without
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
 from replaydbg.heap.retention.holding import MINE, Holding
+from replaydbg.heap.storage.masked_snapshot import masked_snapshot_of
 from replaydbg.prompt.terminal import ProgressLine
 from replaydbg.render.first_differences_text import tables
 from replaydbg.render.heap_tables import diff_tables
@@ -163,7 +164,14 @@ def _print_writers(
 
 
 def _of_recordings(args: argparse.Namespace) -> int:
-    before, after = (_named(_heap(args, name), name) for name in (args.recording, args.others[0]))
+    names = (args.recording, args.others[0])
+    alone = [lone_snapshot(name) for name in names]
+    # In a file secrets are masked. A replay has them: they are masked, too, or each would be a difference.
+    is_masked = any(each is not None for each in alone)
+    before, after = (
+        _named(_heap(args, name, is_masked=is_masked) if held is None else held, name)
+        for name, held in zip(names, alone, strict=True)
+    )
     return _print_difference(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
 
 
@@ -174,17 +182,15 @@ def _named(held: Holding, name: str) -> Holding:
     return Holding(replace(held.snapshot, taken=replace(taken, name=words)))
 
 
-def _heap(args: argparse.Namespace, name: str) -> Holding:
-    alone = lone_snapshot(name)
-    if alone is not None:
-        return alone
+def _heap(args: argparse.Namespace, name: str, *, is_masked: bool) -> Holding:
     if is_stored(args.at):
         with open_named(name) as recording:
             return stored(recording, args.at[2:])
     with opened(name, quiet=args.quiet) as view:
         session = view.session
         moment = args.at if args.at is not None else session.here.count
-        return holdings(session, [moment], which=args.which)[0]
+        held = holdings(session, [moment], which=args.which)[0]
+        return Holding(masked_snapshot_of(session.path, held.snapshot)) if is_masked else held
 
 
 def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Diff:

@@ -24,6 +24,7 @@ from replaydbg.errors import UsageError
 from replaydbg.heap.retention.growth import FEWEST, growth
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
+from replaydbg.heap.storage.masked_snapshot import masked_snapshot_of
 from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
 from replaydbg.render.json_data.heap_json import heap_facts, object_facts
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         moment = args.at if args.at is not None else session.here.count
         (held,) = holdings(session, [moment], which=args.which)
         if args.of is None:
-            return _show(args, held, most)
+            return _show(args, held, most, session.path)
         node = find(held, args.of)
         session.seek(moment)
         about = about_object(session, held, node, which=args.which)
@@ -106,9 +107,11 @@ def _of_file(args: argparse.Namespace, most: int | None) -> int:
     return 0
 
 
-def _show(args: argparse.Namespace, held: Holding, most: int | None) -> int:
+def _show(args: argparse.Namespace, held: Holding, most: int | None, path: Path | None = None) -> int:
+    """Show a heap, or write it: then with its secrets masked, if it is one of a replay of the recording at `path`."""
     if args.output is not None:
-        write_private(Path(args.output), pack(held.snapshot))
+        snapshot = held.snapshot if path is None else masked_snapshot_of(path, held.snapshot)
+        write_private(Path(args.output), pack(snapshot))
     facts, tables = resources_beside(args, held.snapshot.taken.event)
     if args.json:
         print_json({**heap_facts(held, most), **facts})

@@ -25,6 +25,7 @@ from replaydbg.groups.message_contents import MessageContents
 from replaydbg.groups.opened_group import OpenedGroup
 from replaydbg.groups.other_end import event_here
 from replaydbg.groups.space_time import SpaceTime, SpaceTimeDiagram
+from replaydbg.heap.storage.masked_snapshot import masked_snapshot_of
 from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.log.live_cuts import read_live_cuts, take_live_cut
 from replaydbg.render.groups.cuts_text import (
@@ -204,7 +205,8 @@ class _Sessions:
         written = {}
         for process, position in sorted(cut.positions.items()):
             if position:
-                data = pack(heap_at(self.group(process).session(process), position))
+                session = self.group(process).session(process)
+                data = pack(masked_snapshot_of(session.path, heap_at(session, position)))
                 written[process] = directory / f"{process}.heap"
                 try:
                     make_directory(directory)

@@ -11,7 +11,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,8 +24,8 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.comparison.diff_results import Change
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.retention.holding import Holding
-from replaydbg.heap.snapshot import Snapshot, Strings
-from replaydbg.log.hidden import masked_like
+from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage.masked_snapshot import masked_snapshot_of
 
 _MOST = 3
 """Maximum number of values that are named."""
@@ -54,7 +53,7 @@ def other_values(session: Session, before: Snapshot, event: int, recording: Path
     """
     count = _where_taken(session, event)
     golden = Holding(before)
-    after = _masked(holdings(session, [count])[0], recording)
+    after = Holding(masked_snapshot_of(recording, holdings(session, [count])[0].snapshot))
     own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
     reached = _Reach(before, own).walk(
         [*_own_frames(before, session.ask.stack()), *_modules(before, _used(session, own))]
@@ -62,13 +61,6 @@ def other_values(session: Session, before: Snapshot, event: int, recording: Path
     changes = drift(golden, after, most=None, scope="all").changed.items
     mine = (each for each in changes if before.find(each.owner[0]) in reached)
     return _texts(each for each in mine if not any(name in each.path for name in _NOT_OURS))
-
-
-def _masked(holding: Holding, recording: Path) -> Holding:
-    """Return a heap of a replay as it would be stored in a recording."""
-    strings = holding.snapshot.strings
-    masked = masked_like(recording, strings.data, has_beginnings=True)
-    return Holding(replace(holding.snapshot, strings=Strings(masked, strings.ends)))
 
 
 def _where_taken(session: Session, event: int) -> int:
