@@ -9,7 +9,14 @@ from replaydbg.classes import NamedTuple
 from replaydbg.native._words import find
 from replaydbg.secrets.secret_names import is_secret_name
 from replaydbg.secrets.secret_patterns import MOST_BEFORE, RULES, SecretRule, compiled
-from replaydbg.secrets.secret_values import is_expression, is_secret_field, is_secret_in_text, is_secret_value
+from replaydbg.secrets.secret_values import (
+    SHORTEST,
+    is_expression,
+    is_secret_field,
+    is_secret_in_text,
+    is_secret_value,
+)
+from replaydbg.secrets.user_patterns import found_by_user_patterns
 
 __all__ = ("MOST_BEFORE", "WIDEST", "is_secret_name", "is_secret_value", "secrets_in")
 
@@ -29,19 +36,28 @@ class SecretPlace(NamedTuple):
     text: bytes
     is_strict: bool
     """Whether it is in a text, which may be a program: not all of what has the form is a secret there."""
+    is_of_user: bool = False
+    """Whether a pattern of the user's has found it: then it is a secret, whatever it looks like."""
 
     def counts(self, text: bytes) -> bool:
         """Whether `text`, all or a part of it, is a secret, and not a setting or a name in a program."""
+        if self.is_of_user:
+            return len(text) >= SHORTEST
         return is_secret_in_text(text) if self.is_strict else is_secret_field(text)
 
 
 def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[bytes]:
-    """Return the secrets in data whose hints are between two offsets, as they are written there."""
+    """Return the secrets in data whose hints are between two offsets, as they are written there.
+
+    Those that the user's own patterns find are among them, see `user_patterns`.
+    """
     return {each.text for each in places_in(data, start=start, end=end) if each.counts(each.text)}
 
 
 def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterator[SecretPlace]:
     """Yield what has the form of a secret and whose hint is between two offsets; whether it counts is not asked yet."""
+    for at, text in found_by_user_patterns(data, start, end):
+        yield SecretPlace(at, text, is_strict=False, is_of_user=True)
     for offset, hint in find(_HINTS, data):
         if start <= offset and (end is None or offset < end):
             for rule in _BY_HINT[_HINTS[hint]]:

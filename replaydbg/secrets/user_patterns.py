@@ -55,17 +55,18 @@ def searching_for(patterns: Iterable[str]) -> Iterator[None]:
         _in_effect.reset(token)
 
 
-def found_by_user_patterns(data: bytes, start: int, end: int | None) -> set[bytes]:
-    """Return what the patterns in effect match in data from `start` on, if it begins before `end`."""
-    found: set[bytes] = set()
+def found_by_user_patterns(data: bytes, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
+    """Yield what the patterns in effect match in data from `start` on, if the match begins before `end`.
+
+    Where a secret begins, and its bytes.
+    """
     for pattern in filter(None, map(_compiled, _in_effect.get())):
         for match in pattern.finditer(data, start):
             if end is not None and match.start() >= end:
                 break
-            value = match[1] if pattern.groups and match[1] is not None else match[0]
-            if SHORTEST <= len(value) <= _LONGEST:
-                found.add(value)
-    return found
+            group = 1 if pattern.groups and match[1] is not None else 0
+            if SHORTEST <= len(match[group]) <= _LONGEST:
+                yield match.start(group), match[group]
 
 
 @cache

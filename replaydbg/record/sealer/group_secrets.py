@@ -15,6 +15,7 @@ from replaydbg.log.sealed.sections import SealedFile, Sections
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
 from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, SecretPlace, places_in_pieces, secrets_in
+from replaydbg.secrets.user_patterns import patterns_of_live, searching_for
 from replaydbg.store.directory import is_group
 
 _SEARCHED = ("log", "content")
@@ -88,7 +89,8 @@ class _LiveSecrets:
         """Search what was added. Raises what opening a live directory raises, and OSError."""
         sections = open_live(self._live)
         try:
-            self._search(sections)
+            with searching_for(patterns_of_live(self._live)):
+                self._search(sections)
         finally:
             sections.close()
 
