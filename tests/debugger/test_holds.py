@@ -49,6 +49,7 @@ def stretches_by_stepping(session: Session, expression: str) -> list[tuple[int, 
 @pytest.mark.parametrize(
     "expression",
     ["total > 5", "number % 3 == 1", "handled is None", "handled == 3", "total > 100", "True", "'number' in globals()"],
+    ids=["to the end", "now and then", "from the start", "once", "never", "always", "defined"],
 )
 def test_it_holds_where_it_is_true(session: Session, expression: str) -> None:
     search = begin_bisection(session, bad_if(expression), session.first_own, session.index.end)
