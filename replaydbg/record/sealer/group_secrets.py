@@ -11,6 +11,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.branch import BranchSections, open_live
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.sealed.sections import SealedFile, Sections
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
@@ -74,6 +75,15 @@ def _of_sealed(path: Path) -> set[bytes]:
     return set()
 
 
+def _end(sections: Sections, name: str) -> int:
+    """Return the end of what a section has; the file of a log is longer, by pages that have no records yet."""
+    size = sections.size(name)
+    if name == "content":
+        return size
+    header = read_log_header(next(sections.pieces(name), b"")[:LOG_HEADER])
+    return min(header.committed, size) if header is not None else 0
+
+
 class _LiveSecrets:
     """The secrets of a process whose recording is being written."""
 
@@ -103,15 +113,15 @@ class _LiveSecrets:
         for name in _SEARCHED:
             # What its parent wrote before is searched in the parent's recording.
             first = max(self._ends[name] - WIDEST - MOST_BEFORE, before.get(name, 0))
-            end = sections.size(name)
+            end = _end(sections, name)
             if end > self._ends[name]:
                 found = places_in_pieces(sections.pieces(name, first))
                 new = {each._replace(at=first + each.at) for each in found}
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
-        if sections.size("world") > self._ends["world"]:  # it has imported something
-            self._ends["world"] = sections.size("world")
+        if _end(sections, "world") > self._ends["world"]:  # it has imported something
+            self._ends["world"] = _end(sections, "world")
             self._in_sources = set[bytes]().union(*map(secrets_in, own_sources(self._live)))
         if has_more:
             in_log, in_content = (sorted(self._places[name]) for name in _SEARCHED)
