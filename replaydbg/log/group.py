@@ -275,9 +275,13 @@ def wake_sealer(directory: Path) -> bool:
         fd = os.open(directory / WAKE, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False  # nobody reads it
-    with suppress(BlockingIOError):  # it has many reasons to look
-        os.write(fd, b"\0")
-    os.close(fd)
+    try:
+        with suppress(BlockingIOError):  # it has many reasons to look
+            os.write(fd, b"\0")
+    except BrokenPipeError:
+        return False  # it has just ended
+    finally:
+        os.close(fd)
     return True
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.groups.opened_group import OpenedGroup
-from replaydbg.log.group import ORDERS, Group, GroupProcess, read_group, wake_sealer
+from replaydbg.log.group import ORDERS, WAKE, Group, GroupProcess, read_group, wake_sealer
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.children import completed
@@ -356,3 +356,17 @@ def test_a_row_has_a_status_when_its_launcher_knows_it(tmp_path: Path) -> None:
     row: GroupProcess = group_of(tmp_path).processes[1]
     assert row.status == -signal.SIGTERM
     assert row.status_from in ("parent", "system")  # whichever came first
+
+
+def test_a_sealer_that_ends_at_this_moment_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / WAKE)
+    reader = os.open(tmp_path / WAKE, os.O_RDONLY | os.O_NONBLOCK)
+    assert wake_sealer(tmp_path)
+    write = os.write
+
+    def ends_before(fd: int, data: bytes) -> int:
+        os.close(reader)
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", ends_before)
+    assert not wake_sealer(tmp_path)
