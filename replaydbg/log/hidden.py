@@ -17,7 +17,7 @@ class RecordingMask:
 
     def __init__(self, path: Path, *, has_beginnings: bool = False) -> None:
         """`has_beginnings`: texts may be cut off, as in a snapshot."""
-        words = _secrets_of(path)
+        words = secrets_masked_in(path)
         self._masks: Masks | None = None
         if words:
             # Imported here: most recordings have no secrets, and a machine that only reads has no compiled code.
@@ -48,7 +48,7 @@ def masked_like(path: Path, data: bytes, *, has_beginnings: bool = False) -> byt
     return RecordingMask(path, has_beginnings=has_beginnings).masked(data)
 
 
-def _secrets_of(path: Path) -> set[bytes]:
+def secrets_masked_in(path: Path) -> set[bytes]:
     """Return what is masked in a recording, as far as this user can see it; of a live one nothing is."""
     if path.is_dir():
         return set()

@@ -20,6 +20,7 @@ from replaydbg.secrets.secret_rules import (
     places_in_pieces,
     secrets_in,
 )
+from replaydbg.secrets.user_patterns import patterns_in_header, patterns_of_live, searching_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,19 @@ def hiding_of(live: Path, others: Iterable[bytes] = ()) -> Hiding | None:
 
     `others` are secrets of other processes of its group. Raises what `open_live` raises.
     """
+    with searching_for(patterns_of_live(live)):
+        header, found = _found_in_live(live)
+    if header.keeps_secrets:
+        return None
+    found.update(others)
+    if not found:
+        return None
+    masks = masks_of(found)
+    return Hiding(masks, _recipients(header), partial(masked_snapshot, masks))
+
+
+def _found_in_live(live: Path) -> tuple[HeaderSecrets, set[bytes]]:
+    """Return the header and the secrets of a live directory; none if it keeps them."""
     if (live / BRANCH).exists():
         # Imported here: only children of recorded programs need it.
         from replaydbg.log.branch import open_live
@@ -43,17 +57,12 @@ def hiding_of(live: Path, others: Iterable[bytes] = ()) -> Hiding | None:
             sections.close()
     else:
         header, found = _found(partial(live_pieces, live))
-    if header.keeps_secrets:
-        return None
-    for name in names_in(live / "source"):
-        found |= _in_pieces(live_pieces(live, f"source/{name}"))
-    for content in own_sources(live):
-        found |= secrets_in(content)
-    found.update(others)
-    if not found:
-        return None
-    masks = masks_of(found)
-    return Hiding(masks, _recipients(header), partial(masked_snapshot, masks))
+    if not header.keeps_secrets:
+        for name in names_in(live / "source"):
+            found |= _in_pieces(live_pieces(live, f"source/{name}"))
+        for content in own_sources(live):
+            found |= secrets_in(content)
+    return header, found
 
 
 def _recipients(header: HeaderSecrets) -> tuple[str, ...]:
@@ -108,7 +117,8 @@ def growing_secrets(live: Path) -> GrowingSecrets | None:
     header = HeaderSecrets(data)
     if header.keeps_secrets:
         return None
-    return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
+    with searching_for(patterns_in_header(data)):
+        return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
 
 
 def masks_of(found: set[bytes]) -> Masks:
@@ -124,7 +134,9 @@ def masked_words(header: bytes, words: list[str]) -> list[str]:
     facts = HeaderSecrets(header)
     if facts.keeps_secrets:
         return words
-    found = {*facts.secrets(), *secrets_in(b"\0".join(each.encode("utf-8", "surrogateescape") for each in words))}
+    with searching_for(patterns_in_header(header)):
+        in_words = secrets_in(b"\0".join(each.encode("utf-8", "surrogateescape") for each in words))
+    found = {*facts.secrets(), *in_words}
     return masked_argv(masks_of(found), words) if found else words
 
 

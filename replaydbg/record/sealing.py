@@ -20,7 +20,6 @@ from replaydbg.record.hiding import hidden_sources, hiding_of
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots
-from replaydbg.secrets.user_patterns import patterns_of_live, searching_for
 from replaydbg.store.directory import following_path, sealed_path
 
 TYPE_CHECKING = False
@@ -97,8 +96,7 @@ def seal_recording(
     end = describe_end(live, ended, seconds)
     end["reason"] = end["reason"] or unknown
     try:
-        with searching_for(patterns_of_live(live)):
-            hiding = hiding_of(live, secrets)
+        hiding = hiding_of(live, secrets)
         may_have_secrets = hiding is not None
         if hiding is not None and not hiding.recipients:
             text = "no key can be used (see `replaydbg key`), so its secrets are masked for good"

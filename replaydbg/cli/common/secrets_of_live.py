@@ -6,7 +6,6 @@ from pathlib import Path
 
 from replaydbg.errors import NotBuilt
 from replaydbg.log.container import Hiding
-from replaydbg.secrets.user_patterns import patterns_of_live, searching_for
 
 
 def secrets_of_live(live: Path) -> Hiding | None:
@@ -17,5 +16,4 @@ def secrets_of_live(live: Path) -> Hiding | None:
         from replaydbg.record.sealer.group_secrets import secrets_of_others
     except ImportError as error:
         raise NotBuilt(str(error)) from error
-    with searching_for(patterns_of_live(live)):
-        return hiding_of(live, secrets_of_others(live))
+    return hiding_of(live, secrets_of_others(live))

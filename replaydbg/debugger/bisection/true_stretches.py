@@ -27,9 +27,9 @@ def true_stretches(search: Bisection, most: int) -> Iterator[TrueStretch]:
     begin: VerdictChange | None = None
     is_open = search.begins_bad
     for change in search.verdict_changes(2 * most + 1):
-        if change.is_bad:
+        if change.is_bad and not is_open:  # of what was printed, each match is a change
             begin, is_open = change, True
-        elif is_open:
+        elif not change.is_bad and is_open:
             yield TrueStretch(begin, change)
             is_open = False
     if is_open:

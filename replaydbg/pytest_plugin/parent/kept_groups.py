@@ -15,7 +15,6 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.group import GROUP, Group, GroupProcess, read_group, write_group
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.secrets.user_patterns import patterns_of_live, searching_for
 from replaydbg.store.directory import member_path
 from replaydbg.store.private import DIRECTORY_MODE
 from replaydbg.store.removing import remove_group
@@ -141,5 +140,5 @@ def _write_so_far(live: Path, target: Path) -> None:
     from replaydbg.record.hiding import hiding_of
     from replaydbg.record.sealer.group_secrets import secrets_of_others
 
-    with open_recording(live) as recording, searching_for(patterns_of_live(live)):
+    with open_recording(live) as recording:
         write_standalone(recording, target, hiding_of(live, secrets_of_others(live)))

@@ -18,7 +18,6 @@ from replaydbg.pytest_plugin.shared.end_of_test import MomentEntry, TestEnd, Tes
 from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
 from replaydbg.record.hiding import growing_secrets
-from replaydbg.secrets.user_patterns import patterns_of_live, searching_for
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
 
@@ -68,8 +67,7 @@ class Keeper:
         self._work = work
         self._store = BlockStore(directory)
         sources.store = self._store
-        with searching_for(patterns_of_live(live)):
-            self._secrets = growing_secrets(live)
+        self._secrets = growing_secrets(live)
         sources.mask(self._secrets)
         self._cutter = LiveRecording(live, self._store, sources, self._secrets)
         self._heap: SessionSnapshots | None = None

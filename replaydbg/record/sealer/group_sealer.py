@@ -38,7 +38,6 @@ from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.hiding import masked_argv, masked_words, masks_of
 from replaydbg.record.sealer.group_secrets import GroupSecrets
 from replaydbg.record.sealing import seal_recording
-from replaydbg.secrets.user_patterns import patterns_in_header, searching_for
 from replaydbg.store.directory import is_group
 
 TYPE_CHECKING = False
@@ -100,8 +99,7 @@ def _argv(row: GroupProcess, live: Path, known: dict[int, list[str]]) -> list[st
     except (OSError, ValueError):
         return []
     words = header.get("orig_argv") if isinstance(header, dict) else None
-    with searching_for(patterns_in_header(data)):
-        return masked_words(data, [str(word) for word in words]) if isinstance(words, list) else []
+    return masked_words(data, [str(word) for word in words]) if isinstance(words, list) else []
 
 
 def _replacements(rows: Iterable[GroupProcess]) -> list[int]:

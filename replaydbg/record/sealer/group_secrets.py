@@ -12,7 +12,8 @@ from pathlib import Path
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.branch import BranchSections, open_live
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
-from replaydbg.log.sealed.sections import SealedFile, Sections
+from replaydbg.log.hidden import secrets_masked_in
+from replaydbg.log.sealed.sections import Sections
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
 from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, SecretPlace, places_in_pieces, secrets_in
@@ -48,7 +49,7 @@ class GroupSecrets:
             with suppress(ReplaydbgError, OSError):  # it is sealed just now
                 known.update()
         if number not in self._sealed and sealed.exists():
-            self._sealed[number] = _of_sealed(sealed)
+            self._sealed[number] = secrets_masked_in(sealed)
         return self._sealed.get(number, set()) | (known.found if known is not None else set())
 
     @property
@@ -63,16 +64,6 @@ def secrets_of_others(live: Path) -> set[bytes]:
     if not number.isdecimal() or not is_group(live.parent):
         return set()
     return GroupSecrets(live.parent).of_others(int(number))
-
-
-def _of_sealed(path: Path) -> set[bytes]:
-    with suppress(ReplaydbgError, OSError):
-        sealed = SealedFile(path)
-        try:
-            return {data for patches in sealed.secrets.values() for _, data in patches}
-        finally:
-            sealed.close()
-    return set()
 
 
 def _end(sections: Sections, name: str) -> int:

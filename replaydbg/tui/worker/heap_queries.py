@@ -30,11 +30,11 @@ Elsewhere = Callable[[int], AbstractContextManager[None]]
 MOST = 40
 """Maximum number of rows in each section."""
 
-WIDEST_NAME = 26
-"""Columns for the name of a type or the path of an object, where there are long ones."""
-
 MOST_OF_TYPES = 8
 """The same for what is in memory at one moment: both sections are to be seen."""
+
+WIDEST_NAME = 26
+"""Columns for the name of a type or the path of an object, where there are long ones."""
 
 
 class SnapshotPair:
