@@ -46,6 +46,19 @@ def open_live(path: Path, *, depth: int = 0) -> Sections:
         raise
 
 
+def bytes_before(path: Path) -> dict[str, int]:
+    """Return how many bytes of each section a live directory takes from its parent; 0 if that is no forked child's.
+
+    Raises Corrupt.
+    """
+    branch = _read_branch(path)
+    return _taken(branch[1]) if branch is not None else dict.fromkeys(("log", "world", "content"), 0)
+
+
+def _taken(branch: Branch) -> dict[str, int]:
+    return {"log": branch.log, "world": branch.world, "content": branch.content}
+
+
 def _read_branch(path: Path) -> tuple[int, Branch] | None:
     if not os.path.lexists(path / BRANCH):
         return None
@@ -92,9 +105,12 @@ class BranchSections:
         self._own = own
         self._process, self._branch = branch
         self._parent = parent
-        self._before = {"log": self._branch.log, "world": self._branch.world, "content": self._branch.content}
+        self._before = _taken(self._branch)
         self._missing: set[str] = set()
+        self.group: object = None
+        """The identity of its group, as its header has it."""
         try:
+            self.group = _group_of(own)
             self._check_group()
             for name, before in self._before.items():
                 self._check_before(name, before)
@@ -103,11 +119,15 @@ class BranchSections:
             raise
 
     def _check_group(self) -> None:
-        parent = _group_of(self._parent) if self._parent is not None else None
+        # That of a branch was read when it was opened, and its header is made from its own.
+        if isinstance(self._parent, BranchSections):
+            parent = self._parent.group
+        else:
+            parent = _group_of(self._parent) if self._parent is not None else None
         if parent is None:
             self.problems[f"The recording of its parent, process {self._branch.process}, is missing or damaged."] = True
             self._missing.update(self._before)
-        elif parent != _group_of(self._own):
+        elif parent != self.group:
             raise Corrupt(str(self._path), f"the recording of process {self._branch.process} belongs to another group")
 
     def _check_before(self, name: str, before: int) -> None:

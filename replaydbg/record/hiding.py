@@ -210,7 +210,8 @@ def exact_secrets(in_log: list[SecretPlace], in_content: list[SecretPlace], log:
 def _behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what is behind the first `offset` bytes of a section."""
     for piece in pieces:
-        yield piece[offset:]
+        if len(piece) > offset:  # an empty one would be the end
+            yield piece[offset:]
         offset = max(offset - len(piece), 0)
 
 

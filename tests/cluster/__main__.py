@@ -48,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--commits", type=int, default=20, metavar="N", help="number of commits, at most 25")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="worker processes (default: 2)")
     parser.add_argument("--kill", type=float, default=10.0, metavar="SECONDS", help="how often a worker is killed")
+    parser.add_argument("--only-kills", action="store_true", help="no run on the cluster without kills")
     parser.add_argument("--simulate", type=int, default=0, metavar="SLOTS", help="tasks that only wait, on these slots")
     parser.add_argument("--seconds", type=float, default=1.0, help="with --simulate: mean duration of a task")
     parser.add_argument(
@@ -71,11 +72,15 @@ def _measure(options: argparse.Namespace, directory: Path) -> int:
     print(f"{len(recordings)} recordings, {len(names)} commits, {len(tasks)} tasks", flush=True)
     here, alone = _run("", options.workers, tasks, f"local pool, {options.workers} at once")
     with LocalCluster(directory / "cluster", workers=options.workers) as cluster:
-        there, together = _run(cluster.address, 0, tasks, f"cluster of {options.workers} workers")
+        there, together = here, 0.0
+        if not options.only_kills:
+            there, together = _run(cluster.address, 0, tasks, f"cluster of {options.workers} workers")
         with cluster.killing(options.kill) as kills:
             killed, survived = _run(cluster.address, 0, tasks, f"the same, a worker killed every {options.kill:g} s")
     print(f"{len(kills)} workers killed; verdicts: {dict(Counter(each.partition(':')[0] for each in here.values()))}")
-    print(f"speed without kills: {alone / together:.0%} of the local pool, with kills {alone / survived:.0%}")
+    if together:
+        print(f"speed without kills: {alone / together:.0%} of the local pool")
+    print(f"speed with kills: {alone / survived:.0%} of the local pool")
     differing = [key for key in here if not here[key] == there.get(key) == killed.get(key)]
     for key in differing[:10]:
         print(f"differs: {key}: {here[key]} | {there.get(key)} | {killed.get(key)}")

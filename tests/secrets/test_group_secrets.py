@@ -53,6 +53,29 @@ found = subprocess.run([sys.executable, "-c", code, sys.argv[1]], capture_output
 print("a child has read", found.stdout.decode().partition("=")[2].strip())
 """
 
+# Each generation reads a secret of its own, behind what the one before has written, and passes it to the next ones;
+# the last passes all of them back to the first. A long file is a content of the log, a short one is in it. Parents end
+# first: their recordings are sealed while those of their children are being written.
+GENERATIONS = """
+import os, sys, time
+reader, writer = os.pipe()
+known, first = [], os.getpid()
+for name in sys.argv[1:]:
+    parent = os.getppid()
+    with open(name) as file:
+        known.append(file.read().splitlines()[0].partition("=")[2])
+    if os.fork():
+        break
+else:
+    os.write(writer, " ".join(known).encode())
+if os.getpid() == first:
+    print("all of them are", os.read(reader, 1000).decode())
+else:
+    while os.getppid() == parent:
+        time.sleep(0.05)
+    time.sleep(1)
+"""
+
 
 def recorded(text: str, tmp_path: Path) -> tuple[Path, str, Mapping[str, str]]:
     place = tmp_path / "place"
@@ -61,7 +84,7 @@ def recorded(text: str, tmp_path: Path) -> tuple[Path, str, Mapping[str, str]]:
     names = []
     for number, secret in enumerate(SECRETS):
         names.append(f"{number}.env")
-        (place / names[-1]).write_text(f"DB_PASSWORD={secret}\n")
+        (place / names[-1]).write_text(f"DB_PASSWORD={secret}" + "\n# more" * (10_000 if number == 1 else 0))
     env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data")}
     command = tool.record(sys.executable, tmp_path / "r", ["prog.py", *names], options=["--children=python"])
     found = run(command, cwd=place, env=env)
@@ -94,8 +117,9 @@ def test_children_have_it_masked(kind: str, tmp_path: Path, monkeypatch: pytest.
     assert (replayed.status, sorted(replayed.stdout.split())) == (0, sorted(output.split())), replayed
 
 
-def test_a_parent_has_it_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    group, output, env = recorded(RECEIVES, tmp_path)
+@pytest.mark.parametrize("text", [RECEIVES, GENERATIONS], ids=["one child", "generations"])
+def test_a_parent_has_it_masked(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    group, output, env = recorded(text, tmp_path)
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "somebody else"))
     assert in_clear(group) == []

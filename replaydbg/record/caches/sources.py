@@ -53,9 +53,12 @@ def is_installed(path: str) -> bool:
     return "/site-packages/" in path
 
 
-def own_sources(live: Path) -> Iterator[bytes]:
-    """Yield the sources that the importer read, without those of installed packages and the standard library."""
-    for path in _imported_by(live):
+def own_sources(live: Path, *, inherited: bool = True) -> Iterator[bytes]:
+    """Yield the sources that the importer read, without those of installed packages and the standard library.
+
+    `inherited`: also those that the parent of a forked child had imported before the fork.
+    """
+    for path in _imported_by(live) if inherited else _imported_here(live):
         content = None if is_installed(path) else source_of(path)
         if content is not None:
             yield content
@@ -78,8 +81,10 @@ def keep_beside(live: Path) -> dict[str, str]:
 
 
 def _imported_by(live: Path) -> list[str]:
-    if (live / BRANCH).exists():
-        return _imported_before(live)
+    return _imported_before(live) if (live / BRANCH).exists() else _imported_here(live)
+
+
+def _imported_here(live: Path) -> list[str]:
     # Imported here: this module is loaded while the program runs, and the map spares two copies of 20 MB.
     import mmap
 

@@ -10,10 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.branch import BranchSections, open_live
+from replaydbg.log.branch import bytes_before, open_live
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.hidden import secrets_masked_in
-from replaydbg.log.sealed.sections import Sections
+from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
 from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, SecretPlace, places_in_pieces, secrets_in
@@ -66,12 +66,16 @@ def secrets_of_others(live: Path) -> set[bytes]:
     return GroupSecrets(live.parent).of_others(int(number))
 
 
-def _end(sections: Sections, name: str) -> int:
-    """Return the end of what a section has; the file of a log is longer, by pages that have no records yet."""
-    size = sections.size(name)
-    if name == "content":
-        return size
-    header = read_log_header(next(sections.pieces(name), b"")[:LOG_HEADER])
+def _end(path: Path) -> int:
+    """Return the end of what a file of a live directory has; that of a log is longer, by pages without records yet."""
+    try:
+        size = path.stat().st_size
+        if path.name == "content":
+            return size
+        with path.open("rb") as file:
+            header = read_log_header(file.read(LOG_HEADER))
+    except OSError:
+        return 0
     return min(header.committed, size) if header is not None else 0
 
 
@@ -81,40 +85,55 @@ class _LiveSecrets:
     def __init__(self, live: Path) -> None:
         self.found: set[bytes] = set()
         self._live = live
-        self._ends = dict.fromkeys((*_SEARCHED, "world"), 0)
+        self._ends = dict.fromkeys(_SEARCHED, 0)
         """Up to where each section was searched."""
+        self._seen: dict[str, int] = {}
+        """Where each had ended when all of it was searched."""
         self._places: dict[str, set[SecretPlace]] = {name: set() for name in _SEARCHED}
         self._in_sources: set[bytes] = set()
 
     def update(self) -> None:
         """Search what was added. Raises what opening a live directory raises, and OSError."""
-        sections = open_live(self._live)
+        ends = {name: _end(self._live / name) for name in (*_SEARCHED, "world")}
+        if ends == self._seen:  # as most others: those that wait, and those that have ended
+            return
+        # Without its ancestors: what they wrote before is searched in their recordings, and opening them all takes as
+        # many times longer as it has ancestors.
+        own = LiveDirectory(self._live)
         try:
             with searching_for(patterns_of_live(self._live)):
-                self._search(sections)
+                if ends["world"] != self._seen.get("world"):  # it has imported something
+                    self._in_sources = set[bytes]().union(*map(secrets_in, own_sources(self._live, inherited=False)))
+                self._search(own)
         finally:
-            sections.close()
+            own.close()
+        if all(own.size(name) >= end for name, end in ends.items()):  # a durable log ends where it is whole
+            self._seen = ends
 
-    def _search(self, sections: Sections) -> None:
-        header = HeaderSecrets(b"".join(sections.pieces("header")))
+    def _search(self, own: LiveDirectory) -> None:
+        header = HeaderSecrets(b"".join(own.pieces("header")))
         if header.keeps_secrets:
             return
-        before = sections.before if isinstance(sections, BranchSections) else {}
         has_more = False
+        before = bytes_before(self._live)
         for name in _SEARCHED:
-            # What its parent wrote before is searched in the parent's recording.
-            first = max(self._ends[name] - WIDEST - MOST_BEFORE, before.get(name, 0))
-            end = _end(sections, name)
+            first = max(self._ends[name] - WIDEST - MOST_BEFORE, 0)
+            end = min(_end(self._live / name), own.size(name))
             if end > self._ends[name]:
-                found = places_in_pieces(sections.pieces(name, first))
-                new = {each._replace(at=first + each.at) for each in found}
+                # Behind what its parent wrote; a log's header is in both.
+                shift = first + before[name] - (LOG_HEADER if name == "log" and before[name] else 0)
+                new = {each._replace(at=shift + each.at) for each in places_in_pieces(own.pieces(name, first))}
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
-        if _end(sections, "world") > self._ends["world"]:  # it has imported something
-            self._ends["world"] = _end(sections, "world")
-            self._in_sources = set[bytes]().union(*map(secrets_in, own_sources(self._live)))
         if has_more:
-            in_log, in_content = (sorted(self._places[name]) for name in _SEARCHED)
-            self.found |= exact_secrets(in_log, in_content, sections.pieces("log"))
+            self.found |= self._exact()
         self.found |= {*header.secrets(), *self._in_sources}
+
+    def _exact(self) -> set[bytes]:
+        in_log, in_content = (sorted(self._places[name]) for name in _SEARCHED)
+        sections = open_live(self._live)
+        try:
+            return exact_secrets(in_log, in_content, sections.pieces("log"))
+        finally:
+            sections.close()
