@@ -36,6 +36,7 @@ from replaydbg.log.group import (
     reasons_of,
     size_of_group,
 )
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.unfinished_group import hold_while_made
 from replaydbg.native import join_library
 from replaydbg.record.place import (
@@ -101,7 +102,6 @@ class RecordedGroup:
         """
         self._library = library_for("--children=python", "use --children=fork") if joins else None
         self._identity = os.urandom(16).hex() if identity is None else identity
-        self._blocks = blocks
         self._store = shared_store(output, settings.store)
         """The store that it is in; None: the user has named its directory."""
         self._sealer: SealerProcess | None = None
@@ -113,6 +113,7 @@ class RecordedGroup:
             directory = store.create_group().absolute() if output is None else self._named(output.absolute())
         except OSError as error:
             raise CannotRecord(str(output or settings.store), reason_of(error)) from error
+        self._blocks = BlockPlaces(directory, self._store) if blocks is None else BlockPlaces(blocks)
         self.live = directory / f"1{LIVE}"
         """The live directory of the first process."""
         self._held = -1
@@ -217,7 +218,7 @@ class RecordedGroup:
             rows, more = page_rows(directory)
         is_alone = self._has_left()
         try:
-            common = common_of(directory, 1, rows)
+            common = common_of(self._blocks, 1, rows)
             store, secrets = (self._store, set()) if is_alone else (None, _secrets_of_others(self.live))
             result = seal_recording(self.live, ended, seconds, common=common, store=store, secrets=secrets)
         except CannotRecord:

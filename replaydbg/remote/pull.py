@@ -17,6 +17,7 @@ from replaydbg.log.edit.standalone import write_standalone
 from replaydbg.log.files import named, signature_path
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.group_blocks import share_with_store
 from replaydbg.log.sealed.shared import DIRECTORY, load_source
 from replaydbg.log.sealed.store_blocks import common_in
 from replaydbg.log.used_blocks import needed_blocks
@@ -40,6 +41,7 @@ def pull(recording: RemoteRecording, store: Store, progress: Progress) -> Path:
     try:
         _fetch(recording, partial, progress)
         if recording.index.is_group:
+            share_with_store(partial, store.directory)
             made = store.create_group()
             partial.rename(made)
             return made

@@ -13,6 +13,7 @@ from replaydbg.log.container import seal
 from replaydbg.log.edit.group_pack import add_file, pack_group, packed_files, unpack_group
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import Group, GroupProcess, write_group
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.record.hiding import hiding_of
 from tests.fuzz import chunks, documents
@@ -36,7 +37,9 @@ def seed() -> bytes:
             made = example(1)
             made.header = header_json(group="ab", process=number, gates=[*made.header["gates"], *_GATES])
             live = made.write_live(directory, str(number))
-            seal(live, directory / f"{number}.rdbg", made.end, common=Common(GroupBlocks(directory), False))
+            seal(
+                live, directory / f"{number}.rdbg", made.end, common=Common(GroupBlocks(BlockPlaces(directory)), False)
+            )
         write_group(directory, Group("ab", rows, 0, True))
         pack_group(directory, Path(place) / "one.tar", hiding_of)
         return (Path(place) / "one.tar").read_bytes()

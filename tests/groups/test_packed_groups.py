@@ -18,6 +18,7 @@ from replaydbg.log.edit.group_pack import PackedFile, _head, add_file, pack_grou
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import Group, GroupProcess, read_group, write_group
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.record.hiding import hiding_of
@@ -42,7 +43,7 @@ def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         live = _example(number).write_live(directory, str(number))
         (live / "end.json").write_text(json.dumps(_END))
         if number < 4:
-            common = Common(GroupBlocks(directory), has_forked=False)
+            common = Common(GroupBlocks(BlockPlaces(directory)), has_forked=False)
             seal(live, directory / f"{number}.rdbg", _END, common=common)
     write_group(directory, Group("ab", _ROWS, 2, False))
     monkeypatch.setenv("REPLAYDBG_STORE", str(tmp_path / "store"))

@@ -18,6 +18,7 @@ from replaydbg.log.container import Writer, seal
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.group import Group, GroupProcess, size_of_group, write_group
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, CommonPart, GroupBlocks, common_of
 from replaydbg.log.sealed.shared import DIRECTORY, STEP, compressor
 from replaydbg.store.clearing import blocks_in, clear
@@ -74,7 +75,7 @@ def _branch(group: Path, number: int, *, log: bytes, before: bytes, content: int
 
 def _seal(live: Path, *, has_forked: bool = False, sources: tuple[tuple[str, int, bytes], ...] = ()) -> Path:
     target = live.with_name(live.name.removesuffix("-live"))
-    common = Common(GroupBlocks(live.parent), has_forked)
+    common = Common(GroupBlocks(BlockPlaces(live.parent)), has_forked)
     names = {f"/src/{number}.py": name for number, (name, _, _) in enumerate(sources)}
     seal(
         live,
@@ -278,7 +279,7 @@ def test_what_compresses_very_well_can_be_read(group: Path) -> None:
     """A reader refuses what expands too far: the blocks that a section refers to count, each once."""
     with (group / "1.rdbg").open("wb") as file:
         writer = Writer(file)
-        part = CommonPart(GroupBlocks(group), is_steady=True)
+        part = CommonPart(GroupBlocks(BlockPlaces(group)), is_steady=True)
         different = [b"%d" % number + bytes(_PIECE - len(b"%d" % number)) for number in range(70)]
         for name, content in (("header", [json.dumps(header_json()).encode()]), ("log", [_log(1)])):
             writer.section(name, content)
@@ -294,7 +295,7 @@ def test_what_compresses_very_well_can_be_read(group: Path) -> None:
 
 
 def test_one_block_that_is_used_very_often_is_refused(group: Path) -> None:
-    blocks = GroupBlocks(group)
+    blocks = GroupBlocks(BlockPlaces(group))
     entry = blocks.entry(bytes(_PIECE))
     with (group / "1.rdbg").open("wb") as file:
         writer = Writer(file)
@@ -402,12 +403,12 @@ def _rows(*how: str, parent: int = 1) -> list[GroupProcess]:
 
 
 def test_who_shares_what(group: Path) -> None:
-    assert common_of(group, 1, _rows()) is None
-    assert common_of(group, 1, [*_rows(), _rows("other")[1]._replace(recording=None)]) is None
+    assert common_of(BlockPlaces(group), 1, _rows()) is None
+    assert common_of(BlockPlaces(group), 1, [*_rows(), _rows("other")[1]._replace(recording=None)]) is None
     for how, has_forked in (("fork", True), ("python", False), ("exec", False)):
-        found = common_of(group, 1, _rows(how))
+        found = common_of(BlockPlaces(group), 1, _rows(how))
         assert found is not None and found.has_forked == has_forked
-    child = common_of(group, 2, _rows("fork"))
+    child = common_of(BlockPlaces(group), 2, _rows("fork"))
     assert child is not None and not child.has_forked
 
 

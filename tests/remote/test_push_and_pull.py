@@ -133,6 +133,9 @@ def test_a_group(folder: Path) -> None:
     named = replaydbg(other, "pull", f"{url(folder)}/run-1", "-o", "two")
     assert (named.status, named.stdout) == (0, b"two.rdbgs\n"), named
     assert replaydbg(other, "replay", "two.rdbgs").stdout == recorded.stdout
+    assert replaydbg(other, "pull", f"{url(folder)}/run-1").stdout == b"run-2\n"
+    block, *_ = (other / "store" / "run-2.rdbgs" / DIRECTORY).iterdir()
+    assert block.samefile(other / "store" / "run-1.rdbgs" / DIRECTORY / block.name)
 
 
 def test_one_process_of_a_group(folder: Path) -> None:

@@ -3,6 +3,9 @@
 This is the import world, the sources, the content of files, and what a forked child has in common with its parent. The
 files are those of `log/sealed/shared.py`. Several processes write them at once, each while it seals a recording; a
 recording is marked as complete only when all blocks that it needs are on the disk.
+
+A group of a store has blocks of its own, too, so that it can be copied, sent and removed as a whole. What the store has
+already becomes a further name of the same file (a hard link), and the group's new blocks get a name in the store.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from replaydbg.classes import NamedTuple
 from replaydbg.log.allowance import load_json
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
-from replaydbg.log.sealed.shared import STEP, BlockStore, load_source, names_in
+from replaydbg.log.sealed.block_places import BlockPlaces
+from replaydbg.log.sealed.shared import DIRECTORY, STEP, BlockStore, load_source, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +50,11 @@ class Entries(NamedTuple):
 class GroupBlocks(BlockStore):
     """The blocks of a group, for one recording that is sealed."""
 
-    def __init__(self, directory: Path, synced: set[str] | None = None) -> None:
+    def __init__(self, places: BlockPlaces, synced: set[str] | None = None) -> None:
         """`synced` are the paths of blocks that this process knows to be on the disk."""
-        super().__init__(directory)
+        super().__init__(places.own)
+        self._beside = places.store / DIRECTORY if places.store is not None else None
+        """The blocks of the store."""
         self._synced = synced if synced is not None else set()
         self._sizes: dict[str, int] = {}
         self._young: list[str] = []
@@ -71,14 +77,33 @@ class GroupBlocks(BlockStore):
                 found = os.stat(path)  # noqa: PTH116
                 os.utime(path)
         if found is None:
-            data = packed()
-            self._write(text, data)
-            self._sizes[text] = len(data)
+            if self._beside is None or not self._link(self._beside, text):
+                self._write(text, packed())
+                self._name_in_store(text)
+            self._sizes[text] = os.stat(path).st_size  # noqa: PTH116
             self._young.append(path)
         else:
             self._sizes[text] = found.st_size
             if found.st_mtime > time.time() - _YOUNG and path not in self._synced:
                 self._young.append(path)
+
+    def _link(self, store: Path, text: str) -> bool:
+        """Let a block of the store be one of the group; whether it is: it has its content, and could get the name."""
+        if load_source(text, store) is None:
+            return False
+        with suppress(OSError):  # the file system has no links, or no more of this file
+            self._make_directory()
+            os.link(f"{store}/{text}", f"{self.directory}/{text}", follow_symlinks=False)
+            os.utime(f"{self.directory}/{text}")  # the others need it for another while
+            return True
+        return False
+
+    def _name_in_store(self, text: str) -> None:
+        """Let other recordings of the store have a block that was written for the group."""
+        if self._beside is not None:
+            with suppress(OSError):  # then they have their own
+                self._beside.mkdir(mode=0o700, exist_ok=True)
+                name_block(self.directory / text, self._beside)
 
     def _make_directory(self) -> None:
         # Without its parent: if somebody has removed the group, it must not come back.
@@ -95,6 +120,26 @@ class GroupBlocks(BlockStore):
             _with_open(str(self.directory), os.fsync)
         self._synced.update(self._young)
         self._young.clear()
+
+
+def name_block(block: Path, directory: Path) -> None:
+    """Give the file of a block a further name in another directory, in place of a damaged one. Raises OSError."""
+    partial = directory / f".{block.name}.{os.getpid()}"
+    os.link(block, partial, follow_symlinks=False)
+    try:
+        partial.replace(directory / block.name)
+    finally:
+        partial.unlink(missing_ok=True)  # a file that takes the place of itself keeps both names
+
+
+def share_with_store(group: Path, store: Path) -> None:
+    """Let a group that comes into a store share blocks with it; what has no room or no links stays as it is."""
+    ours, theirs = group / DIRECTORY, store / DIRECTORY
+    with suppress(OSError):
+        theirs.mkdir(mode=0o700, exist_ok=True)
+        for block in list(ours.iterdir()) if ours.is_dir() else ():
+            is_there = load_source(block.name, theirs) is not None
+            name_block(*(theirs / block.name, ours) if is_there else (block, theirs))
 
 
 def _begin_to_write(fd: int) -> None:
@@ -249,14 +294,11 @@ class Common(NamedTuple):
 
 
 def common_of(
-    directory: Path, number: int, rows: Iterable[GroupProcess], synced: set[str] | None = None
+    places: BlockPlaces, number: int, rows: Iterable[GroupProcess], synced: set[str] | None = None
 ) -> Common | None:
-    """Return how to seal the recording of process `number` of a group; None: no other process of it is recorded.
-
-    `directory` is where the directory of blocks is: the group, or the directory of the tests that started it.
-    """
+    """Return how to seal the recording of process `number` of a group; None: no other process of it is recorded."""
     others = [each for each in rows if each.recording and each.number != number]
     if not others:
         return None
     has_forked = any(each.how == "fork" and each.parent == number for each in others)
-    return Common(GroupBlocks(directory, synced), has_forked)
+    return Common(GroupBlocks(places, synced), has_forked)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.log.sealed.shared import DIRECTORY
 
@@ -30,7 +31,7 @@ def common_in(store: Path | None) -> Iterator[Common | None]:
     if store is None:
         yield None
         return
-    blocks = GroupBlocks(store)
+    blocks = GroupBlocks(BlockPlaces(store))
     blocks.directory.mkdir(mode=0o700, exist_ok=True)
     with _locked(blocks.directory, fcntl.LOCK_SH):
         yield Common(blocks, has_forked=False, is_whole=True)

@@ -33,6 +33,7 @@ from replaydbg.log.group import (
     write_group,
 )
 from replaydbg.log.live_cuts import CUTS, read_live_cuts
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.hiding import masked_argv, masked_words, masks_of
@@ -114,9 +115,9 @@ def _replacements(rows: Iterable[GroupProcess]) -> list[int]:
 class GroupSealer:
     """Follows the rows of a group's page, and seals."""
 
-    def __init__(self, directory: Path, first: GroupProcess, identity: str, blocks: Path | None = None) -> None:
+    def __init__(self, directory: Path, first: GroupProcess, identity: str, blocks: BlockPlaces) -> None:
         self._directory = directory
-        self._blocks = blocks or directory
+        self._blocks = blocks
         self._synced: set[str] = set()
         """The paths of blocks that are on the disk."""
         self._identity = identity
@@ -325,11 +326,11 @@ def _log_header(live: Path) -> LogHeader | None:
         return None
 
 
-def seal_group(directory: Path, launcher: tuple[int, int], wake: int, blocks: Path | None = None) -> None:
+def seal_group(directory: Path, launcher: tuple[int, int], wake: int, blocks: BlockPlaces) -> None:
     """Seal the recordings of children until the launcher has ended, and all of them.
 
     `launcher` has the descriptors by which the launcher reports its end, and is answered; `wake` is that of the group's
-    fifo; `blocks` is the directory whose shared blocks they use, None for that of the group.
+    fifo; `blocks` is where the blocks are that the recordings share.
     """
     control, answer = launcher
     group = read_group(directory)

@@ -12,6 +12,7 @@ from pathlib import Path
 from replaydbg.errors import CannotRecord
 from replaydbg.launch.interruption import ENDING
 from replaydbg.log.group import WAKE, Group, GroupProcess, write_group
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.record.place import reason_of
 
 _CONTROL, _ANSWER = 3, 4
@@ -21,7 +22,7 @@ _CONTROL, _ANSWER = 3, 4
 class SealerProcess:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
-    def __init__(self, directory: Path, identity: str, argv: list[str], blocks: Path | None) -> None:
+    def __init__(self, directory: Path, identity: str, argv: list[str], blocks: BlockPlaces) -> None:
         opened: list[int] = []
         first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
         try:
@@ -66,7 +67,7 @@ class SealerProcess:
         os.close(self._answer)
 
 
-def _be_the_sealer(control: int, answer: int, directory: Path, blocks: Path | None) -> None:
+def _be_the_sealer(control: int, answer: int, directory: Path, blocks: BlockPlaces) -> None:
     """Become the process that seals: with nothing of ours open that somebody could wait for."""
     try:
         os.setsid()
