@@ -29,7 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from replaydbg.log.json_data import GateData, HeaderData
+    from replaydbg.config import Settings
+    from replaydbg.log.json_data import GateData, HeaderData, SecretsData
 
 
 class WantedProgram(NamedTuple):
@@ -67,6 +68,23 @@ class Wishes(NamedTuple):
             "durable": self.durable,
             "continuing": continuing_command(),
         }
+
+
+def wishes_of_recorded(header: HeaderData, settings: Settings) -> Wishes:
+    """Return the wishes for processes that begin when a recorded group goes on: its own, where its header has them."""
+    none: SecretsData = {"kept": False, "names": [], "recipients": []}
+    secrets = header.get("secrets", none)
+    return Wishes(
+        settings.max_size,
+        header["real_ids"],
+        header["chaos"],
+        settings.on_deadlock,
+        header["durable"],
+        keeps_secrets=secrets["kept"],
+        secret_names=tuple(secrets["names"]),
+        recipients=tuple(secrets["recipients"]),
+        secret_patterns=tuple(secrets.get("patterns", ())),
+    )
 
 
 class InterpreterStart(NamedTuple):

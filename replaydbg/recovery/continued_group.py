@@ -22,7 +22,7 @@ from replaydbg.record.result import RecordResult
 from replaydbg.record.sealer.group_sealer import UNKNOWN
 from replaydbg.record.sealer.group_secrets import secrets_of_others
 from replaydbg.record.sealing import seal_recording
-from replaydbg.record.start import Wishes
+from replaydbg.record.start import Wishes, wishes_of_recorded
 from replaydbg.recovery.recovery_line import KNOWN_AS, LineMember, RecoveryLine
 from replaydbg.resume.plan import Plan
 from replaydbg.resume.preparation import continued_header, written_to
@@ -111,9 +111,7 @@ class ContinuedGroup:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
         if member.number == 1 or self._header is None:
             self._header = header
-            self._wishes = Wishes(
-                settings.max_size, header["real_ids"], header["chaos"], settings.on_deadlock, header["durable"]
-            )
+            self._wishes = wishes_of_recorded(header, settings)
         return {
             **self._group.as_boot(),
             "process": member.number,

@@ -12,6 +12,7 @@ from replaydbg.log.edit.sharing import write_shared
 from replaydbg.log.group import Group, GroupProcess, size_of_group, write_group
 from replaydbg.log.live_cuts import LiveCut
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.redaction.proven_copy import Proven, Redacted, write_proven
 from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
@@ -64,7 +65,7 @@ def _write_members(
         made = write_proven(member, proven, pseudonyms, secrets, f"{name}/{number}", may_derive=may_derive)
         events, derived = events + made.events, derived + made.derived
         with open_recording(proven) as copy:
-            write_shared(copy, draft / f"{number}.rdbg", Common(GroupBlocks(draft), has_forked))
+            write_shared(copy, draft / f"{number}.rdbg", Common(GroupBlocks(BlockPlaces(draft)), has_forked))
         proven.unlink()
     return Proven(events, derived)
 

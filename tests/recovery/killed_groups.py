@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
@@ -23,13 +24,15 @@ def replaydbg(folder: Path, *words: str) -> Finished:
     return run([sys.executable, "-m", "replaydbg", *words], cwd=folder, env=env, timeout=_TIMEOUT)
 
 
-def record_killed(folder: Path, text: str, *words: str, killed_at: int = 0) -> Path:
+def record_killed(
+    folder: Path, text: str, *words: str, killed_at: int = 0, variables: Mapping[str, str] | None = None
+) -> Path:
     """Record a program until it has made the file `ready`, and kill its group; return the group's directory.
 
-    `killed_at`: processes that come to this event are killed after it.
+    `killed_at`: processes that come to this event are killed after it. `variables` are added to its environment.
     """
     (folder / "program.py").write_text(text)
-    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")}
+    env = without_steering(os.environ) | {"REPLAYDBG_STORE": str(folder / "store")} | dict(variables or {})
     if killed_at:
         env["REPLAYDBG_TEST_KILLED_AT"] = str(killed_at)
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "one", *words, "program.py"]

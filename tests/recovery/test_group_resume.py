@@ -11,6 +11,7 @@ import pytest
 
 from replaydbg.log.files import DataFile
 from replaydbg.log.group import read_group
+from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import FILE_HEADER, read_block
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
@@ -23,6 +24,31 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_money_adds_up_after_all_banks_were_killed(seed: int, tmp_path: Path) -> None:
     assert group_round(seed, "bank", tmp_path, kills=2).kills <= 2
+
+
+# What the last child gets are secrets by the settings of the recording alone, not by those of whoever resumes it.
+_SECRETS = """import os, subprocess, sys
+subprocess.run([sys.executable, "-c", ""])
+open("ready", "w").close()
+sys.stdin.readline()
+code = "import os, sys; print(len(os.environ['DOOR']), len(sys.argv[1]))"
+env = {**os.environ, "DOOR": "open".ljust(14, "!") + "sesame"}
+subprocess.run([sys.executable, "-c", code, "badge-" + "7" * 9], env=env)
+"""
+
+
+def test_processes_that_begin_later_have_the_same_secrets(tmp_path: Path) -> None:
+    wishes = {"REPLAYDBG_SECRET_NAMES": "DOOR", "REPLAYDBG_SECRET_PATTERNS": "badge-[0-9]{9}"}
+    record_killed(tmp_path, _SECRETS, variables=wishes)
+
+    resumed = replaydbg(tmp_path, "resume", "one", "-o", "two")
+
+    assert (resumed.status, resumed.stdout) == (0, b"20 15\n"), resumed
+    with open_recording(tmp_path / "two.rdbgs" / "3.rdbg", with_secrets=False) as recording:
+        data = b"".join(piece for name in recording.sections for piece in recording.pieces(name))
+    assert b"DOOR" in data
+    assert b"!!!!!sesame" not in data
+    assert b"badge-777777777" not in data
 
 
 # The child has read nothing when both are killed. The second time, there is nothing to be read from standard input.
