@@ -23,6 +23,8 @@ APP = "replaydbg"
 TEST_PREFIX = "REPLAYDBG_TEST_"
 """Prefix of variables that are orders of the tests, see `orders_of_tests`; no program gets them."""
 _PLATFORM: str = sys.platform
+_MOST_OWN_CODE = 256
+"""The most patterns of own code: the engine has that many places."""
 
 
 class Settings(NamedTuple):
@@ -73,6 +75,10 @@ class Settings(NamedTuple):
     """Whether the terminal UI draws with ASCII characters only."""
     python: str
     """The interpreter for recordings that need another Python than this one; empty: search for one."""
+    just_my_code: bool
+    """Whether steps of the debugger pass over code that is not the user's own."""
+    my_code: tuple[str, ...]
+    """Shell patterns of files that are the user's own code, behind `!` of files that are not; the last one wins."""
     keymap: str
     """The terminal UI's keymap: `default`, `pudb`, `gdb` or `vscode`."""
     keys: Mapping[str, str]
@@ -355,6 +361,13 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(items)
 
 
+def _own_code(value: Any) -> tuple[str, ...]:
+    found = _words(value)
+    if len(found) > _MOST_OWN_CODE:
+        raise ValueError(f"at most {_MOST_OWN_CODE} patterns are possible")
+    return found
+
+
 def _patterns(value: Any) -> tuple[str, ...]:
     """Return the regular expressions of a list in a file, or of a variable with one in each line."""
     items = [each for each in value.splitlines() if each] if isinstance(value, str) else value
@@ -439,6 +452,8 @@ _DEFAULTS: dict[str, int | str | tuple[str, ...] | Mapping[str, str] | None] = {
     "theme": "dark",
     "ascii": False,
     "python": "",
+    "just_my_code": False,
+    "my_code": (),
     "keymap": "default",
     "keys": {},
 }
@@ -457,6 +472,8 @@ _READ: dict[str, Callable[[Any], Path | int | str | tuple[str, ...] | Mapping[st
     "theme": _word,
     "ascii": _truth,
     "python": _interpreter,
+    "just_my_code": _truth,
+    "my_code": _own_code,
     "keymap": _word,
     "keys": _keys,
     "store": _path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NoReturn
 
 from replaydbg.commands.places import parse_place
@@ -39,8 +40,11 @@ def _arriving(view: View, *, is_step: bool) -> Iterator[None]:
 
 def _act(view: View, name: str) -> Callable[[], Here]:
     """Return the motion; steps are in the selected thread, which is the running one on arrival."""
+    is_step = name not in ("go", "reverse_go")
     act: Callable[..., Here] = getattr(view.session, name)
-    lane = None if name in ("go", "reverse_go") else view.lane
+    if is_step and view.steps_in_own_code:
+        act = partial(act, own=view.own_code)
+    lane = view.lane if is_step else None
 
     def run() -> Here:
         is_there = lane is None or view.here.lane == lane
@@ -239,6 +243,15 @@ def set_direction(view: View, rest: str) -> None:
     _direction(view, rest)
 
 
+def _just_my_code(view: View, rest: str) -> None:
+    word = rest.strip()
+    if word not in ("", "on", "off"):
+        raise UsageError(f"usage: just-my-code [on|off] (got {word!r})")
+    view.steps_in_own_code = not view.steps_in_own_code if not word else word == "on"
+    what = "pass over code that is not yours" if view.steps_in_own_code else "stop in all code"
+    view.screen.line(f"step, next and finish now {what}.")
+
+
 def _quit(view: View, rest: str) -> NoReturn:
     view.is_over = True
     raise EOFError
@@ -303,6 +316,13 @@ COMMANDS = (
     PromptCommand(("ugo",), "undo|redo|MOMENT", "pudb's names for back, fwd and seek", _ugo, completes="moments"),
     PromptCommand(
         ("direction",), "[reverse|forward]", "change the direction of next, step, finish, continue", _direction
+    ),
+    PromptCommand(
+        ("just-my-code", "jmc"),
+        "[on|off]",
+        "let step, next and finish pass over libraries, or stop there",
+        _just_my_code,
+        completes="",
     ),
     PromptCommand(("quit", "q", "exit"), "", "leave the debugger", _quit, completes=""),
 )

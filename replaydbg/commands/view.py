@@ -10,6 +10,7 @@ from replaydbg.commands.surface import SourceRow, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import frame_to_show
 from replaydbg.debugger.session_results import Evaluation, Frame, Here, Moment
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.errors import UsageError
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.render import texts
@@ -56,6 +57,10 @@ class View(PromptState):
     others: InitVar[GroupSession | None] = None
     is_backward: bool = False
     """Whether step, next, finish and continue go backwards."""
+    own_code: OwnCode = field(default_factory=OwnCode)
+    """Which code is the user's own."""
+    steps_in_own_code: bool = False
+    """Whether step, next, finish and their twins pass over all other code."""
     trail: list[tuple[int, int | Moment]] = field(default_factory=list)
     """The processes and counts of the lines at which it stopped, for `back` and `fwd`."""
     trail_at: int = -1

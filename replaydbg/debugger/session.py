@@ -32,8 +32,9 @@ from replaydbg.debugger.session_results import (
     Raised,
     WorkProgress,
 )
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.debugger.source.source_files import SourceFiles
-from replaydbg.debugger.stops import breakpoint_search
+from replaydbg.debugger.stops import breakpoint_search, own_steps
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.branching import branched
 from replaydbg.engine.engine_process import EngineProcess
@@ -381,21 +382,25 @@ class Session:
 
     # ---- forward ----
 
-    def step(self, *, lane: int | None = None) -> Here:
+    # With `own`, they pass over all other code: where they would end in it, they end at the thread's next own line,
+    # which may be one that a library calls.
+
+    def step(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the next line that a thread runs (default: the running one)."""
-        return self._forward(STEP, lane)
+        return self._forward(STEP, lane, own)
 
-    def next(self, *, lane: int | None = None) -> Here:
+    def next(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the next line of this activation, or of a caller when it has ended. Calls are passed over."""
-        return self._forward(NEXT, lane)
+        return self._forward(NEXT, lane, own)
 
-    def finish(self, *, lane: int | None = None) -> Here:
+    def finish(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the next line of a caller."""
-        return self._forward(FINISH, lane)
+        return self._forward(FINISH, lane, own)
 
-    def _forward(self, rule: int, lane: int | None) -> Here:
+    def _forward(self, rule: int, lane: int | None, own: OwnCode | None) -> Here:
         self.work.begin("running")
-        order = RunOrder(rule=rule, until=self.index.total, lane=self.here.lane if lane is None else lane)
+        lane = self.here.lane if lane is None else lane
+        order = RunOrder(rule=rule, until=self.index.total, lane=lane, own=own.patterns if own is not None else None)
         worker = self.cursor.clone()
         try:
             where = worker.run(order, idle=self.travel.idle)
@@ -405,6 +410,9 @@ class Session:
         if isinstance(where, EndReport):
             worker.close()
             return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
+        if own is not None and where.why != "rule" and not self.here.is_changed:  # behind its last own line
+            worker.close()
+            return self._at_end()
         return self._come_along(worker, where, "step" if where.why == "rule" else "end")
 
     def _come_along(
@@ -469,9 +477,14 @@ class Session:
 
     # ---- backward ----
 
-    def reverse_step(self, *, lane: int | None = None) -> Here:
+    def reverse_step(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the previous line of the running thread; for another thread, to the line in which it is."""
         number = self.here.lane if lane is None else lane
+        if own is not None:
+            self.work.begin("searching for the line before")
+            # Inside a line, and for another thread, the line that has begun counts.
+            is_at_its_line = number == self.here.lane and not self.here.moment.point
+            return self._back(own_steps.last_own_line(self, own, number, self.here.count + (not is_at_its_line)))
         found = next((each for each in self.here.lanes if each.id == number), None)
         if found is None:
             return self._back(0)
@@ -479,18 +492,19 @@ class Session:
         is_before = number == self.here.lane and not self.here.moment.point
         return self._back(found.before if is_before else found.last)
 
-    def reverse_next(self, *, lane: int | None = None) -> Here:
+    def reverse_next(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the previous line of the same activation; from its first line, to the caller's."""
-        if lane is not None and lane != self.here.lane:
-            return self.reverse_step(lane=lane)
         top = self.here.top
+        is_other_code = own is not None and top is not None and not own_steps.is_own(self, own, top)
+        if is_other_code or (lane is not None and lane != self.here.lane):
+            return self.reverse_step(lane=lane, own=own)
         if top is not None and top.last and self.here.moment.point:
             return self._back(top.last)
-        return self._back(top.before if top is not None and top.before else self._callers_line(None))
+        return self._back(top.before if top is not None and top.before else self._callers_line(None, own))
 
-    def reverse_finish(self, *, lane: int | None = None) -> Here:
+    def reverse_finish(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the caller's line."""
-        return self._back(self._callers_line(lane))
+        return self._back(self._callers_line(lane, own))
 
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
         """Run back to the last breakpoint before here, or to `until`, or to the program's first line.
@@ -504,9 +518,10 @@ class Session:
             return self._arrive(found, first, "seek")
         return self._arrive(None, self.first_own if self.here.count > self.first_own else 1, "start")
 
-    def _callers_line(self, lane: int | None) -> int:
+    def _callers_line(self, lane: int | None, own: OwnCode | None) -> int:
         # Frames of the importer's own run no lines that count.
-        return next((frame.last for frame in islice(self.ask.stack(lane), 1, None) if frame.last), 0)
+        callers = (frame for frame in islice(self.ask.stack(lane), 1, None) if frame.last)
+        return next((each.last for each in callers if own is None or own_steps.is_own(self, own, each)), 0)
 
     def _back(self, count: int) -> Here:
         if not count:

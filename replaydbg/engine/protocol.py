@@ -8,7 +8,7 @@ from replaydbg.classes import dataclass
 from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine
 from replaydbg.log.coding.encode import text, varint, zigzag
 
-VERSION = 10
+VERSION = 11
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -26,9 +26,12 @@ MOST_BREAKS = 255
 MOST_WATCHED = 256
 """The most values that are watched in one run: the core has that many places."""
 
-ANY, STEP, NEXT, FINISH = range(4)
+ANY, STEP, NEXT, FINISH, TRACK = range(5)
 """The rule that ends a step forward, besides a count of lines: none, the thread's next line, the next one of the same
-activation or of a caller, a caller's."""
+activation or of a caller, a caller's. TRACK ends nothing: the count of the thread's last line is reported."""
+
+MOST_PATTERNS = 256
+"""The most patterns of files that say which code is the user's own: the core has that many places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,8 @@ class RunOrder:
     """ANY, STEP, NEXT or FINISH."""
     lane: int = 0
     """The thread that the rule is for."""
+    own: tuple[str, ...] | None = None
+    """None: the rule is for all code; else for own code alone, by these patterns of files: see `OwnCode`."""
     spacing: float = 0.0
     """Seconds of CPU time between the checkpoints that are left behind; 0: none are."""
     at_raises: bool = False
@@ -163,6 +168,9 @@ class RunOrder:
         """Return it as the core reads it."""
         assert len(self.breaks) <= MOST_BREAKS, len(self.breaks)
         head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(self.lane)
+        patterns = self.own or ()
+        head += varint(int(self.own is not None)) + varint(len(patterns))
+        head += b"".join(text(each + "\0") for each in patterns)
         head += varint(int(self.at_raises)) + varint(self.event) + varint(self.point) + varint(int(self.follows_path))
         breaks = b"".join(
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)

@@ -187,6 +187,8 @@ class Where:
     """Those of each watch."""
     path: FramePath
     """The path of the frame that was followed."""
+    tracked: int
+    """The count of the last line that the rule TRACK has met; 0: none."""
 
     @property
     def top(self) -> Frame | None:
@@ -256,6 +258,7 @@ _WHERE = {
         ListOf((COUNT, range(2), COUNT, COUNT, int, int, int)),
         ListOf((COUNT, COUNT, range(2))),
     ),
+    "tracked": COUNT,
 }
 _ENDED = {"kind": str}
 _OPTIONAL: dict[str, tuple[object, object]] = {
@@ -294,6 +297,7 @@ def read_where(payload: bytes) -> Where:
         changes=changes[0],
         all_changes=changes,
         path=_path(*fields_read["path"]),
+        tracked=fields_read["tracked"],
     )
 
 

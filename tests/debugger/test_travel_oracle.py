@@ -10,12 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Breakpoint, Here
+from replaydbg.debugger.source.own_code import OwnCode
 from tests.harness.recording import record_file
 from tests.harness.travels import Line, Stop, Trace
 
@@ -28,6 +30,8 @@ PROGRAMS = sorted(path.stem for path in FIXTURES.glob("*.py"))
 THREADED = ("threads_queue", "threads_computing")
 WALKS = int(os.environ.get("TEST_WALKS", "15"))
 STEPS = 20
+OWN = [(), ("*/lib/python3.*",), ("!*/walked/*",), ("!*", "*/walked/*"), ("*.py", "!*/lib/*")]
+"""Patterns of files that are the user's own code, or not."""
 COMMANDS = ("step", "next", "finish", "reverse_step", "reverse_next", "reverse_finish", "go", "reverse_go", "seek")
 
 
@@ -171,6 +175,11 @@ def walk(travelled: Travelled, chance: random.Random, steps: int = STEPS) -> Non
             stops = [random_stop(travelled, chance) for _ in range(chance.choice((1, 1, 2)))]
             expected = go(travelled, at, command, stops)
             how += f" with {stops}"
+        elif chance.random() < 0.4:
+            own = OwnCode(chance.choice(OWN))
+            getattr(session, command)(own=own)
+            expected = trace.own(command, at, partial(own.is_own, is_command=False))
+            how += f" in own code, {own.patterns}"
         else:
             getattr(session, command)()
             expected = getattr(trace, command)(at)

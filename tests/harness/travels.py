@@ -116,6 +116,29 @@ class Trace:
                 return before
         return None
 
+    # ---- in own code ----
+
+    def own(self, command: str, at: int, is_own: Callable[[str], bool]) -> int | None:
+        """Return where a command leads if it passes over files that are not the user's own."""
+        owns = [is_own(each.file) for each in self.lines]
+        if command == "reverse_finish":
+            return self._own_caller(at, owns)
+        if command == "reverse_next" and owns[at]:
+            before = _before(self._of_activation[self.lines[at].activation], at)
+            return before if before is not None else self._own_caller(at, owns)
+        goes_back = command.startswith("reverse")
+        found = self.reverse_step(at) if goes_back else getattr(self, command)(at)
+        while found is not None and not owns[found]:
+            found = self.reverse_step(found) if goes_back else self.step(found)
+        return found
+
+    def _own_caller(self, at: int, owns: Sequence[bool]) -> int | None:
+        for caller in self.lines[at].callers:
+            before = _before(self._of_activation.get(caller, []), at)
+            if before is not None and owns[before]:
+                return before
+        return None
+
     def go(self, at: int, stops: Sequence[Stop]) -> int | None:
         """Return the next place at which one of `stops` is hit."""
         return next((each for each in range(at + 1, len(self.lines)) if self.is_met(each, stops)), None)

@@ -333,3 +333,18 @@ def test_every_key_of_the_design_is_bound() -> None:
     keys = {key for each in ACTS for key in each.keys.split()}
 
     assert set("nsfcNSFC[]gGudbeqtT{}%wWvDm'xpy/:?123456") | {"backspace"} <= keys
+
+
+def test_steps_pass_over_libraries_when_they_are_told_to(tmp_path: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.press("g", "colon")
+        await seen.type("advance called_by_a_library.py:17")
+
+        await seen.press("J")
+        told = seen.app.part(StatusLine).shown
+        await seen.press("s")
+
+        assert told == "step, next and finish now pass over code that is not yours."
+        assert line_of(seen) == 12
+
+    see(record_file(TRAVEL / "called_by_a_library.py", tmp_path), look)

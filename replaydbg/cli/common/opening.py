@@ -15,6 +15,7 @@ from replaydbg.cli.common.standard_streams import open_closed_streams
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
@@ -57,7 +58,7 @@ def opened(
     interrupts: Interrupts | AtOnce | None = None,
 ) -> Iterator[View]:
     """Open the recording that the user named, with progress on stderr; yield a view that has printed nothing yet."""
-    most = load_settings({"session_memory": memory}).session_memory
+    settings = load_settings({"session_memory": memory})
     open_closed_streams()
     path = the_store().resolve(name)
     with held(path):  # from the first look at it until the session has it open, `gc` must not remove it
@@ -72,7 +73,7 @@ def opened(
             interrupts.check()
 
         # Processes of a group share one memory limit.
-        budget = MemoryBudget(most)
+        budget = MemoryBudget(settings.session_memory)
         opens = partial(Session, progress=progress, current_source=current_source, memory=budget, ahead=True)
         with interrupts.installed():
             with progress.cleared():
@@ -81,7 +82,9 @@ def opened(
                 if answers_once and session.limitations.doubt:  # a prompt shows it itself
                     print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
                 screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
-                yield View(session, screen, group)
+                yield View(
+                    session, screen, group, own_code=OwnCode(settings.my_code), steps_in_own_code=settings.just_my_code
+                )
                 for notice in group.take_notices():
                     print(f"replaydbg: {printable(notice)}", file=sys.stderr)
 

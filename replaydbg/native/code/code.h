@@ -43,6 +43,8 @@ typedef struct CodeFacts {
     bool breaks_at_start;         /* a breakpoint is at the first line of each activation */
     bool is_library;              /* of the standard library, or installed */
     bool is_importers;            /* Python of the importer itself: neither its lines nor its ticks count */
+    bool is_own;                  /* by the patterns of order `own_order` */
+    uint32_t own_order;           /* 0: not met under any yet */
     bool has_run;                 /* it began, or ran a line, while the step clock ran */
     uint32_t raise_id;            /* raises.c: from 1; 0: not met yet */
     uint32_t course_hash;         /* course.c; 0: not met yet */

@@ -241,7 +241,7 @@ report_lanes(Buf *b)
 static void
 report_where(Buf *b, const char *why)
 {
-    report_dict(b, 13);
+    report_dict(b, 14);
     report_key(b, "why");
     report_text(b, why, strlen(why));
     report_key(b, "count");
@@ -264,6 +264,7 @@ report_where(Buf *b, const char *why)
     passages_report(b);
     watch_report(b);
     path_report(b);
+    rule_report(b);
 }
 
 static void
@@ -365,8 +366,14 @@ obey_run(Command *c)
     run.goes_on = *last_line && run.stop > *last_line;
     run.stop = run.goes_on ? *last_line : run.stop;
     run.spacing = number(c);
-    int rule = (int)number(c);
-    rule_begin(rule, (int)number(c));
+    int rule = (int)number(c), lane = (int)number(c);
+    OwnCode own = {.is_set = number(c)};
+    for (uint64_t n = number(c); c->ok && n; n--) {
+        c->ok = own.count < MOST_PATTERNS && (own.patterns[own.count++] = words(c));
+    }
+    if (!c->ok)
+        return false;
+    rule_begin(rule, lane, &own);
     run.at_raises = number(c);
     uint64_t event = number(c), point = number(c);
     bool is_followed = number(c);

@@ -38,7 +38,16 @@ void printed_send(void);
 
 /* rule.c */
 int rule_prepare(void);
-void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: none */
+#define MOST_PATTERNS 256
+typedef struct {
+    bool is_set; /* only lines of the user's own code count for the rule */
+    int count;
+    const char
+        *patterns[MOST_PATTERNS]; /* of files, as for fnmatch(); those behind `!` are not own; the last one wins */
+} OwnCode;
+/* relative to where the lane is now; 0: none. The texts must stay while it runs. */
+void rule_begin(int kind, int lane, const OwnCode *own);
+void rule_report(Buf *b); /* a key and its value */
 bool rule_is_set(void);
 bool rule_line(_PyInterpreterFrame *frame);
 bool rule_has_stopped(void);

@@ -1,11 +1,15 @@
 /* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() +
- * m()` the second call has the depth of the first, and no line of the caller lies between them). */
+ * m()` the second call has the depth of the first, and no line of the caller lies between them).
+ *
+ * If only the user's own code counts, a step that would end elsewhere goes on to the lane's next own line: that may be
+ * one which a library calls. Backwards, a run tracks the lane's last own line. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "engine/inside.h"
 #include "lanes/lanes.h"
+#include <fnmatch.h>
 
-enum { NO_RULE, STEP, NEXT, FINISH };
+enum { NO_RULE, STEP, NEXT, FINISH, TRACK };
 #define MOST_OUTER 1000000
 
 typedef struct {
@@ -20,6 +24,9 @@ static struct {
     int outer_count;
     PyGenObject *generator; /* whose frame it is; borrowed, NULL: of none, or it has died */
     bool is_generator;
+    OwnCode own;
+    uint32_t own_order; /* the orders so far of which own code was asked */
+    uint64_t tracked;   /* TRACK: count at the lane's last line; 0: none */
 } rule;
 
 static destructor dealloc_generator, dealloc_coroutine, dealloc_async_generator;
@@ -74,16 +81,47 @@ started(_PyInterpreterFrame *frame)
     return a ? a->started : 0;
 }
 
-void
-rule_begin(int kind, int lane)
+static bool
+decide_own(PyCodeObject *code)
 {
+    bool is_own = !code_is_library(code);
+    PyObject *file = code->co_filename;
+    if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
+        return is_own;
+    for (int i = 0; i < rule.own.count; i++) {
+        bool is_left_out = rule.own.patterns[i][0] == '!';
+        const char *pattern = rule.own.patterns[i] + is_left_out;
+        if (fnmatch(pattern, (const char *)PyUnicode_1BYTE_DATA(file), FNM_NOESCAPE) == 0)
+            is_own = !is_left_out;
+    }
+    return is_own;
+}
+
+static bool
+is_own(_PyInterpreterFrame *frame)
+{
+    CodeFacts *facts = code_facts(compat_frame_code(frame));
+    if (facts->own_order != rule.own_order) {
+        facts->is_own = decide_own(facts->code);
+        facts->own_order = rule.own_order;
+    }
+    return facts->is_own;
+}
+
+void
+rule_begin(int kind, int lane, const OwnCode *own)
+{
+    rule.own = *own;
+    rule.own_order += own->is_set;
+    rule.tracked = 0;
     PyThreadState *ts = lane_tstate(lane);
     _PyInterpreterFrame *frame = ts ? compat_top_frame(ts) : NULL;
-    rule.kind = frame || kind == STEP ? kind : NO_RULE; /* a lane that has just begun has no frame yet */
+    /* a lane that has just begun has no frame yet */
+    rule.kind = frame || kind == STEP || kind == TRACK ? kind : NO_RULE;
     rule.stopped = false;
     rule.lane = lane;
     rule.outer_count = 0;
-    if (rule.kind <= STEP)
+    if (rule.kind <= STEP || rule.kind == TRACK)
         return;
     rule.here = (Standing){frame, started(frame)};
     rule.is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR;
@@ -124,11 +162,21 @@ lane_has_ended(void)
     return rule.lane >= lanes.made || lanes.at[rule.lane] == NULL || lanes.at[rule.lane]->ended;
 }
 
+static bool
+track(_PyInterpreterFrame *frame)
+{
+    if (core.lane == rule.lane && (!rule.own.is_set || is_own(frame)))
+        rule.tracked = stepclock.count;
+    return false;
+}
+
 bool
 rule_line(_PyInterpreterFrame *frame)
 {
     if (rule.kind == NO_RULE)
         return false;
+    if (rule.kind == TRACK)
+        return track(frame);
     if (core.lane != rule.lane)
         rule.stopped = lane_has_ended();
     else if (rule.kind == STEP)
@@ -137,6 +185,10 @@ rule_line(_PyInterpreterFrame *frame)
         rule.stopped = rule.kind == NEXT;
     else
         rule.stopped = is_outer(frame) && has_ended();
+    if (rule.stopped && rule.own.is_set && !is_own(frame)) {
+        rule.stopped = false;
+        rule.kind = STEP;
+    }
     return rule.stopped;
 }
 
@@ -144,4 +196,11 @@ bool
 rule_has_stopped(void)
 {
     return rule.stopped;
+}
+
+void
+rule_report(Buf *b)
+{
+    report_key(b, "tracked");
+    report_number(b, (int64_t)rule.tracked);
 }

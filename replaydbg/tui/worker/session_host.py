@@ -13,8 +13,10 @@ from textual.message import Message
 
 from replaydbg.commands import Prompt
 from replaydbg.commands.view import View
+from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import WorkProgress
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.groups.group_session import GroupSession
@@ -66,7 +68,9 @@ class SessionHost:
         session = self._opens(path)
         group = GroupSession(session, self._opens)
         self.console_log = ConsoleLog(check)
-        view = SilentView(session, self.console_log, group)
+        settings = load_settings()
+        own, is_on = OwnCode(settings.my_code), settings.just_my_code
+        view = SilentView(session, self.console_log, group, own_code=own, steps_in_own_code=is_on)
         self.prompt = Prompt(session, self.console_log, Busy(), view=view)
         self._processes: dict[int, ShownProcess] = {}
         self._sent: set[str] = set()

@@ -1,0 +1,28 @@
+"""Which code is the user's own: steps can pass over all other code."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from replaydbg.classes import NamedTuple
+
+
+class OwnCode(NamedTuple):
+    """The rule by which lines count for a step."""
+
+    patterns: tuple[str, ...] = ()
+    """Shell patterns of files that are own code, behind `!` of files that are not; the last one that fits wins.
+
+    Without a pattern that fits, code is own unless it is of the standard library or was installed.
+    """
+
+    def is_own(self, file: str, *, is_command: bool) -> bool:
+        """Whether a file is own code, as the core finds it; `is_command`: the program was given with `-c`."""
+        is_generated = file.startswith("<") and not (is_command and file == "<string>")
+        is_own = not is_generated and "/lib/python3." not in file
+        if not file.isascii():  # the core does not compare such names
+            return True
+        for each in self.patterns:
+            if fnmatchcase(file, each.removeprefix("!")):
+                is_own = not each.startswith("!")
+        return is_own
