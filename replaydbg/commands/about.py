@@ -87,7 +87,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "source": (_source, "the current source file"),
     "stack": (inspecting.where, "the stack"),
     "tasks": (whole_run.tasks, "asyncio tasks"),
-    "threads": (whole_run.lanes, "the threads"),
+    "threads": (whole_run.threads, "the threads and asyncio tasks"),
     "watchpoints": (points.breakpoints, "the breakpoints and watched values"),
 }
 """The subjects of `info`, each with one line of help."""

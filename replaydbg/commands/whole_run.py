@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import SearchRequest, parse_search
+from replaydbg.commands.task_tree import task_tree
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
 from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
@@ -213,19 +214,25 @@ def _print_left_out(view: View) -> None:
 
 
 def tasks(view: View, rest: str) -> None:
-    """Print the asyncio tasks that are not done."""
+    """Print the asyncio tasks that are not done: below each those that it awaits."""
     found = view.session.ask.tasks()
     if not found:
         view.screen.line("No asyncio tasks.")
-    for task in found:
-        waits = f"  waits for {task.waits_for}" if task.waits_for not in ("", "None") else ""
-        view.screen.line(f"{task.name}{waits}", "bold")
-        _frames(view, task.frames)
+    for each in task_tree(found):
+        indent = "  " * each.depth
+        view.screen.line(f"{indent}{each.task.name}  {'(see above)' if each.is_again else each.state}", "bold")
+        for file, line, function in () if each.is_again else each.task.frames:
+            view.screen.line(f"{indent}    {texts.place_text(view.session, file, line, function)}")
 
 
-def _frames(view: View, frames: Iterable[tuple[str, int, str]]) -> None:
-    for file, line, function in frames:
-        view.screen.line(f"    {texts.place_text(view.session, file, line, function)}")
+def threads(view: View, rest: str) -> None:
+    """Print the threads with what each waits for, and the asyncio tasks with where each of them is."""
+    lanes(view, rest)
+    for each in task_tree(view.session.ask.tasks()):
+        if not each.is_again:
+            indent = "  " * each.depth
+            place = texts.place_text(view.session, *each.task.frames[-1]) if each.task.frames else ""
+            view.screen.line(f"   {indent}task {each.task.name}  {each.state}  {place}".rstrip())
 
 
 def lanes(view: View, rest: str) -> None:
@@ -279,7 +286,9 @@ COMMANDS = (
     PromptCommand(
         ("exceptions",), "[N]", "list the exceptions being handled, and those raised", exceptions, completes=""
     ),
-    PromptCommand(("threads",), "", "list the threads, and what each waits for", lanes, completes=""),
+    PromptCommand(
+        ("threads",), "", "list the threads and asyncio tasks, and what each waits for", threads, completes=""
+    ),
     PromptCommand(("thread",), "[N]", "select another thread", _thread, completes="lanes"),
-    PromptCommand(("tasks",), "", "list asyncio tasks and what they await", tasks, completes=""),
+    PromptCommand(("tasks",), "", "show which asyncio tasks await which, and where they are", tasks, completes=""),
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from replaydbg.engine.query_results import Evaluation, Exported, ObjectContent, Task, Variable, VariableHome
-from replaydbg.errors import AskFailed
+from replaydbg.errors import AskFailed, ForgedMessage
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, one_of
 
@@ -164,10 +164,15 @@ class GetTasks(Query[tuple[Task, ...]]):
     """The asyncio tasks that are not done."""
 
     tag = "tasks"
-    shape = ListOf((str, ListOf((str, COUNT, str)), str))
+    shape = ListOf((str, ListOf((str, COUNT, str)), str, range(2), ListOf(COUNT)))
 
     def _read(self, answer: Any) -> tuple[Task, ...]:
-        return tuple(Task(name, tuple(map(tuple, frames)), waits) for name, frames, waits in answer)
+        if any(number >= len(answer) for each in answer for number in each[4]):
+            raise ForgedMessage("it sent a task that awaits one that does not exist")
+        return tuple(
+            Task(name, tuple(map(tuple, frames)), waits, bool(runs), tuple(awaits))
+            for name, frames, waits, runs, awaits in answer
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,11 @@ class Task:
     frames: tuple[tuple[str, int, str], ...]
     """Coroutines that wait for each other, outermost first: file, line, qualified name."""
     waits_for: str
-    """The future that the innermost one waits for."""
+    """The future that the innermost one waits for; empty: it can run."""
+    is_running: bool = False
+    """Whether it is the one that runs."""
+    awaits: tuple[int, ...] = ()
+    """The places, in the same list, of the tasks that it awaits: it goes on when one of them, or all, are done."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,11 @@ class TaskRow:
     """An asyncio task that is not done."""
 
     name: str
-    waits_for: str
+    state: str
+    """Whether it runs, or what it waits for."""
     places: tuple[str, ...]
+    depth: int
+    """How many tasks that await each other are above it."""
 
 
 @dataclass(frozen=True, slots=True)

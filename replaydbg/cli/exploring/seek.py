@@ -8,7 +8,7 @@ from replaydbg.cli.common.opening import add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.commands import inspecting, whole_run
 from replaydbg.commands.view import View
-from replaydbg.debugger.session_results import Lane, Variable
+from replaydbg.debugger.session_results import Lane, Task, Variable
 from replaydbg.render import texts
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.json_data.moments_json import frame_facts, moment_facts
@@ -45,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
             inspecting.where(view, "")
             inspecting.local_variables(view, "")
         if len(view.here.lanes) > 1:
-            whole_run.lanes(view, "")
+            whole_run.threads(view, "")
+        elif view.session.ask.tasks():
+            whole_run.tasks(view, "")
         return 0
 
 
@@ -62,10 +64,21 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> JsonObject:
         "stack": [frame_facts(each) for each in frames[: max(MOST_FRAMES, view.frame + 1)]],
         "frames": len(frames),
         "threads": [_lane(each) for each in here.lanes],
+        "tasks": [_task(each) for each in view.session.ask.tasks()],
         "locals": [
             {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables
         ],
         "link": f"rdbg://{texts.recording_name(view.session)}@{texts.moment_text(here.moment)}",
+    }
+
+
+def _task(task: Task) -> JsonObject:
+    return {
+        "name": task.name,
+        "runs": task.is_running,
+        "waits_for": task.waits_for or None,
+        "awaits": list(task.awaits),
+        "stack": [{"file": file, "line": line, "function": function} for file, line, function in task.frames],
     }
 
 

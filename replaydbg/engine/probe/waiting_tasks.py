@@ -1,4 +1,9 @@
-"""The asyncio tasks that are not done, and the coroutines in them that wait for each other."""
+"""The asyncio tasks that are not done, the coroutines in them that wait for each other, and which task awaits which.
+
+A task waits for one future. That is another task, or one that others complete when they are done: the future of
+`gather` has its children, and the callbacks of a task that `wait`, `wait_for`, `as_completed`, `shield` or a task group
+waits for refer to the future, or to what it belongs to.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +18,92 @@ if TYPE_CHECKING:
     from replaydbg.engine import queries
 
 
+_MOST_EDGES = 10_000
+"""Of a program with more, the others are left out."""
+
+
 def tasks(query: queries.GetTasks) -> list[Any]:
-    """Each asyncio task that is not done, with the coroutines that wait for each other in it, outermost first."""
+    """Each asyncio task that is not done: its name, its coroutines, outermost first, what it waits for, whether it is
+
+    the one that runs, and which of the others it awaits.
+    """
     asyncio = sys.modules.get("asyncio.tasks")
     if asyncio is None:
         return []
-    found = []
     known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
-    for task in list(getattr(known, "data", ())) or list(known):
-        task = task() if type(task).__name__ == "ReferenceType" else task
-        if task is not None and not task.done():
-            found.append((str(task.get_name()), chain(task.get_coro()), shown(getattr(task, "_fut_waiter", None), 200)))
-    for task in list(getattr(asyncio, "_eager_tasks", ())):
-        found.append((str(task.get_name()), chain(task.get_coro()), ""))
-    return sorted(found)
+    found = [each() if type(each).__name__ == "ReferenceType" else each for each in getattr(known, "data", known)]
+    found = [each for each in found if each is not None and not each.done()]
+    found += list(getattr(asyncio, "_eager_tasks", ()))
+    found.sort(key=by_name)
+    running = [id(each) for each in dict(getattr(asyncio, "_current_tasks", {})).values()]
+    awaited = awaited_by_each(found)
+    return [
+        (
+            str(each.get_name()),
+            chain(each.get_coro()),
+            shown(waiter(each), 200) if waiter(each) is not None else "",
+            int(id(each) in running),
+            awaited[number],
+        )
+        for number, each in enumerate(found)
+    ]
+
+
+def by_name(task: Any) -> tuple[str, int, str]:
+    """Task-2 comes before Task-10."""
+    name = str(task.get_name())
+    words, digits = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    return words, int(digits[:18] or 0), name
+
+
+def waiter(task: Any) -> Any:
+    """Return the future that a task waits for; None: it can run."""
+    return getattr(task, "_fut_waiter", None)
+
+
+def awaited_by_each(found: list[Any]) -> list[list[int]]:
+    """Return for each task the numbers of those that it awaits."""
+    numbers = {id(task): number for number, task in enumerate(found)}
+    # By what they wait for: the number of tasks can be large, so they are not compared each with each.
+    waiting: dict[int, list[int]] = {}
+    edges: list[set[int]] = [set() for _ in found]
+    for number, task in enumerate(found):
+        for each in parts_of(waiter(task)):
+            waiting.setdefault(id(each), []).append(number)
+            if id(each) in numbers:
+                edges[number].add(numbers[id(each)])
+    left = _MOST_EDGES
+    for number, task in enumerate(found):
+        for callback, *_ in list(getattr(task, "_callbacks", None) or ()):
+            # A task among them is one that goes on then, and not a future of its own.
+            for future in (each for each in futures_of(callback) if id(each) not in numbers):
+                for other in waiting.get(id(future), ()):
+                    edges[other].add(number)
+                    left -= 1
+        if left < 0:
+            break
+    return [sorted(each - {number}) for number, each in enumerate(edges)]
+
+
+def parts_of(future: Any, depth: int = 0) -> list[Any]:
+    """Return a future, and of one that gathers others these, too."""
+    children = getattr(future, "_children", ()) if depth < 10 else ()
+    return [future, *(part for each in list(children or ()) for part in parts_of(each, depth + 1))]
+
+
+def futures_of(callback: Any) -> list[Any]:
+    """Return what a callback refers to that a task may wait for."""
+    found = [*getattr(callback, "args", ())] if type(callback).__name__ == "partial" else []
+    found.append(getattr(callback, "__self__", None))
+    for cell in getattr(callback, "__closure__", None) or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            pass  # it is empty
+    for each in list(found):
+        found.append(getattr(each, "_on_completed_fut", None))  # of a task group
+        found += list(getattr(each, "_getters", ()) or ())  # of the queue of as_completed
+    return [each for each in found if each is not None]
 
 
 def chain(coroutine: Any) -> list[Any]:

@@ -64,10 +64,10 @@ the pending asyncio tasks.
         if scene.tasks:
             yield plain("Tasks", "accent")
             for task in scene.tasks:
-                waits = f"  waits for {task.waits_for}" if task.waits_for else ""
-                yield PanelRow(((f"  {task.name}", "bold"), (waits, "")))
+                indent = "  " * task.depth
+                yield PanelRow(((f"  {indent}{task.name}", "bold"), (f"  {task.state}", "")))
                 for each in task.places:
-                    yield plain(f"    {each}", "dim")
+                    yield plain(f"    {indent}{each}", "dim")
 
 
 def _folded(scene: Scene) -> dict[int, int]:

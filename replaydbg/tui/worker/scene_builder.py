@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
+from replaydbg.commands.task_tree import task_tree
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Variable
@@ -192,7 +193,7 @@ def _tasks(view: View) -> Iterator[TaskRow]:
         tasks = view.session.ask.tasks()
     except AskFailed:
         return  # without an answer: as if there were no tasks
-    for task in tasks:
-        waits = task.waits_for if task.waits_for != "None" else ""
-        places = tuple(short_place(view.session, *each) for each in task.frames)
-        yield TaskRow(printable(task.name), printable(waits), places)
+    for each in task_tree(tasks):
+        places = () if each.is_again else tuple(short_place(view.session, *place) for place in each.task.frames)
+        state = "(see above)" if each.is_again else printable(each.state)
+        yield TaskRow(printable(each.task.name), state, places, each.depth)
