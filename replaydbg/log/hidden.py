@@ -6,6 +6,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.sealed.sections import SealedFile
+from replaydbg.secrets.secret_values import SHORTEST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ def masked_like(path: Path, data: bytes, *, has_beginnings: bool = False) -> byt
 
 
 def secrets_masked_in(path: Path) -> set[bytes]:
-    """Return what is masked in a recording, as far as this user can see it; of a live one nothing is."""
+    """Return what is masked in a recording, as far as this user can see it; of a live one nothing is.
+
+    Without pieces of secrets that are no secrets of their own: they would be found everywhere.
+    """
     if path.is_dir():
         return set()
     try:
@@ -57,6 +61,6 @@ def secrets_masked_in(path: Path) -> set[bytes]:
     except ReplaydbgError:
         return set()
     try:
-        return {data for patches in sealed.secrets.values() for _, data in patches}
+        return {data for patches in sealed.secrets.values() for _, data in patches if len(data) >= SHORTEST}
     finally:
         sealed.close()

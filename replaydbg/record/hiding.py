@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from replaydbg.secrets.user_patterns import patterns_in_header, patterns_of_live
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
+    from replaydbg.log.edit.split_secrets import Pieces
     from replaydbg.secrets.masks import Masks
 
 
@@ -40,23 +42,40 @@ def hiding_of(live: Path, others: Iterable[bytes] = ()) -> Hiding | None:
     found.update(others)
     if not found:
         return None
+    # Imported here: most recordings have no secrets.
+    from replaydbg.log.edit.split_secrets import split_secrets, words_in
+    from replaydbg.secrets.forms import forms_of
+
+    with _sections_of(live) as pieces:
+        split = split_secrets(forms_of(found), pieces)
     masks = masks_of(found)
-    return Hiding(masks, _recipients(header), partial(masked_snapshot, masks))
+    for name in {each.section for each in split}:
+        masks.mask_places(name, [(each.at, each.at + each.end - each.start) for each in split if each.section == name])
+    # In a snapshot nobody knows what was beside a piece.
+    of_snapshots = masks_of(found | words_in(split)) if split else masks
+    return Hiding(masks, _recipients(header), partial(masked_snapshot, of_snapshots))
+
+
+@contextmanager
+def _sections_of(live: Path) -> Iterator[Pieces]:
+    """Yield what returns the sections of a live directory. Raises what `open_live` raises."""
+    if not (live / BRANCH).exists():
+        yield partial(live_pieces, live)
+        return
+    # Imported here: only children of recorded programs need it.
+    from replaydbg.log.branch import open_live
+
+    sections = open_live(live)
+    try:
+        yield sections.pieces
+    finally:
+        sections.close()
 
 
 def _found_in_live(live: Path) -> tuple[HeaderSecrets, set[bytes]]:
     """Return the header and the secrets of a live directory; none if it keeps them."""
-    if (live / BRANCH).exists():
-        # Imported here: only children of recorded programs need it.
-        from replaydbg.log.branch import open_live
-
-        sections = open_live(live)
-        try:
-            header, found = _found(sections.pieces)
-        finally:
-            sections.close()
-    else:
-        header, found = _found(partial(live_pieces, live))
+    with _sections_of(live) as pieces:
+        header, found = _found(pieces)
     if not header.keeps_secrets:
         for name in names_in(live / "source"):
             found |= _in_pieces(live_pieces(live, f"source/{name}"))

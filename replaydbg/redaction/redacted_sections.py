@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from replaydbg.errors import CannotRedact, Corrupt, SecretsMasked
 from replaydbg.log.container import Writer, split
+from replaydbg.log.edit.split_secrets import SplitPlace, split_secrets
 from replaydbg.log.reader import Recording
 from replaydbg.log.transfers import SECTION as TRANSFERS
 from replaydbg.record.caches.sources import source_name
@@ -42,10 +43,13 @@ def redacted_sections(recording: Recording, pseudonyms: Pseudonyms, secrets: set
     """
     read: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
+    split_places = split_secrets(pseudonyms.forms, recording.pieces)
     for each in (*(n for n in _READ_FIRST if n in recording.sections), *_sources(recording)):
         data = b"".join(recording.pieces(each))
-        made = pseudonyms.replaced(data)
-        _check_masks(recording, each, data, made, name)
+        made = _with_pieces(pseudonyms.replaced(data), each, split_places, pseudonyms)
+        # The pseudonym of a short piece may be the piece: special characters stay.
+        known = [(piece.at, piece.at + piece.end - piece.start) for piece in split_places if piece.section == each]
+        _check_masks(recording, each, data, made, known, name)
         if each.startswith("source/"):
             renamed[each.removeprefix("source/")] = source_name(made)
             each = f"source/{source_name(made)}"
@@ -61,6 +65,16 @@ def redacted_sections(recording: Recording, pseudonyms: Pseudonyms, secrets: set
             end["snapshots"] = None
         sections["end"] = json.dumps(end).encode()
     return sections
+
+
+def _with_pieces(data: bytes, section: str, places: Iterable[SplitPlace], pseudonyms: Pseudonyms) -> bytes:
+    """Return a section with the pieces of secrets replaced that the program received one behind the other."""
+    made = bytearray(data)
+    for each in places:
+        if each.section == section:
+            piece = pseudonyms.of_piece(each.form, each.start, each.end)
+            made[each.at : each.at + len(piece)] = piece
+    return bytes(made)
 
 
 def write_sections(sections: dict[str, bytes], target: Path, key: bytes | None) -> None:
@@ -93,9 +107,11 @@ def _snapshots(recording: Recording, secrets: set[bytes]) -> Iterator[tuple[str,
             yield each, masked_snapshot(masks, data) if recording.is_live else data
 
 
-def _check_masks(recording: Recording, section: str, data: bytes, made: bytes, name: str) -> None:
-    """Raise CannotRedact if something that is masked was not found: it would be in the clear."""
+def _check_masks(
+    recording: Recording, section: str, data: bytes, made: bytes, known: list[tuple[int, int]], name: str
+) -> None:
+    """Raise CannotRedact if something masked was not found, and is not in a `known` place: it would be in the clear."""
     for offset, masked in recording.secrets.get(section, ()):
         end = offset + len(masked)
-        if data[offset:end] == made[offset:end]:
+        if data[offset:end] == made[offset:end] and not any(first <= offset and end <= last for first, last in known):
             raise CannotRedact(name, f"what is masked at byte {offset:,} of its section {section!r} is not found again")

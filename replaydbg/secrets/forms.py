@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import html
 import json
+import quopri
+import re
 import string
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -75,9 +77,15 @@ def _forms(secret: bytes) -> Iterator[bytes]:
             yield escaped.encode("utf-8", "surrogateescape")
         for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "latin-1"):
             try:
-                yield text.encode(encoding, "surrogatepass" if "utf" in encoding else "strict")
+                data = text.encode(encoding, "surrogatepass" if "utf" in encoding else "strict")
             except UnicodeEncodeError:
                 continue
+            yield data
+            if encoding in ("utf-16-le", "latin-1"):  # as of PowerShell, and of web pages of before
+                yield from _encoded(data)
+                yield quote(data, safe="").encode()
+        # What holds it in base64 may be in base64 itself.
+        yield from _base64(base64.standard_b64encode(plain))
 
 
 def _plain(secret: bytes) -> Iterator[bytes]:
@@ -110,13 +118,33 @@ def _escaped(text: str) -> Iterator[str]:
     yield quote(raw, safe="")
     yield quote_plus(raw)
     yield quote(raw, safe="").lower()
+    yield quote(quote(raw, safe=""), safe="")
     yield html.escape(text)
+    yield html.escape(text).replace("&#x27;", "&#39;")
+    yield html.escape(text).replace("&#x27;", "&apos;")
+    yield json.dumps(text)[1:-1].replace("/", "\\/")  # as PHP and JavaScript write it
+    yield ascii(text)[1:-1]
+    yield repr(repr(text)[1:-1])[1:-1]
+    # Within quotes of its own kind: doubled, as in SQL and CSV; escaped; or as shlex.quote() does it.
+    for mark in ("'", '"'):
+        for instead in (mark * 2, f"\\{mark}"):
+            yield text.replace(mark, instead)
+    yield text.replace("'", "'\"'\"'")
+    yield text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    yield "".join(each if each.isascii() else f"&#x{ord(each):x};" for each in text)
+    yield quopri.encodestring(raw).decode("ascii")
 
 
 def _encoded(plain: bytes) -> Iterator[bytes]:
-    yield plain.hex().encode()
-    yield plain.hex().upper().encode()
+    for digits in (plain.hex(), plain.hex().upper()):
+        yield digits.encode()
+        for separator in (" ", ":", "-"):
+            yield separator.join(re.findall("..", digits)).encode()
     yield repr(plain)[2:-1].encode()
+    yield from _base64(plain)
+
+
+def _base64(plain: bytes) -> Iterator[bytes]:
     for shift in range(3):
         # What comes before and after shares characters with the secret's ends: only those in between are certain.
         for alphabet in _ALPHABETS:

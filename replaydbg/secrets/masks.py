@@ -8,10 +8,15 @@ from copy import copy
 
 from replaydbg.native._words import find
 from replaydbg.secrets.patches import Patches
+from replaydbg.secrets.secret_values import SHORTEST
 
 MASK = b"*"
 _BEGINNING = 8
 """Bytes of a secret that are masked where texts are cut off."""
+
+
+_PART = SHORTEST - 1
+"""Bytes of the parts in which a place is masked: what is masked and longer is a secret of its own."""
 
 
 class Masks:
@@ -30,6 +35,12 @@ class Masks:
             self._whole.setdefault(each[:shortest] if shortest else each, []).append(each)
         self._words = tuple(self._whole)
         self._patches: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        """Of each section what is masked there, whatever it is: first byte, and the one behind the last, in order."""
+
+    def mask_places(self, section: str, places: Iterable[tuple[int, int]]) -> None:
+        """Mask what is between two bytes of a section, too: pieces of words, which are no words of their own."""
+        self._places[section] = _merged(list(places))
 
     @property
     def patches(self) -> Patches:
@@ -39,7 +50,7 @@ class Masks:
     def masked(self, data: bytes) -> bytes:
         """Return data with the words masked, for good: nothing is kept of them."""
         masks = copy(self)
-        masks._patches = defaultdict(list)
+        masks._patches, masks._places = defaultdict(list), {}
         return b"".join(masks.pieces("", [data]))
 
     def with_beginnings(self) -> Masks:
@@ -48,7 +59,7 @@ class Masks:
 
     def pieces(self, section: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the pieces of a section with the words masked; each has its length."""
-        if not self._words:
+        if not self._words and section not in self._places:
             yield from pieces
             return
         offset, until = 0, 0
@@ -75,26 +86,49 @@ class Masks:
         """
         piece = held.popleft()
         data = piece + b"".join(held)[: self._longest - 1]
-        spans = [(offset, until)] if until > offset else []
-        for at, word in find(self._words, data):
-            if at < len(piece):
-                start, end = offset + at, offset + at + self._length(data, at, self._words[word])
-                if spans and start <= spans[-1][1]:
-                    spans[-1] = spans[-1][0], max(end, spans[-1][1])
-                else:
-                    spans.append((start, end))
+        last = offset + len(piece)
+        words = [
+            (offset + at, offset + at + self._length(data, at, self._words[word]))
+            for at, word in find(self._words, data)
+            if at < len(piece)
+        ]
+        if until > offset:
+            words.insert(0, (offset, until))
+        spans = _merged(words)
+        spans = sorted([*spans, *self._parts_between(section, offset, last, spans)])
         if not spans:
             return piece, until
-        masked, last = bytearray(piece), offset + len(piece)
+        masked = bytearray(piece)
         for start, end in spans:
             inside = slice(start - offset, min(end, last) - offset)
             self._patches[section].append((start, piece[inside]))
             masked[inside] = MASK * (inside.stop - inside.start)
-        return bytes(masked), spans[-1][1]
+        return bytes(masked), max((end for _, end in words), default=until)
+
+    def _parts_between(
+        self, section: str, first: int, last: int, spans: list[tuple[int, int]]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the places in a piece that is between two bytes, in short parts, without what is masked as a word."""
+        for start, end in self._places.get(section, ()):
+            at = max(start, first)
+            for begin, stop in [*(each for each in spans if each[1] > start and each[0] < end), (last, last)]:
+                until = min(begin, end, last)
+                yield from ((each, min(each + _PART, until)) for each in range(at, until, _PART))
+                at = max(at, stop)
 
     def _length(self, data: bytes, at: int, found: bytes) -> int:
         """Return how much of a word is there, of which the part that is searched was found."""
         return max(_common(data, at, each, len(found)) for each in self._whole[found])
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def _common(data: bytes, at: int, word: bytes, known: int) -> int:

@@ -157,6 +157,15 @@ class Pseudonyms:
                     self._shared.setdefault(base.form, []).append((base, new))
         self._words = tuple(self._by_word)
 
+    def of_piece(self, form: bytes, start: int, end: int) -> bytes:
+        """Return what stands for `form[start:end]` of a form of a secret; the same bytes if it has no pseudonym."""
+        return self._by_word.get(form, form)[start:end]
+
+    @property
+    def forms(self) -> Collection[bytes]:
+        """The forms of secrets that are replaced."""
+        return self._words
+
     def found(self, data: bytes) -> bool:
         """Whether a secret is in data."""
         return bool(find(self._words, data))

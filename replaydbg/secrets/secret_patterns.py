@@ -122,10 +122,21 @@ def _items(text: bytes) -> Iterable[bytes]:
 
 
 def _lines(text: bytes) -> Iterator[bytes]:
-    """Yield the lines of a key, which may be escaped."""
-    return (line for line in re.split(rb"(?:\s|\\n|\\r)+", text) if len(line) >= 16)
+    """Yield the lines of a key, which may be escaped; a last one that is too short with the one before."""
+    start, before = 0, 0
+    ends = [(each.start(), each.end()) for each in compiled(rb"(?:\s|\\n|\\r)+").finditer(text)]
+    for end, following in (*ends, (len(text), len(text))):
+        line = text[start:end]
+        if len(line) >= _SHORTEST_LINE and b":" not in line:  # that is a field in front of the key
+            yield line
+            before = start
+        elif line and b":" not in line and before < start:
+            yield text[before:end]
+        start = following
 
 
+_SHORTEST_LINE = 6
+"""Bytes of a key's line that is a secret of its own."""
 _STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
 _IS = r"[ \t]{0,8}[:=][ \t]{0,8}"
 _WORD = r"([^\s\"'\x00-\x1f]{5,500}[^\s\"',(\[{\x00-\x1f])"
@@ -203,7 +214,11 @@ RULES: Sequence[SecretRule] = (
         is_strict=False,
     ),
     _rule("AUTH of SMTP", "AUTH~PLAIN~", r".{11}([A-Za-z0-9+/=]{8,500})", is_strict=False),
-    _rule("option of curl", "~-u~ --user", r"(?: -u|--user)[ =][\"']?[\w.@-]{1,100}:([^\s\"'/\\]{6,500})"),
+    _rule(
+        "option of curl",
+        "~-u~ '-u' \"-u\" --user",
+        r"(?:[ '\"]-u|--user)[\"']?[ =,]\s{0,8}[\"']?[\w.@-]{1,100}:([^\s\"'/\\]{6,500})",
+    ),
     _rule("token in a URL", "https://", r".{8}(?=[A-Za-z_.-]*[0-9])([A-Za-z0-9_.-]{16,500})@"),
     _rule("option", _FIELD_HINTS, rf"{_FIELD}{_GAP}{{1,8}}([^\s\"'\\\x00-\x1f]{{6,500}})", behind=r"--[\w.-]*"),
     _rule("AWS key", "AKIA ASIA ABIA ACCA", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![A-Za-z0-9])"),
@@ -238,6 +253,13 @@ RULES: Sequence[SecretRule] = (
     _rule("PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,500}"),
     _rule("JSON web token", "eyJ?", r"eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{5,4000}\.[A-Za-z0-9_-]{0,2000}"),
     _rule("private key", "PRIVATE", r"PRIVATE KEY(?: BLOCK)?-----(.{16,7000}?)-----END", parts=_lines),
+    # `-----BEGIN `, and what may come before `PRIVATE KEY-----`: nothing, RSA, EC, DSA, OPENSSH, ENCRYPTED.
+    _rule(
+        "private key in base64",
+        "LS0tLS1CRUdJTi",
+        r"LS0tLS1CRUdJTi(?:BQUklWQVRF|BSU0EgUFJJ|BFQyBQUklW|BEU0EgUFJJ|BPUEVOU1NI|BFTkNSWVBU)[A-Za-z0-9+/=\s]{40,8000}",
+        parts=_lines,
+    ),
     _rule("Azure key", "AccountKey= SharedAccessKey=", r"(?:AccountKey|SharedAccessKey)=([A-Za-z0-9+/=]{40,100})"),
     _rule("Telegram token", "#:AA", r"[0-9]:(AA[0-9A-Za-z_-]{33})"),
     _rule("Mailchimp key", "%-us", r"[0-9a-f]{32}-us[0-9]{1,2}", before=31),

@@ -94,9 +94,10 @@ def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[tuple[int, byt
     if rule.parts is not None:
         last = 0
         for part in rule.parts(text):
-            last = text.find(part, last)
-            yield at + last, part
-            last += len(part)
+            begin = text.find(part, last)
+            begin = begin if begin >= 0 else text.find(part)  # with a part of the one before
+            yield at + begin, part
+            last = begin + len(part)
         return
     if rule.is_bare and is_expression(text.decode("utf-8", "surrogateescape")):
         return

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+import quopri
 import re
+import shlex
+from collections.abc import Callable
+from itertools import pairwise
 from random import Random
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.native._words import find
+from replaydbg.record.hiding import masks_of
 from replaydbg.secrets.forms import forms_of
 from replaydbg.secrets.masks import Masks
 from replaydbg.secrets.patches import patched
@@ -89,3 +98,66 @@ def test_code_is_no_secret(value: bytes) -> None:
 
 def test_a_secret_that_is_not_valid_text_has_forms() -> None:
     assert b"%\x80abcdef" in forms_of([b"%\x80abcdef"])
+
+
+WRITTEN: dict[str, Callable[[str], bytes]] = {
+    "JSON of PHP": lambda text: json.dumps(text).replace("/", "\\/").encode(),
+    "shell": lambda text: shlex.quote(text).encode(),
+    "SQL": lambda text: text.replace("'", "''").encode(),
+    "CSV": lambda text: text.replace('"', '""').encode(),
+    "HTML": lambda text: html.escape(text).encode(),
+    "HTML in decimal": lambda text: html.escape(text).replace("&#x27;", "&#39;").encode(),
+    "HTML 5": lambda text: html.escape(text).replace("&#x27;", "&apos;").encode(),
+    "XML of ASCII": lambda text: text.encode("ascii", "xmlcharrefreplace"),
+    "repr of repr": lambda text: repr(repr(text)).encode(),
+    "ascii": lambda text: ascii(text).encode(),
+    "URL twice": lambda text: quote(quote(text, safe=""), safe="").encode(),
+    "URL of Latin-1": lambda text: quote(text.encode("latin-1"), safe="").encode(),
+    "quoted-printable": lambda text: quopri.encodestring(text.encode()),
+    "base64 of UTF-16": lambda text: base64.b64encode(text.encode("utf-16-le")),
+    "base64 of Latin-1": lambda text: base64.b64encode(text.encode("latin-1")),
+    "base64 of base64": lambda text: base64.b64encode(base64.b64encode(text.encode())),
+    "hexadecimal with blanks": lambda text: text.encode().hex(" ").encode(),
+    "hexadecimal with colons": lambda text: text.encode().hex(":").upper().encode(),
+    "hexadecimal of UTF-16": lambda text: text.encode("utf-16-le").hex().encode(),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("secret", ["Simple-Pass-word-1234", "Ab/cd+Ef-123'456", 'x"9&Kl-"Pq\'7', "Grün-ß9-Schlüssel"])
+def test_other_ways_to_write_a_secret(secret: str, kind: str) -> None:
+    written = WRITTEN[kind](secret)
+    masked = masks_of({secret.encode()}).masked(b"before " + written + b" behind")
+
+    # What shares characters with its neighbours, and quotes around it, may stay.
+    assert masked.count(b"*") >= len(written.strip(b"=\\'\"")) - 2, masked
+    assert masked.startswith(b"before ") and masked.endswith(b" behind")
+
+
+@given(
+    data=st.binary(min_size=1, max_size=80),
+    words=st.lists(st.binary(min_size=4, max_size=9), max_size=3),
+    places=st.lists(st.tuples(st.integers(0, 79), st.integers(1, 30)), max_size=4),
+    cuts=st.lists(st.integers(0, 80), max_size=4),
+)
+def test_places_are_masked_like_words_and_come_back(
+    data: bytes, words: list[bytes], places: list[tuple[int, int]], cuts: list[int]
+) -> None:
+    words = [*words, data[3:8] if len(data) >= 8 else b"none"]
+    wanted = [(at, min(at + length, len(data))) for at, length in places if at < len(data)]
+    ends = sorted({min(each, len(data)) for each in cuts} | {0, len(data)})
+    pieces = [data[start:end] for start, end in pairwise(ends)]
+    plain = b"".join(Masks(words).pieces("log", pieces))
+    masks = Masks(words)
+    masks.mask_places("log", wanted)
+
+    found = list(masks.pieces("log", pieces))
+
+    expected = bytearray(plain)
+    for start, end in wanted:
+        expected[start:end] = b"*" * (end - start)
+    assert b"".join(found) == bytes(expected)
+    assert [len(each) for each in found] == [len(each) for each in pieces]
+    assert b"".join(patched(found, masks.patches.get("log", []))) == data
+    starts = [(at, at + len(text)) for at, text in masks.patches.get("log", [])]
+    assert all(one[1] <= other[0] for one, other in pairwise(starts))

@@ -43,6 +43,14 @@ class Leaves:
             yield from self._stream.found
             self._stream.found.clear()
 
+    def with_contents(self) -> Iterator[Leaf | tuple[int, int]]:
+        """Yield the leaves of each record, and behind them the contents to which it refers, as in `contents`."""
+        for _ in self._stream.records():
+            yield from self._stream.found
+            yield from self.contents
+            self._stream.found.clear()
+            self.contents.clear()
+
 
 class _LeafCursor(Cursor):
     __slots__ = ("contents", "leaves")

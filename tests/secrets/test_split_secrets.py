@@ -1,0 +1,156 @@
+"""A known secret that a program receives in several pieces is masked, and so are its lines in base64."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.harness.children import completed
+from tests.harness.replays import passed_on, run
+
+pytestmark = pytest.mark.slow
+
+SECRET = "qZ7xKw93-LmP0vT5yRb2_Nd8"
+
+IN_PIECES = """
+import os, random, time
+draw, secret = random.Random(5), os.environ["DB_PASSWORD"].encode()
+reader, writer = os.pipe()
+for _ in range(150):
+    ends = sorted(draw.sample(range(1, len(secret)), draw.randint(1, 4)))
+    pieces = [secret[start:end] for start, end in zip([0, *ends], [*ends, None])]
+    first, last = len(pieces[0]), len(pieces[-1])
+    if max(first, last) < 6 and min(first, last) < 4:
+        continue
+    for piece in pieces:
+        os.write(writer, b"in front of it " * (piece is pieces[0]) + piece + b" behind" * (piece is pieces[-1]))
+        os.read(reader, 100)
+        time.time()
+        os.path.exists(__file__)
+    print(len(pieces))
+"""
+AT_A_BUFFERS_EDGE = """
+import os
+with open("value", "w") as file:
+    file.write("x" * (8192 - {before}) + os.environ["DB_PASSWORD"] + "\\n" * 100)
+with open("value") as file:
+    for line in file:
+        print(len(line))
+"""
+IN_A_LONG_CONTENT = """
+import os
+with open("value", "wb") as file:
+    file.write(b"x" * (300_000 - 7) + os.environ["DB_PASSWORD"].encode() + b"y" * 300_000)
+with open("value", "rb", buffering=0) as file:
+    print(len(file.read(300_000)), len(file.read(10)), len(file.read()))
+"""
+THROUGH_A_PIPE = """
+import os
+secret = os.environ.pop("DB_PASSWORD").encode()
+reader, writer = os.pipe()
+if os.fork():
+    for piece in (secret[:7], secret[7:15], secret[15:]):
+        os.write(writer, piece)
+    os.close(writer)
+    print(os.waitpid(-1, 0)[1])
+else:
+    os.close(writer)
+    while os.read(reader, 5):
+        pass
+"""
+PROGRAMS = {
+    "pieces": IN_PIECES,
+    "buffer-4": AT_A_BUFFERS_EDGE.format(before=4),
+    "buffer-12": AT_A_BUFFERS_EDGE.format(before=12),
+    "buffer-21": AT_A_BUFFERS_EDGE.format(before=21),
+    "content": IN_A_LONG_CONTENT,
+    "child": THROUGH_A_PIPE,
+}
+
+
+def recorded(text: str, place: Path, secret: str = SECRET) -> tuple[list[Path], str]:
+    (place / "prog.py").write_text(text)
+    env = {**passed_on(), "XDG_DATA_HOME": str(place / "data"), "DB_PASSWORD": secret}
+    found = run(tool.record(sys.executable, place / "r", ["prog.py"], options=["--children=fork"]), cwd=place, env=env)
+    assert found.status == 0, found
+    group = place / "r.rdbgs"
+    if group.is_dir():
+        completed(group)
+    command = [sys.executable, "-m", "replaydbg", "replay", "-q", str(group if group.is_dir() else place / "r.rdbg")]
+    replayed = run(command, cwd=place, env=env)
+    assert (replayed.status, replayed.stdout) == (0, found.stdout), replayed
+    return sorted(place.rglob("*.rdbg")), found.stdout
+
+
+def left_of(secret: str, recordings: list[Path]) -> list[tuple[str, str, bytes]]:
+    """Return each part of the secret, of four bytes, that somebody without the key can see."""
+    parts = {secret[at : at + 4].encode() for at in range(len(secret) - 3)}
+    found = []
+    for path in recordings:
+        with open_recording(path, with_secrets=False) as recording:
+            assert not recording.damage
+            for name in recording.sections:
+                data = b"".join(recording.pieces(name))
+                found += [(path.name, name, part) for part in sorted(parts) if part in data]
+    return found
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_no_piece_is_left(kind: str, tmp_path: Path) -> None:
+    recordings, _ = recorded(PROGRAMS[kind], tmp_path)
+
+    assert left_of(SECRET, recordings) == []
+
+
+def test_a_copy_with_pseudonyms_has_pieces_of_these(tmp_path: Path) -> None:
+    (recording,), output = recorded(IN_PIECES, tmp_path)
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = [sys.executable, "-m", "replaydbg", "redact", str(recording), "-o", "copy.rdbg"]
+
+    redacted = run(command, cwd=tmp_path, env=env)
+
+    assert redacted.status == 0, redacted
+    assert left_of(SECRET, [tmp_path / "copy.rdbg"]) == []
+    command = [sys.executable, "-m", "replaydbg", "replay", "-q", "copy.rdbg"]
+    replayed = run(command, cwd=tmp_path, env={**env, "XDG_DATA_HOME": str(tmp_path / "others")})
+    assert (replayed.status, replayed.stdout) == (0, output), replayed
+
+
+WRAPPED = """
+import glob
+for name in glob.glob("value-*"):
+    with open(name, "rb") as file:
+        print(len(file.read()))
+"""
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_base64_with_line_ends(end: bytes, tmp_path: Path) -> None:
+    """Of the secret in front of, behind, and across the end of a line only the bits at its ends are left."""
+    places = range(0, 60, 3)
+    for before in places:
+        text = base64.encodebytes(b"x" * before + SECRET.encode() + b"y" * 90)
+        (tmp_path / f"value-{before}").write_bytes(text.replace(b"\n", end))
+
+    recordings, _ = recorded(WRAPPED, tmp_path)
+
+    with open_recording(recordings[0], with_secrets=False) as recording:
+        data = b"".join(recording.pieces("log"))
+    assert data.count(b"eXl5eXl5") >= len(places)
+    for before in places:
+        whole = base64.b64encode(b"x" * before + SECRET.encode() + b"y" * 90)
+        first, last = -(-8 * before // 6), 8 * (before + len(SECRET)) // 6
+        assert not any(whole[at : at + 6] in data for at in range(first, last - 5)), before
+
+
+def test_many_values_between_two_pieces_end_the_search(tmp_path: Path) -> None:
+    text = IN_PIECES.replace("time.time()", "[os.getppid() for _ in range(2)]")
+
+    recordings, _ = recorded(text, tmp_path)
+
+    assert left_of(SECRET, recordings) == []
