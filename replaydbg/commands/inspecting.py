@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import pprint
+from collections.abc import Iterable
 
 from replaydbg.commands.motion import number_of, set_direction
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
+from replaydbg.debugger.session_results import Variable
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.render import texts
 
@@ -217,7 +219,11 @@ def global_variables(view: View, rest: str) -> None:
 
 
 def _print_variables(view: View, *, of_module: bool) -> None:
-    found = view.session.ask.variables(**view.at, of_module=of_module)
+    print_variables(view, view.session.ask.variables(**view.at, of_module=of_module))
+
+
+def print_variables(view: View, found: Iterable[Variable]) -> None:
+    """Print variables, without those that Python itself defines."""
     shown = [each for each in found if not (each.name.startswith("__") and each.name.endswith("__"))]
     if not shown:
         view.screen.line("No variables.")

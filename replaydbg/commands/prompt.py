@@ -13,6 +13,7 @@ from replaydbg.commands import (
     inspecting,
     landmarks,
     messages,
+    module_browser,
     motion,
     points,
     processes,
@@ -56,7 +57,7 @@ class Prompt:
         groups = {
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
-            "Inspecting": (*inspecting.COMMANDS, *resources.COMMANDS),
+            "Inspecting": (*inspecting.COMMANDS, *module_browser.COMMANDS, *resources.COMMANDS),
             "The whole run": whole_run.COMMANDS,
             "Processes": (*processes.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,

@@ -20,13 +20,15 @@ from replaydbg.engine.queries import (
     GetArguments,
     GetHandledExceptions,
     GetItems,
+    GetModules,
+    GetModuleVariables,
     GetTasks,
     GetVariables,
     IsMutable,
     ListQuery,
     Query,
 )
-from replaydbg.engine.query_results import VariableHome
+from replaydbg.engine.query_results import LoadedModule, VariableHome
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, UsageError
 
@@ -73,6 +75,16 @@ class FrameQueries:
         """Return the local variables of a frame, or its module's; at most MOST_LISTED."""
         self._standing.work.begin("reading variables")
         return self._described(GetVariables(frame, lane, globals=of_module))
+
+    def modules(self) -> tuple[LoadedModule, ...]:
+        """Return the modules that the program has loaded, by their names."""
+        self._standing.work.begin("reading modules")
+        return self._ask(GetModules())
+
+    def module_variables(self, module: str) -> tuple[Variable, ...]:
+        """Return the variables of a module; at most MOST_LISTED. Raises AskFailed if it is not loaded."""
+        self._standing.work.begin("reading variables")
+        return self._described(GetModuleVariables(module=module))
 
     def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the items or attributes of a value; at most 1,000."""

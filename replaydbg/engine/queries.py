@@ -8,7 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from replaydbg.engine.query_results import Evaluation, Exported, ObjectContent, Task, Variable, VariableHome
+from replaydbg.engine.query_results import (
+    Evaluation,
+    Exported,
+    LoadedModule,
+    ObjectContent,
+    Task,
+    Variable,
+    VariableHome,
+)
 from replaydbg.errors import AskFailed, ForgedMessage
 from replaydbg.events.verdict import Verdict
 from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, one_of
@@ -86,6 +94,25 @@ class GetVariables(ListQuery):
 
     tag = "variables"
     globals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GetModuleVariables(ListQuery):
+    """The variables of a loaded module; AskFailed if it is not loaded."""
+
+    tag = "module_variables"
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GetModules(Query[tuple[LoadedModule, ...]]):
+    """The loaded modules."""
+
+    tag = "modules"
+    shape = ListOf((str, str, COUNT))
+
+    def _read(self, answer: Any) -> tuple[LoadedModule, ...]:
+        return tuple(LoadedModule(*each) for each in answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +443,8 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindVariable,
         FindObstacle,
         GetTasks,
+        GetModules,
+        GetModuleVariables,
         GetHandledExceptions,
         IsMutable,
         FindOpaqueType,

@@ -53,6 +53,17 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedModule:
+    """A module that the program has loaded."""
+
+    name: str
+    file: str
+    """Empty: it has none, as modules in C within the interpreter."""
+    variables: int
+    """Number of its variables."""
+
+
+@dataclass(frozen=True, slots=True)
 class VariableHome:
     """The namespace in which a variable lives that a frame sees."""
 

@@ -54,11 +54,44 @@ def value_in(frame: Any, source: str) -> Any:
     return eval(code, with_modules(names_seen_in(frame), names_of_all(code)))
 
 
+_HIDDEN = ("__builtins__", "__annotations__", "__doc__", "__loader__", "__spec__", "__cached__")
+"""Variables that each module has."""
+
+
 def variables(query: queries.GetVariables) -> list[Described]:
     frame = frame_of(query)
-    found = frame.f_globals if query.globals else frame.f_locals
-    hidden = ("__builtins__", "__annotations__", "__doc__", "__loader__", "__spec__", "__cached__")
-    return listed([(name, value) for name, value in list(found.items()) if name not in hidden], query)
+    return listed(shown_of(frame.f_globals if query.globals else frame.f_locals), query)
+
+
+def shown_of(names: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in list(names.items()) if name not in _HIDDEN]
+
+
+def module_variables(query: queries.GetModuleVariables) -> list[Described]:
+    names = names_of_module(sys.modules.get(query.module))
+    if names is None:
+        raise LookupError(f"module {query.module!r} is not loaded here")
+    return listed(shown_of(names), query)
+
+
+def modules(query: queries.GetModules) -> list[tuple[str, str, int]]:
+    """Each loaded module with its file, and how many variables it has; no code of the modules runs."""
+    found = []
+    loaded: list[tuple[Any, Any]] = list(sys.modules.items())
+    for name, module in loaded:
+        names = names_of_module(module)
+        if isinstance(name, str) and names is not None:
+            file = names.get("__file__")
+            found.append((name, file if isinstance(file, str) else "", len(shown_of(names))))
+    return sorted(found)
+
+
+def names_of_module(module: Any) -> dict[str, Any] | None:
+    """The variables of a module; None: it is none, as things that programs put into `sys.modules`."""
+    if not issubclass(type(module), type(sys)):
+        return None
+    names = object.__getattribute__(module, "__dict__")
+    return names if isinstance(names, dict) else None
 
 
 def arguments(query: queries.GetArguments) -> list[Described]:
