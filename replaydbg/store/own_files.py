@@ -34,15 +34,20 @@ class OwnFiles:
                 fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
         except FileNotFoundError:
             return None
-        with os.fdopen(fd, "rb") as file:
+        try:
             found = os.fstat(fd)
-            data = file.read(limit + 1) if stat.S_ISREG(found.st_mode) and found.st_size <= limit else None
-        if data is None or len(data) > limit:
+            data = b""
+            if stat.S_ISREG(found.st_mode) and found.st_size <= limit:
+                with open(fd, "rb", closefd=False) as file:
+                    data = file.read(limit + 1)
+        finally:
+            os.close(fd)
+        if not stat.S_ISREG(found.st_mode) or max(found.st_size, len(data)) > limit:
             raise OSError(f"{str(self._path / name)!r} is not a file, or is too long")
         return data
 
-    def write(self, name: str, data: bytes) -> None:
-        """Write a file completely or not at all. Raises OSError."""
+    def write(self, name: str, data: bytes, *, is_durable: bool = False) -> None:
+        """Write a file completely or not at all; `is_durable`: it is on the disk, too. Raises OSError."""
         self._check(name)
         with self._opened(make=True) as directory:
             partial = f".{name}-{os.getpid()}"
@@ -53,7 +58,11 @@ class OwnFiles:
                 try:
                     file.write(data)
                     file.flush()
+                    if is_durable:
+                        os.fsync(file.fileno())
                     os.replace(partial, name, src_dir_fd=directory, dst_dir_fd=directory)
+                    if is_durable:
+                        os.fsync(directory)
                 except OSError:
                     os.unlink(partial, dir_fd=directory)
                     raise
@@ -65,11 +74,11 @@ class OwnFiles:
             os.unlink(name, dir_fd=directory)
 
     def names(self) -> list[str]:
-        """Return the names of the files, sorted; of unfinished ones not."""
+        """Return the names of the files, sorted; of unfinished ones not. Raises OSError."""
         try:
             with self._opened() as directory:
                 return sorted(name for name in os.listdir(directory) if not name.startswith("."))  # noqa: PTH208
-        except OSError:
+        except FileNotFoundError:
             return []
 
     @contextmanager

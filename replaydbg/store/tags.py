@@ -57,11 +57,19 @@ class Tags:
         self._by_run: dict[str, tuple[str, ...]] = {}
         self._by_name: dict[str, tuple[str, ...]] = {}
         self.unreadable = ""
-        """The path of a file with tags that cannot be read; empty: there is none."""
+        """The path of a file with tags that cannot be read, or of their directory; empty: all can."""
         files = _files(store)
-        for key in files.names():
+        try:
+            keys = files.names()
+        except OSError:
+            self.unreadable = str(store.directory / DIRECTORY)
+            return
+        for key in keys:
             try:
-                name, words = _parsed(files.read(key, _MOST_BYTES) or b"{}")
+                data = files.read(key, _MOST_BYTES)
+                if data is None:
+                    continue  # they have been removed meanwhile
+                name, words = _parsed(data)
             except (OSError, ValueError):
                 self.unreadable = str(store.directory / DIRECTORY / key)
                 continue
@@ -103,8 +111,9 @@ def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], 
         if not is_locked:
             raise UsageError("Another command is changing tags of this store.")
         try:
-            _, before = _parsed(files.read(run, _MOST_BYTES) or b"{}")
-        except ValueError as error:
+            data = files.read(run, _MOST_BYTES)
+            before = () if data is None else _parsed(data)[1]
+        except (OSError, ValueError) as error:
             raise TagsUnreadable(str(store.directory / DIRECTORY / run)) from error
         after = sorted(change(set(before)))
         if len(after) > _MOST:
@@ -112,7 +121,8 @@ def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], 
         if not after:
             files.remove(run)
         elif tuple(after) != before:
-            files.write(run, json.dumps({"name": name, "tags": after}).encode())
+            # On the disk before it counts: `gc` may remove what is not pinned after the power has failed.
+            files.write(run, json.dumps({"name": name, "tags": after}).encode(), is_durable=True)
     return tuple(after)
 
 
@@ -122,11 +132,11 @@ def forget_tags(store: Store, run: str) -> None:
 
 
 def _parsed(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Return the name and the tags in a file. Raises ValueError."""
+    """Return the name and the tags in a file. Raises ValueError, also for an empty one, as a full disk leaves it."""
     found = load_json(data)
     if not isinstance(found, dict):
         raise ValueError("it is no object")
-    name, words = found.get("name", ""), found.get("tags", [])
+    name, words = found.get("name"), found.get("tags")
     if type(name) is not str or type(words) is not list or len(words) > _MOST:
         raise ValueError("it has other fields")
     if not all(type(each) is str and _TAG.fullmatch(each) for each in words):

@@ -35,6 +35,7 @@ def test_the_text_of_an_exception_ends_a_sentence(text: str, shown: str) -> None
         (refused(io.UnsupportedOperation("not seekable.")), "The system refused: not seekable."),
         (refused(OSError(28, "No space left on device")), "The system refused: No space left on device."),
         (refused(OSError()), "The system refused: OSError."),
+        (refused(OSError(21, "Is a directory", 5)), "The system refused: Is a directory."),
     ],
 )
 def test_messages_have_one_full_stop(error: ReplaydbgError, message: str) -> None:

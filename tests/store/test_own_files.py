@@ -88,6 +88,55 @@ def test_what_is_no_file_is_not_waited_for(store: Path, make: Callable[[Path], N
     assert main(["gc", "--recordings", "--keep", "pinned"]) == 1
 
 
+@pytest.mark.parametrize("content", ["", "{}", '{"name": "run-1"}', '{"tags": []}', "[1]", "{", None])
+def test_what_is_pinned_is_unknown_if_tags_cannot_be_read(
+    store: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    """Also if nothing is left in the file, as after a power cut, or the whole directory is something else."""
+    (tags,) = (store / ".tags").glob("[0-9a-f]*")
+    if content is None:
+        tags = store / ".tags"
+        tags.rename(store / "tags")
+    tags.write_text(content or "")
+    capsys.readouterr()
+
+    assert main(["gc", "--recordings", "--keep", "pinned"]) == 1
+    assert f"{str(tags)!r} has tags that cannot be read: nothing is removed." in capsys.readouterr().err
+    assert (store / "run-1.rdbg").exists()
+    assert main(["tag", "run-1", "fast"]) == 1
+    assert main(["ls"]) == 0
+
+
+def test_tags_that_are_a_directory_are_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tags,) = (store / ".tags").glob("[0-9a-f]*")
+    tags.unlink()
+    tags.mkdir()
+    capsys.readouterr()
+
+    assert main(["tag", "run-1", "pinned"]) == 1
+    assert f"{str(tags)!r} has tags that cannot be read" in capsys.readouterr().err
+
+
+def test_tags_are_on_the_disk_before_they_count(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def noted_fsync(fd: int) -> None:
+        done.append("directory" if Path(f"/proc/self/fd/{fd}").is_dir() else "file")
+        fsync(fd)
+
+    def noted_replace(*words: object, **options: object) -> None:
+        if words[1] != FILE:  # the catalog can be made again
+            done.append("name")
+        replace(*words, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(os, "replace", noted_replace)
+
+    assert main(["tag", "run-1", "pinned"]) == 0
+    assert done == ["file", "name", "directory"]
+
+
 @pytest.mark.parametrize(
     "statement",
     [
