@@ -21,7 +21,8 @@ from replaydbg.remote.address import check_name, is_name, shown
 from replaydbg.remote.cutting import CutPiece, LocalFile, cut, files_of
 from replaydbg.remote.remote_index import MOST, RemoteIndex, facts_of, parse_index
 from replaydbg.remote.remote_store import AT_ONCE, RemoteStore, index_path, piece_path
-from replaydbg.store.catalog import CatalogRow
+from replaydbg.store.catalog import CatalogRow, readable_row
+from replaydbg.store.directory import GROUP, SEALED, StoredRecording, member_path
 from replaydbg.store.piece_cache import name_of_piece
 
 FRESH = 12 * 3600.0
@@ -60,24 +61,30 @@ class Pushed(NamedTuple):
 
 def push(
     recording: Path,
-    row: CatalogRow,
     store: RemoteStore,
     name: str,
     *,
     how: PushChoices | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Pushed:
-    """Send a sealed recording, or a group whose recordings are sealed, under a name; `row` has the facts about it.
+    """Send a sealed recording, or a group whose recordings are sealed, under a name.
 
     `progress` is called with the bytes that are there, and those of the recording. Raises RemoteFailed, also if there
     is another recording of that name; NotARecording, Corrupt or BlocksMissing if it cannot be read.
     """
     with ExitStack() as stack:
-        files = files_of(recording)
+        files, row = files_of(recording), _row(recording)
         for each in files:
             if not each.file.path.startswith(DIRECTORY):
                 stack.enter_context(DataFile(each.path)).hold()  # `gc` leaves what is being sent
         return _push(files, row, store, name, how or PushChoices(), progress)
+
+
+def _row(recording: Path) -> CatalogRow:
+    """Return the facts about a recording, read from it: what the catalog of a store has need not be right."""
+    group = recording if recording.is_dir() else None
+    first = recording if group is None else member_path(group, 1)
+    return readable_row(StoredRecording(recording.name, first, is_live=False, group=group))
 
 
 def _push(
@@ -93,6 +100,7 @@ def _push(
     data = index.encode()
     if len(data) > MOST:
         raise RemoteFailed(shown(store.url), f"an index of {len(data):,} bytes is too long")
+    parse_index(f"{shown(store.url)}/{name}", data)  # what readers would refuse is not sent
     is_new = not _is_there(store, name, index, how)
     unique = {each.piece.digest: each for each in cuts}
     sent, done = [], 0
@@ -105,8 +113,11 @@ def _push(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    if is_new and not store.create(index_path(name), data):
-        is_new = not _is_there(store, name, index, how)
+    if is_new:
+        is_new = store.create(index_path(name), data)
+        # Read as others read it: the recording may be removed here next.
+        if not _is_there(store, name, index, how):
+            raise RemoteFailed(shown(store.url), f"{name} is not there after it was sent")
     return Pushed(len(unique), sum(map(bool, sent)), index.size, sum(sent), is_new)
 
 
@@ -142,13 +153,14 @@ def _is_fresh(changed: float | None) -> bool:
     return changed is None or changed > time.time() - FRESH
 
 
-def push_under_free_name(recording: Path, row: CatalogRow, store: RemoteStore) -> str:
+def push_under_free_name(recording: Path, store: RemoteStore) -> str:
     """Send a recording as `push`, under its name, or with its time behind that if it is another one's; return it."""
-    name = row.name if is_name(row.name) else "recording"
+    own = recording.name.removesuffix(GROUP).removesuffix(SEALED)
+    name = own if is_name(own) else "recording"
     try:
-        push(recording, row, store, name)
+        push(recording, store, name)
     except NameTaken:
         # The time is what the recording says, and a name becomes a path.
-        name = check_name(f"{name[:79]}-{_NOT_IN_TIMES.sub('', row.created)[:20]}")
-        push(recording, row, store, name)
+        name = check_name(f"{name[:79]}-{_NOT_IN_TIMES.sub('', _row(recording).created)[:20]}")
+        push(recording, store, name)
     return name

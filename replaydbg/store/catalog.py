@@ -5,7 +5,8 @@ be written, each listing reads the recordings. A row is valid while its file has
 modification. Live directories are read each time.
 
 The database is in memory, read from the file and written to it as a whole. SQLite itself would open a journal beside
-the file, and do in the name of this user what a journal that came with somebody's store says.
+the file, and do in the name of this user what a journal that came with somebody's store says. The file ends in a mark
+of this user: recordings are removed by what is in it, so nothing is believed that is damaged or of somebody else.
 
 This module is longer than others because the columns, what fills them and what checks them change together.
 """
@@ -32,6 +33,7 @@ from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.unfinished_group import check_finished
 from replaydbg.store.directory import GROUP, LIVE, Store, StoredRecording, number_of
+from replaydbg.store.marked import marked, unmarked
 from replaydbg.store.own_files import OwnFiles
 from replaydbg.store.tags import is_key, key_of
 
@@ -52,6 +54,8 @@ or cannot be verified on this machine.
 
 _VERSION = crc32(f"2 {__version__}".encode()) >> 1
 """Of the table and of the lines in it. A file with another one is made anew."""
+MARKED_AS = b"rdbg catalog"
+"""The kind of file for its mark."""
 _MOST = 1 << 30
 """Bytes of the file: more than two million recordings."""
 _RACY = 1_000_000_000
@@ -268,9 +272,10 @@ class Catalog:
         try:
             with files.locked("lock", seconds=_PATIENCE) as is_ours:
                 result, data = self._read(act, files)
-                if data is not None and is_ours:
+                file = marked(data, MARKED_AS) if data is not None and is_ours else None
+                if file is not None:
                     with suppress(OSError):  # the disk may be full
-                        files.write(FILE, data)
+                        files.write(FILE, file)
                 return result
         except OSError:  # it cannot be written
             return self._read(act, files)[0]
@@ -281,7 +286,7 @@ class Catalog:
         except OSError:
             data = None
         try:
-            return _done(act, data)
+            return _done(act, unmarked(data, MARKED_AS) if data else None)
         except (sqlite3.DatabaseError, _Foreign):
             return _done(act, None)
 
@@ -389,15 +394,20 @@ def _stamp(ending: str, entry: os.DirEntry[str]) -> str:
 def read_row(stored: StoredRecording) -> CatalogRow:
     """Return the facts about a recording, read from it; if it cannot be read, with why."""
     try:
-        if stored.group is not None:
-            check_finished(stored.group, stored.name)
-        # The catalog has no secrets of command lines: nothing in it is encrypted.
-        with open_recording(stored.path, with_secrets=False) as recording:
-            return _row(stored, recording)
+        return readable_row(stored)
     except ReplaydbgError as error:
         # No program runs in an unfinished group, and nothing can go on from it: `gc` may remove it.
         live = 0 if isinstance(error, UnfinishedGroup) else _live(stored)
         return row_of_problem(stored.name, str(stored.path), error, size=_size(stored), live=live)
+
+
+def readable_row(stored: StoredRecording) -> CatalogRow:
+    """Return the facts about a recording, read from it. Raises the errors of opening, and UnfinishedGroup."""
+    if stored.group is not None:
+        check_finished(stored.group, stored.name)
+    # The catalog has no secrets of command lines: nothing in it is encrypted.
+    with open_recording(stored.path, with_secrets=False) as recording:
+        return _row(stored, recording)
 
 
 def row_of_problem(name: str, path: str, error: ReplaydbgError, *, size: int, live: int = 0) -> CatalogRow:

@@ -42,12 +42,12 @@ def collect(
     store: Store,
     decisions: Sequence[Decision],
     is_pinned: Callable[[CatalogRow], bool],
-    keep_elsewhere: Callable[[Path, CatalogRow], None] = lambda path, row: None,
+    keep_elsewhere: Callable[[Path], None] = lambda path: None,
 ) -> Iterator[Collected]:
     """Remove the recordings that no rule keeps, and yield what became of each.
 
-    `is_pinned`: whether a recording has become pinned since it was decided. `keep_elsewhere`: called with each before
-    it is removed; one for which that raises a ReplaydbgError stays.
+    `is_pinned`: whether a recording has become pinned since it was decided. `keep_elsewhere`: called with the
+    path of each before it is removed; one for which that raises a ReplaydbgError stays.
     """
     files = store.files()
     for row in (each.row for each in decisions if not each.rule):
@@ -58,9 +58,9 @@ def collect(
         yield Collected(row.name, row.size, why_not)
 
 
-def _remove(store: Store, path: Path, row: CatalogRow, keep_elsewhere: Callable[[Path, CatalogRow], None]) -> str:
+def _remove(store: Store, path: Path, row: CatalogRow, keep_elsewhere: Callable[[Path], None]) -> str:
     try:
-        keep_elsewhere(path, row)  # whoever reads it holds it by a lock that we could not have meanwhile
+        keep_elsewhere(path)  # whoever reads it holds it by a lock that we could not have meanwhile
         with _unused(path) as is_unused:
             if not is_unused:
                 return "another replaydbg command has it open"

@@ -3,12 +3,16 @@
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from replaydbg.cli.main import main
 from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.remote.remote_store import RemoteStore
 from replaydbg.store.catalog import DIRECTORY as DIRECTORY_OF_CATALOG
 from replaydbg.store.catalog import FILE
+from tests.harness.build import example, header_json
 from tests.remote.far import index_of, make_programs, pieces, replaydbg, url
 
 pytestmark = pytest.mark.slow
@@ -102,10 +106,10 @@ def test_what_has_a_damaged_block_stays(folder: Path) -> None:
 
 def test_a_recording_can_claim_any_time(folder: Path) -> None:
     replaydbg(folder, "push", "run-2", url(folder), "--as", "run-1")
-    assert names(folder) == ["run-1", "run-2"]
-    with sqlite3.connect(folder / "store" / DIRECTORY_OF_CATALOG / FILE) as catalog:
-        catalog.execute("UPDATE recordings SET created = '/../../../x'")
-    catalog.close()
+    (folder / "store" / "run-1.rdbg").unlink()
+    made = example()
+    made.header = header_json(created="/../../../x")
+    made.write(folder / "store", "run-1")
 
     done = replaydbg(folder, "gc", "--recordings", "--keep", "gigabytes 0", "--to", url(folder))
 
@@ -113,6 +117,58 @@ def test_a_recording_can_claim_any_time(folder: Path) -> None:
     assert sorted(path.name for path in folder.glob("far*")) == ["far"]
     assert sorted(path.name for path in (folder / "far").iterdir()) == ["pieces", "recordings"]
     assert "run-1-" in names(folder, url(folder))
+
+
+def test_what_is_sent_is_what_the_recording_has(folder: Path) -> None:
+    """Whatever is in the catalog: an index that nobody can read would be all that is left of it."""
+    assert names(folder) == ["run-1", "run-2"]
+    with sqlite3.connect(folder / "store" / DIRECTORY_OF_CATALOG / FILE) as catalog:
+        catalog.execute("UPDATE recordings SET command = '{', created = 'yesterday'")
+    catalog.close()
+
+    done = replaydbg(folder, "gc", "--recordings", "--keep", "gigabytes 0", "--to", url(folder))
+
+    assert done.status == 0, done
+    for name in ("run-1", "run-2"):
+        assert str(index_of(folder, name).facts["created"]).startswith("20")
+        assert replaydbg(folder, "verify", f"{url(folder)}/{name}").status == 0
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with one small recording, for commands in this process."""
+    (tmp_path / "store").mkdir()
+    example().write(tmp_path / "store", "run-1")
+    monkeypatch.setenv("REPLAYDBG_STORE", str(tmp_path / "store"))
+    return tmp_path
+
+
+def test_what_readers_would_refuse_stays(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "store" / "run-1.rdbg").unlink()
+    made = example()
+    made.end |= {"seconds": 1e300}
+    made.write(here / "store", "run-1")
+
+    assert main(["gc", "--recordings", "--keep", "gigabytes 0", "--to", url(here)]) == 1
+    assert "its index has not the facts of a recording" in capsys.readouterr().out
+    assert (here / "store" / "run-1.rdbg").exists()
+    assert not list((here / "far").rglob("*.json"))
+
+
+@pytest.mark.parametrize("how", ["cut", "lost"])
+def test_what_did_not_arrive_stays(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    real = RemoteStore.create
+
+    def create(self: RemoteStore, path: str, data: bytes) -> Any:
+        return real(self, path, data[:-100]) if how == "cut" else True
+
+    monkeypatch.setattr(RemoteStore, "create", create)
+
+    assert main(["gc", "--recordings", "--keep", "gigabytes 0", "--to", url(here)]) == 1
+    assert "Not removed: run-1 (it cannot be kept elsewhere:" in capsys.readouterr().out
+    assert (here / "store" / "run-1.rdbg").exists()
 
 
 def test_a_bad_index_is_one_row(folder: Path) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from replaydbg.cli.main import main
-from replaydbg.store.catalog import DIRECTORY, FILE
+from replaydbg.store.catalog import DIRECTORY, FILE, MARKED_AS
+from replaydbg.store.marked import marked, unmarked
 from replaydbg.store.own_files import OwnFiles
-from tests.harness.build import example
+from tests.harness.build import example, header_json
 
 
 @pytest.fixture
@@ -25,6 +26,19 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     assert main(["ls"]) == main(["tag", "run-1", "slow"]) == 0
     return directory
+
+
+def change_catalog(store: Path, statement: str, *values: object, is_marked: bool = True) -> None:
+    """Execute a statement in the database; `is_marked`: as if this user's replaydbg had."""
+    path = store / DIRECTORY / FILE
+    with sqlite3.connect(path, isolation_level=None) as database:
+        database.execute(statement, values)
+    database.close()
+    if is_marked:
+        with sqlite3.connect(path) as database:
+            data = database.serialize()
+        database.close()
+        path.write_bytes(marked(data, MARKED_AS) or b"")
 
 
 def linked(path: Path, target: Path) -> None:
@@ -162,19 +176,64 @@ def test_a_changed_catalog_is_made_anew(
     capsys.readouterr()
     assert main(words) == 0
     expected = capsys.readouterr()
-    with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
-        database.execute(statement)
-    database.close()
+    change_catalog(store, statement)
 
     assert main(words) == 0
     assert capsys.readouterr() == expected
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        "created = 'yesterday'",
+        "created = '1999-01-01T00:00:00Z'",
+        "command = '{'",
+        "command = '[\"/bin/true\"]', line = replace(line, 'prog', 'gorp')",
+        "status = 1, events = -5, seconds = 1e300, validity = 'damaged'",
+    ],
+)
+def test_nothing_is_believed_that_somebody_else_wrote(
+    store: Path, capsys: pytest.CaptureFixture[str], values: str
+) -> None:
+    """Also values that a recording can have: they decide what `gc` removes."""
+    for words in (["ls"], ["ls", "--json"], ["gc", "--recordings", "--keep", "days 9999", "--dry-run"]):
+        capsys.readouterr()
+        assert main(words) == 0
+        expected = capsys.readouterr()
+        change_catalog(store, f"UPDATE recordings SET {values}", is_marked=False)
+
+        assert main(words) == 0
+        assert capsys.readouterr() == expected
+
+
+def test_a_damaged_byte_of_the_catalog_is_noticed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = store / DIRECTORY / FILE
+    capsys.readouterr()
+    assert main(["ls", "--json"]) == 0
+    expected = capsys.readouterr()
+    data, created = path.read_bytes(), header_json()["created"].encode()
+    assert created in data
+    path.write_bytes(data.replace(created, b"1" + created[1:]))
+
+    assert main(["ls", "--json"]) == 0
+    assert capsys.readouterr() == expected
+
+
+def test_without_a_key_no_catalog_is_believed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = store / DIRECTORY / FILE
+    data = path.read_bytes()
+    assert unmarked(data, MARKED_AS) == data[:-32]
+    assert unmarked(data, b"other") is None
+    monkeypatch.setattr("replaydbg.store.marked.own_key", lambda: None)
+
+    assert unmarked(data, MARKED_AS) is None
+    assert main(["ls"]) == 0
+    assert path.read_bytes() == data
+
+
 def test_the_command_of_a_row_may_be_anything(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("[" * 100_000, "[1]", "{}", "[", "[" + "9" * 5000 + "]", "\ud800"):
-        with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
-            database.execute("UPDATE recordings SET command = ?", (command.encode("utf-8", "surrogatepass"),))
-        database.close()
+        change_catalog(store, "UPDATE recordings SET command = ?", command.encode("utf-8", "surrogatepass"))
         for words in (["ls"], ["ls", "--json"], ["ls", "--sort", "command"], ["ls", "--command", "zz"]):
             assert main(words) == 0
 
@@ -184,10 +243,7 @@ def test_the_command_of_a_row_may_be_anything(store: Path, capsys: pytest.Captur
 def test_no_file_elsewhere_is_removed(store: Path, tmp_path: Path, is_absolute: bool, words: list[str]) -> None:
     victim = tmp_path / "victim.txt"
     victim.write_text("precious")
-    with sqlite3.connect(store / DIRECTORY / FILE, isolation_level=None) as database:
-        run = str(victim) if is_absolute else "../../victim.txt"
-        database.execute("UPDATE recordings SET run = ?", (run,))
-    database.close()
+    change_catalog(store, "UPDATE recordings SET run = ?", str(victim) if is_absolute else "../../victim.txt")
 
     assert main(words) == 0
     assert not (store / "run-1.rdbg").exists()

@@ -81,7 +81,7 @@ def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, 
     store = the_store()
     if to:
         to = parse_store(to if is_address(to) else f"file://{Path(to).absolute()}")
-    keep_elsewhere = _sender(to) if to else lambda path, row: None
+    keep_elsewhere = _sender(to) if to else lambda path: None
     if is_dry or not store.directory.is_dir():
         decisions, collected = _decisions(store, rules, is_dry=True), []
     else:
@@ -149,7 +149,7 @@ def _print_collected(store: Store, collected: list[Collected], count: int, to: s
     print(f"{done}; {count - len(removed):,} stay in {store.directory}.")
 
 
-def _sender(url: str) -> Callable[[Path, CatalogRow], None]:
+def _sender(url: str) -> Callable[[Path], None]:
     """Return what sends a recording to a remote store."""
     # Imported here, with fsspec: most recordings are removed for good.
     from replaydbg.remote.push import push_under_free_name
@@ -159,11 +159,11 @@ def _sender(url: str) -> Callable[[Path, CatalogRow], None]:
 
     failed: list[RemoteFailed] = []
 
-    def send(path: Path, row: CatalogRow) -> None:
+    def send(path: Path) -> None:
         if failed:  # it would not answer the others either, and each would wait for that
             raise failed[0]
         try:
-            push_under_free_name(path, row, remote)
+            push_under_free_name(path, remote)
         except RemoteFailed as error:
             failed.append(error)
             raise

@@ -22,8 +22,7 @@ from replaydbg.remote.address import check_name, parse_store, shown
 from replaydbg.remote.push import PushChoices, Pushed, push
 from replaydbg.remote.remote_store import RemoteStore
 from replaydbg.render.measures import show_size
-from replaydbg.store.catalog import read_row
-from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, StoredRecording, member_path
+from replaydbg.store.directory import GROUP, LIVE, SEALED, Store
 from replaydbg.store.leftovers import working_directory
 from replaydbg.store.removing import writer_in
 
@@ -81,11 +80,8 @@ def _push(path: Path, remote: RemoteStore, name: str, *, is_checked: bool) -> Pu
     if process is not None:
         raise UsageError(f"{str(path)!r} is still being recorded (process {process}).")
     with _sealed(path, name) as sealed, TransferProgress(f"sending {name}") as progress:
-        is_group = sealed.name.endswith(GROUP)
-        first = member_path(sealed, 1) if is_group else sealed
-        row = read_row(StoredRecording(name, first, is_live=False, group=sealed if is_group else None))
         how = PushChoices(is_checked=is_checked, is_copy=sealed != path)
-        pushed = push(sealed, row, remote, name, how=how, progress=progress.show)
+        pushed = push(sealed, remote, name, how=how, progress=progress.show)
     if pushed.is_new:
         already = pushed.size - pushed.sent_size
         there = f", {show_size(already)} of it were there" if already else ""
