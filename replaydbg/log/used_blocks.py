@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from pathlib import Path
 
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.group_blocks import name_block
 from replaydbg.log.sealed.sections import SealedFile
-from replaydbg.log.sealed.shared import EMPTY, find_directory, load_source
+from replaydbg.log.sealed.shared import DIRECTORY, EMPTY, find_directories, find_sound, load_source
 
 
 def used_blocks(path: Path) -> set[str]:
@@ -43,13 +45,34 @@ def block_files(path: Path) -> dict[str, Path]:
 
     Raises as `used_blocks`, and Corrupt if one is missing or damaged.
     """
-    folder = find_directory(path)
+    folders = find_directories(path)
     found = {}
     for name in sorted(needed_blocks(path)):
-        if folder is None or load_source(name, folder) is None:
+        sound = find_sound(name, folders)
+        if sound is None:
             raise Corrupt(str(path), f"its block {name} is missing or damaged")
-        found[name] = folder / name
+        found[name] = sound
     return found
+
+
+def restore_blocks(group: Path, members: Iterable[Path]) -> int:
+    """Link blocks of a group again that are damaged or missing in its directory, but not above; return how many.
+
+    The recordings read them from above anyway; a copy of the directory could not.
+    """
+    own = group / DIRECTORY
+    names: set[str] = set()
+    for path in members if own.is_dir() else ():
+        with suppress(ReplaydbgError):  # it is reported when it is read
+            names |= needed_blocks(path)
+    restored = 0
+    for name in sorted(names):
+        sound = find_sound(name, find_directories(group)) if load_source(name, own) is None else None
+        with suppress(OSError):  # the directory cannot be written, or the file system has no links
+            if sound is not None:
+                name_block(sound, own)
+                restored += 1
+    return restored
 
 
 def _sources(path: Path, sections: SealedFile) -> set[str]:

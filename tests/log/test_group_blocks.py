@@ -21,6 +21,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, CommonPart, GroupBlocks, common_of
 from replaydbg.log.sealed.shared import DIRECTORY, STEP, compressor
+from replaydbg.log.used_blocks import block_files, restore_blocks
 from replaydbg.store.clearing import blocks_in, clear
 from tests.harness.build import Example, LogBuilder, end_json, header_json
 
@@ -262,6 +263,34 @@ def test_a_block_is_damaged(group: Path, damage: str) -> None:
         damaged = str(error)
 
     assert "missing" in damaged, damaged
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "other"])
+def test_a_block_is_read_from_the_store_if_that_of_the_group_is_damaged(group: Path, damage: str) -> None:
+    text = _bytes(30_000, 9)
+    live = _live(group, 1, world=_PIECE)
+    common = Common(GroupBlocks(BlockPlaces(group, group.parent)), has_forked=False)
+    source = _source(text)
+    seal(live, group / "1.rdbg", end_json(sources={"/src/0.py": source[0]}), (source,), common=common)
+    for path in (group / DIRECTORY).iterdir():
+        path.unlink()
+        if damage == "empty":
+            path.touch()
+        elif damage == "other":
+            path.write_bytes(compressor().compress(_bytes(_PIECE, 99)))
+
+    with open_recording(group / "1.rdbg") as recording:
+        recording.check()
+        assert recording.problems == ()
+        assert recording.stored("world") > 100_000
+    files = block_files(group / "1.rdbg")
+    assert files and {path.parent for path in files.values()} == {group.parent / DIRECTORY}
+    assert restore_blocks(group, [group / "1.rdbg"]) == len(files)
+    assert restore_blocks(group, [group / "1.rdbg"]) == 0
+    shutil.rmtree(group.parent / DIRECTORY)
+    with open_recording(group / "1.rdbg") as recording:
+        recording.check()
+        assert recording.problems == ()
 
 
 def test_a_missing_source_is_reported(group: Path) -> None:

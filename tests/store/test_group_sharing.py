@@ -125,6 +125,35 @@ def test_a_damaged_block_is_written_anew(folder: Path) -> None:
         assert path.samefile(shared / path.name)
 
 
+def test_a_block_that_is_damaged_for_all_is_mended_for_all_by_the_next_recording(folder: Path) -> None:
+    """Groups have it by other names of the same file, which is damaged in place."""
+    made = record(folder, 2)
+    shared = folder / "store" / DIRECTORY
+    own = {path.name for path in (folder / "store" / "run-2.rdbgs" / DIRECTORY).iterdir()}
+    block = max((shared / name for name in own & blocks(folder)), key=lambda path: path.stat().st_size)
+    with block.open("r+b") as file:
+        file.write(bytes(100))
+
+    record(folder, 1)
+
+    assert replaydbg(folder, "replay", "run-2").stdout == made[1].stdout
+    verified = replaydbg(folder, "verify", "run-2")
+    assert (verified.status, b"1 damaged block of the group was replaced" in verified.stdout) == (0, True), verified
+    assert block.samefile(folder / "store" / "run-2.rdbgs" / DIRECTORY / block.name)
+
+
+def test_the_block_of_the_store_takes_the_place_of_a_damaged_one(tmp_path: Path) -> None:
+    group = tmp_path / "run-1.rdbgs"
+    group.mkdir()
+    name = GroupBlocks(BlockPlaces(tmp_path)).put(b"there already").hex()
+    (group / DIRECTORY).mkdir()
+    (group / DIRECTORY / name).write_bytes(b"damaged")
+
+    GroupBlocks(BlockPlaces(group, tmp_path)).put(b"there already")
+
+    assert (group / DIRECTORY / name).samefile(tmp_path / DIRECTORY / name)
+
+
 def test_its_room_counts_once(folder: Path) -> None:
     record(folder, 3)
     room = Room(Store(folder / "store"))

@@ -13,6 +13,7 @@ from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.used_blocks import restore_blocks
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_size
 from replaydbg.render.recording_text import listing_text
@@ -69,7 +70,20 @@ def _verify_group(directory: Path, *, as_json: bool) -> JsonObject:
         if each.recording is not None
     ]
     is_sound = all(each["sound"] for each in found)
-    return {"path": str(directory), "group": group.identity, "sound": is_sound, "processes": found}
+    paths = [member_path(directory, each.number) for each in group.processes if each.recording is not None]
+    restored = restore_blocks(directory, (each for each in paths if each.is_file()))
+    if restored and not as_json:
+        blocks = (
+            "1 damaged block of the group was" if restored == 1 else f"{restored:,} damaged blocks of the group were"
+        )
+        print(f"{blocks} replaced by those of the store.")
+    return {
+        "path": str(directory),
+        "group": group.identity,
+        "sound": is_sound,
+        "restored_blocks": restored,
+        "processes": found,
+    }
 
 
 def _verify_process(directory: Path, group: str, number: int, *, as_json: bool) -> JsonObject:

@@ -7,7 +7,7 @@ import zlib
 
 from replaydbg.classes import NamedTuple
 from replaydbg.log.files import PIECE, DataFile
-from replaydbg.log.sealed.shared import expand, find_directory, load_shared
+from replaydbg.log.sealed.shared import expand, find_directories, load_shared
 
 MAGIC = b"RDBGREC\n"
 PACK_FOLDER = "group.rdbgs/"
@@ -142,5 +142,5 @@ def load_block(file: DataFile, block: StoredBlock) -> bytes | None:
     if block.codec == RAW:
         return stored if len(stored) == block.raw_length else None
     if block.codec == SHARED:
-        return load_shared(stored, block.raw_length, find_directory(file.path))
+        return load_shared(stored, block.raw_length, find_directories(file.path))
     return expand(stored, block.raw_length)

@@ -93,7 +93,10 @@ class GroupBlocks(BlockStore):
             return False
         with suppress(OSError):  # the file system has no links, or no more of this file
             self._make_directory()
-            os.link(f"{store}/{text}", f"{self.directory}/{text}", follow_symlinks=False)
+            try:
+                os.link(f"{store}/{text}", f"{self.directory}/{text}", follow_symlinks=False)
+            except FileExistsError:  # a damaged one
+                name_block(store / text, self.directory)
             os.utime(f"{self.directory}/{text}")  # the others need it for another while
             return True
         return False

@@ -26,7 +26,7 @@ from replaydbg.log.sealed.blocks import (
     why_no_recording,
 )
 from replaydbg.log.sealed.origin import MARK, MARK_SIZE
-from replaydbg.log.sealed.shared import DIRECTORY, find_directory, load_source, names_in, size_of_files
+from replaydbg.log.sealed.shared import DIRECTORY, find_directories, load_source, names_in, size_of_files
 from replaydbg.log.signature import Signed, verified
 from replaydbg.secrets.patches import MASKED, SECRETS, Patches, patched
 
@@ -179,7 +179,7 @@ class SealedFile:
             return self._walk()
         for name, raw_offset, offset in offsets:
             block = read_block(self._file, offset)
-            if block is not None and block.codec == SHARED and find_directory(self._file.path) is None:
+            if block is not None and block.codec == SHARED and not find_directories(self._file.path):
                 raise BlocksMissing(path, DIRECTORY)
             if block is None or block.section != name or block.raw_offset != raw_offset:
                 self._lost(name, offset)
@@ -268,7 +268,8 @@ class SealedFile:
     def _shared_source(self, name: str) -> bytes:
         """Return a source that is stored beside the recording, under its hash; empty if there is none."""
         folder, _, digest = name.partition("/")
-        return (load_source(digest, find_directory(self._file.path)) if folder == "source" else None) or b""
+        places = find_directories(self._file.path) if folder == "source" else ()
+        return next((found for each in places if (found := load_source(digest, each))), b"")
 
     def stored(self, name: str) -> int:
         """Return how many bytes of the file a section takes, and of the files with its shared blocks."""

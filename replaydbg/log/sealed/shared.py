@@ -1,4 +1,8 @@
-"""Blocks that several recordings share: files named by their content, in a directory beside or above the recordings."""
+"""Blocks that several recordings share: files named by their content, in directories beside or above the recordings.
+
+Each block is read from the nearest directory that has it undamaged: a group has a directory of its own, and that of the
+store above it may have the same block. The content of a block shows that it is the right one, wherever it is found.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ STEP = 1 << 15
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from zstandard import ZstdCompressor
 
@@ -105,18 +109,19 @@ class BlockStore:
         return _ENTRY.pack(_FILE, len(raw), _NAME) + self.put(raw, compress)
 
 
-def find_directory(recording: Path) -> Path | None:
-    """Return the directory of the blocks that `recording` shares, beside it or above; None: there is none."""
+def find_directories(recording: Path) -> list[Path]:
+    """Return the directories of blocks that `recording` may share, beside it and above, the nearest first."""
     folder = recording.absolute().parent
+    found = []
     for _ in range(MOST_UP):
         if (folder / DIRECTORY).is_dir():
-            return folder / DIRECTORY
+            found.append(folder / DIRECTORY)
         folder = folder.parent
-    return None
+    return found
 
 
-def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | None:
-    """Return the `length` bytes that `stored` refers to; None if they are damaged or missing."""
+def load_shared(stored: bytes, length: int, directories: Iterable[Path]) -> bytes | None:
+    """Return the `length` bytes that `stored` refers to; None if they are damaged or missing in all directories."""
     raw = b""
     at = 0
     while at + _ENTRY.size <= len(stored) and len(raw) < length:
@@ -126,23 +131,40 @@ def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | N
         at += size
         if len(part) != size or part_length > length - len(raw):
             return None
-        found = part if kind == _INLINE else _read(directory, part) if kind == _FILE and size == _NAME else None
-        plain = expand(found, part_length) if found is not None else None
-        if plain is None or (kind == _FILE and blake2b(plain, digest_size=_NAME).digest() != part):
+        if kind == _INLINE:
+            plain = expand(part, part_length)
+        else:
+            places = directories if kind == _FILE and size == _NAME else ()
+            plain = next((each for place in places if (each := _load(place, part, part_length)) is not None), None)
+        if plain is None:
             return None
         raw += plain
     return raw if len(raw) == length and at == len(stored) else None
 
 
-def load_source(digest: str, directory: Path | None) -> bytes | None:
-    """Return the source with that hash, in hexadecimal; None if there is none."""
+def load_source(digest: str, directory: Path) -> bytes | None:
+    """Return the source, or other block, with that hash, in hexadecimal; None if there is none, or a damaged one."""
     try:
         name = bytes.fromhex(digest)
     except ValueError:
         return None
-    found = _read(directory, name) if len(name) == _NAME else None
-    plain = expand(found, None) if found is not None else None
-    return plain if plain and blake2b(plain, digest_size=_NAME).digest() == name else None
+    return (_load(directory, name, None) or None) if len(name) == _NAME else None
+
+
+def find_sound(digest: str, directories: Iterable[Path]) -> Path | None:
+    """Return the nearest file of a block that is not damaged; None: there is none."""
+    return next((each / digest for each in directories if load_source(digest, each) is not None), None)
+
+
+def _load(directory: Path, name: bytes, length: int | None) -> bytes | None:
+    """Return the plain bytes of a block, see `expand`; None if it is missing or damaged."""
+    try:
+        with DataFile(directory / name.hex(), follow=False) as file:
+            found = file.read(0, 2 * PIECE)
+    except ReplaydbgError:
+        return None
+    plain = expand(found, length)
+    return plain if plain is not None and blake2b(plain, digest_size=_NAME).digest() == name else None
 
 
 def names_in(stored: bytes) -> list[str]:
@@ -160,22 +182,15 @@ def names_in(stored: bytes) -> list[str]:
 
 def size_of_files(recording: Path, blocks: list[bytes]) -> int:
     """Return the size of the files to which the stored bytes of shared blocks refer; each file counts once."""
-    directory = find_directory(recording) if blocks else None
+    directories = find_directories(recording) if blocks else []
     size = 0
-    for name in {name for stored in blocks for name in names_in(stored)} if directory is not None else ():
-        with suppress(OSError):  # a missing one is met when it is read
-            size += min(os.lstat(f"{directory}/{name}").st_size, 2 * PIECE)  # as much of it is read
+    for name in {name for stored in blocks for name in names_in(stored)}:
+        sizes = [0]
+        for directory in directories:
+            with suppress(OSError):  # a missing one is met when it is read
+                sizes.append(os.lstat(f"{directory}/{name}").st_size)
+        size += min(max(sizes), 2 * PIECE)  # as much of it is read; a damaged one may be shorter
     return size
-
-
-def _read(directory: Path | None, name: bytes) -> bytes | None:
-    if directory is None:
-        return None
-    try:
-        with DataFile(directory / name.hex(), follow=False) as file:
-            return file.read(0, 2 * PIECE)
-    except ReplaydbgError:
-        return None
 
 
 def expand(stored: bytes, length: int | None) -> bytes | None:
