@@ -8,6 +8,8 @@ from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@-]{0,99}")
+_LOCAL = ("file", "local")
+"""The protocols of fsspec for directories of this machine."""
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
@@ -41,6 +43,16 @@ def parse_store(text: str) -> str:
     protocol, _, rest = text.partition("://")
     if not protocol or not rest.strip("/") or "::" in text:
         raise UsageError(f"{shown(text)!r} is not the address of a remote store, such as s3://bucket/team.")
+    if protocol in _LOCAL:
+        # RFC 8089: a host is before the path, and only that of this machine can be meant. fsspec takes it for the
+        # first directory of a relative path.
+        rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
+        if not rest.startswith("/") or not rest.strip("/"):
+            raise UsageError(
+                f"{shown(text)!r} has something other than a directory of this machine after {protocol}://: write "
+                f"{protocol}:///DIRECTORY, with three slashes."
+            )
+        return f"{protocol}://{rest.rstrip('/')}"
     return text.rstrip("/")
 
 

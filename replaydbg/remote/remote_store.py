@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from replaydbg.classes import NamedTuple
@@ -84,7 +85,11 @@ class RemoteStore:
         if isinstance(filesystem, MemoryFileSystem):  # under a name that the user has registered
             raise UsageError(f"{shown(url)} cannot be a remote store: {_UNSUITABLE['memory']}.")
         self._is_local = isinstance(filesystem, LocalFileSystem)
-        return filesystem, str(root).rstrip("/")
+        root = str(root).rstrip("/")
+        there = next((each for each in (root, *map(str, Path(root).parents)) if os.path.lexists(each)), "/")
+        if self._is_local and not os.path.isdir(there):  # noqa: PTH112 - paths of fsspec are strings
+            raise UsageError(f"{shown(url)} cannot be a remote store: {there!r} is not a directory.")
+        return filesystem, root
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes; None: there is no such file."""

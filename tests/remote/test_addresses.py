@@ -227,7 +227,7 @@ def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
         (["push", "run-1", "far"], "'far' is not the address of a remote store, such as s3://bucket/team."),
         (["push", "run-1", "run-2", "{}", "--as", "x"], "--as names one recording, and there are several."),
         (["ls", "nosuch://x"], "nosuch://x cannot be opened: Protocol not known: nosuch."),
-        (["info", "file://user:password@/x/run-1"], "No recording 'file:///x/run-1' in file:///x."),
+        (["info", "file://user:password@/x/run-1"], "'file:///x' has something other than a directory of this machine"),
     ],
 )
 def test_one_sentence_for_each(words: list[str], reason: str, unchanged: Path) -> None:

@@ -60,7 +60,8 @@ def test_another_recording_has_that_name_there(folder: Path) -> None:
 
 
 def test_what_cannot_be_sent_stays(folder: Path) -> None:
-    (folder / "far").write_text("")
+    (folder / "far").mkdir()
+    (folder / "far" / "recordings").write_text("")
 
     done = replaydbg(folder, "gc", "--recordings", "--keep", "days 0", "--to", url(folder))
 

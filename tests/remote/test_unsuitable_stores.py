@@ -46,6 +46,38 @@ def test_it_is_refused(store: Path, capsys: pytest.CaptureFixture[str], words: s
     assert (store / "run-1.rdbg").exists()
 
 
+@pytest.mark.parametrize("words", ["push run-1 {}", "ls {}", "info {}/run-1", "rm {}/run-1", "gc {}", "pull {}/run-1"])
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file://rel/x", "'file://rel/x' has something other than a directory of this machine after file://"),
+        ("file://~/x", "'file://~/x' has something other than a directory of this machine after file://"),
+        ("file://localhosts/x", "'file://localhosts/x' has something other than a directory of this machine"),
+        ("local://rel/x", "'local://rel/x' has something other than a directory of this machine after local://"),
+        ("file://me:password@/x", "'file:///x' has something other than a directory of this machine after file://"),
+        ("file://{here}/run-1.rdbg", "file://{here}/run-1.rdbg cannot be a remote store: '{here}/run-1.rdbg' is not"),
+        ("file://{here}/run-1.rdbg/x", "file://{here}/run-1.rdbg/x cannot be a remote store: '{here}/run-1.rdbg' is"),
+    ],
+)
+def test_a_place_of_this_machine_is_a_directory(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str, url: str, reason: str
+) -> None:
+    monkeypatch.chdir(store)
+    before = sorted(store.iterdir())
+    url, reason = url.replace("{here}", str(store)), reason.replace("{here}", str(store))
+
+    assert main([each.replace("{}", url) for each in words.split()]) == 2
+    assert capsys.readouterr().err.startswith(f"replaydbg: {reason}")
+    assert sorted(store.iterdir()) == before
+
+
+def test_the_host_may_be_this_one(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["push", "run-1", f"file://localhost{store}/far/"]) == 0
+    assert capsys.readouterr().err.startswith(f"Sent file://{store}/far/run-1 ")
+    assert (store / "far" / "recordings" / "run-1.json").exists()
+    assert main(["verify", f"file://localhost{store}/far/run-1"]) == 0
+
+
 def test_memory_under_another_name(
     store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
