@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -19,6 +20,9 @@ BRANCH = "branch.json"
 
 fetchers: dict[str, Callable[[int, int], None]] = {}
 """What fetches bytes of a file that is not there as a whole, by its path: called with offset and size before a read."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""The numbers of errors of a disk, or quota, that has no room left."""
 
 SIGNATURE = ".sig"
 """The suffix of a detached signature, after the whole name of its file."""

@@ -100,7 +100,7 @@ def _clear(directory: Path) -> Cleared:
             if path.stat().st_mtime < until:  # checked again: a session may have begun just now
                 path.unlink()
     kept = len(present) - len(removed)
-    with open_private(blocks / _COUNT) as file:
+    with suppress(OSError), open_private(blocks / _COUNT) as file:  # the disk may be full: then room is made most often
         file.write(str(kept))
     return Cleared(len(removed), sum(present[name].st_size for name in removed), kept)
 

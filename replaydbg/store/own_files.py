@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from replaydbg.log.files import FULL
+
 _STEP = 0.01
 """Seconds between two attempts to lock a file."""
 
@@ -85,12 +87,21 @@ class OwnFiles:
     def locked(self, name: str, *, seconds: float = 0.0) -> Iterator[bool]:
         """Hold the lock of this name in the block; yields whether nobody else had it. Raises OSError.
 
-        The lock is waited for up to `seconds`.
+        The lock is waited for up to `seconds`. If there is no file for it, and no room for one on the disk, nobody has
+        it: `gc` must be able to make room.
         """
         self._check(name)
-        with self._opened(make=True) as directory:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            fd = os.open(name, flags, 0o600, dir_fd=directory)
+        try:
+            with self._opened(make=True) as directory:
+                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+                fd = os.open(name, flags, 0o600, dir_fd=directory)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            fd = -1
+        if fd < 0:
+            yield True
+            return
         try:
             yield _lock(fd, time.monotonic() + seconds)
         finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from replaydbg.cli.main import main
 from replaydbg.debugger import Session
 from replaydbg.errors import NotARecording, UsageError
 from replaydbg.log.reader import open_recording
+from replaydbg.log.sealed.shared import DIRECTORY as BLOCKS
 from replaydbg.store.catalog import Catalog
 from replaydbg.store.collecting import collect as collect_all
 from replaydbg.store.collecting import only_collector
@@ -253,6 +256,42 @@ def test_a_dry_run_writes_nothing(
     monkeypatch.setenv("REPLAYDBG_STORE", str(store / "none"))
     assert collect(capsys, "--keep", "last", "--dry-run")[0] == 0
     assert not (store / "none").exists()
+
+
+def _block(store: Path) -> Path:
+    """Return a block of the store that no recording needs, and that is not new."""
+    path = store / BLOCKS / ("ab" * 16)
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    os.utime(path, (0, 0))
+    return path
+
+
+@pytest.mark.parametrize("words", [[], ["--recordings", "--keep", "last"]])
+def test_room_is_made_on_a_full_disk(store: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    """No file can be written, and none can be made."""
+    block = _block(store)
+    (store / BLOCKS / ".cleared").symlink_to("/dev/full")
+
+    assert main(["gc", *words]) == 0
+    assert not block.exists()
+
+    block = _block(store)
+    shutil.rmtree(store / ".catalog", ignore_errors=True)
+    (store / BLOCKS / ".sealing").unlink()
+    real = os.open
+
+    def full(path: Any, flags: int, *mode: int, **options: Any) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return real(path, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", full)
+    before = names(store)
+
+    assert main(["gc", *words]) == 0
+    assert not block.exists()
+    assert names(store) == (["run-3", "run-4"] if words else before)
 
 
 def test_two_collectors_at_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from replaydbg.log.files import FULL
 from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.log.sealed.shared import DIRECTORY
@@ -39,8 +40,18 @@ def common_in(store: Path | None) -> Iterator[Common | None]:
 
 @contextmanager
 def alone(directory: Path) -> Iterator[bool]:
-    """Whether nobody seals a recording with the blocks of a directory; nobody begins to within the block."""
-    with _locked(directory / DIRECTORY, fcntl.LOCK_EX | fcntl.LOCK_NB) as is_locked:
+    """Whether nobody seals a recording with the blocks of a directory; nobody begins to within the block.
+
+    Raises OSError.
+    """
+    with ExitStack() as stack:
+        try:
+            is_locked = stack.enter_context(_locked(directory / DIRECTORY, fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            # The disk is full, and there is no file to be locked: nobody has locked it, and nobody else can make it.
+            is_locked = True
         yield is_locked
 
 
