@@ -120,7 +120,9 @@ def _ended(row: CatalogRow) -> str:
         return DAMAGED
     if row.status is None:
         return "not sealed"
-    return printable(row.exception.rpartition(".")[2]) or show_status(row.status)
+    ended = printable(row.exception.rpartition(".")[2]) or show_status(row.status)
+    # Of a group it is the end of the first process; others may still run, or were killed with their recorder.
+    return f"{ended}, {row.live:,} not sealed" if row.live else ended
 
 
 @lru_cache(maxsize=1000)

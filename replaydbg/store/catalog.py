@@ -383,7 +383,10 @@ def _stamp(ending: str, entry: os.DirEntry[str]) -> str:
         parts = [entry.stat(follow_symlinks=False)]
         if ending == GROUP:  # each of its recordings can be removed or changed by itself
             with os.scandir(entry.path) as members:
-                found = sorted((each.name, each) for each in members if each.is_file(follow_symlinks=False))
+                entries = list(members)
+            if any(each.name.endswith(LIVE) for each in entries):
+                return ""
+            found = sorted((each.name, each) for each in entries if each.is_file(follow_symlinks=False))
             parts += [each.stat(follow_symlinks=False) for _, each in found]
     except OSError:
         return ""

@@ -169,6 +169,21 @@ def test_a_recording_of_a_group_is_removed(tmp_path: Path) -> None:
     assert after.size < before.size
 
 
+def test_members_of_a_group_that_are_not_sealed_are_counted(tmp_path: Path) -> None:
+    """The end in the listing is that of the first process only. A member can be sealed at any time, so it is read."""
+    group = write_group_of(tmp_path, "run-1", 1)
+    before = catalog(tmp_path).lines().split("\t")[2]
+    live = example().write_live(group, "2")
+    for _ in range(2):
+        assert catalog(tmp_path).lines().split("\t")[2] == f"{before}, 1 not sealed"
+    with sqlite3.connect(tmp_path / DIRECTORY / FILE) as database:
+        assert database.execute("SELECT stamp, command FROM recordings").fetchall() == [("", "")]
+    database.close()
+    shutil.rmtree(live)
+
+    assert catalog(tmp_path).lines().split("\t")[2] == before
+
+
 def test_many_recordings_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_FEW", 3)
     for number in range(1, 9):

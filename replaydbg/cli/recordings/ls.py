@@ -133,7 +133,7 @@ def _facts(row: CatalogRow, tags: tuple[str, ...]) -> JsonObject:
     facts: JsonObject = {
         "name": row.name,
         "path": row.path,
-        "sealed": not row.path.endswith("-live"),
+        "sealed": not row.live and not row.path.endswith("-live"),
         "size": row.size,
         "problem": row.problem or None,
         "validity": row.validity,
