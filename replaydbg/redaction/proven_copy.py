@@ -8,12 +8,14 @@ from tempfile import TemporaryFile
 
 from replaydbg.classes import NamedTuple, dataclass
 from replaydbg.errors import CannotRedact
-from replaydbg.events.records import Event
 from replaydbg.log.entries.new_checksums import with_new_checksums
 from replaydbg.log.reader import Recording
 from replaydbg.log.sealed.origin import is_own, own_key
+from replaydbg.redaction.lines import line_of_event
 from replaydbg.redaction.redacted_sections import redacted_sections, write_sections
 from replaydbg.redaction.redigesting import agreeing_events, redigested, tell_output
+from replaydbg.redaction.same_end import check_same_end
+from replaydbg.redaction.told import ToldEnd
 from replaydbg.redaction.told_output import Derived, derived_output
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
@@ -56,9 +58,12 @@ def write_proven(
     draft = target.with_name(f"{target.name}.draft")
     write_sections(sections, draft, key)
     with TemporaryFile(dir=target.parent) as before, TemporaryFile(dir=target.parent) as after:
-        tell_output(recording, name, before)
-        sections |= redigested(draft, name, after)
-        derived = _check_output(derived_output(before, after, pseudonyms), recording, name, may_derive=may_derive)
+        original = tell_output(recording, name, before, pseudonyms)
+        made = redigested(draft, name, after)
+        sections |= made.sections
+        check_same_end(original, made.ended, name)
+        found = derived_output(before, after, pseudonyms)
+        derived = _check_output(found, recording, made.ended.end, name, may_derive=may_derive)
     draft.unlink()
     if recording.header.durable:
         for each in ("log", "world"):
@@ -66,10 +71,12 @@ def write_proven(
             gates, is_world = recording.header.gates, each == "world"
             sections[each] = with_new_checksums(whole, sections[each], gates, is_world=is_world)
     write_sections(sections, target, key)
-    return Proven(agreeing_events(target, name), derived)
+    return Proven(agreeing_events(target, name, made.ended), derived)
 
 
-def _check_output(found: Iterator[Derived], recording: Recording, name: str, *, may_derive: bool) -> int:
+def _check_output(
+    found: Iterator[Derived], recording: Recording, end: ToldEnd | None, name: str, *, may_derive: bool
+) -> int:
     """Return how many pieces of output are computed from secrets. Raises CannotRedact if that may not be."""
     number = 0
     for each in found:
@@ -80,13 +87,5 @@ def _check_output(found: Iterator[Derived], recording: Recording, name: str, *, 
         hint = "" if each.is_longer_or_shorter else " (--derived accepts that)"
         seen = f"at event {each.event:,} the copy would write {each.text!r}"
         reason = f"{what} depends on the value of a secret{hint}: {seen}"
-        raise CannotRedact(name, reason, _line_of(recording, each.event))
+        raise CannotRedact(name, reason, line_of_event(recording, each.event, end))
     return number
-
-
-def _line_of(recording: Recording, number: int) -> str:
-    """Return the line of the program at which an event was; empty if it is not known."""
-    for entry in recording.events():
-        if isinstance(entry, Event) and entry.number == number:
-            return f'File "{entry.site.file}", line {entry.site.line}' if entry.site.line else ""
-    return ""

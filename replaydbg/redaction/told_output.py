@@ -1,20 +1,17 @@
 """What leaves the program: in the replay of a copy the same bytes as in that of the original, with pseudonyms in them.
 
-The core writes what it makes digests of into a file (replaydbg/native/files/redigest.c), of both replays. Digests alone
-prove nothing here: those of the copy are computed from whatever it writes.
+Digests alone prove nothing here: those of the copy are computed from whatever it writes.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from replaydbg.classes import NamedTuple
+from replaydbg.redaction.told import output_pieces
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
-_HEAD = struct.Struct("<QQ")
-"""The number of the event, and the length of the bytes that follow."""
 _WINDOW = 1 << 24
 """Bytes that are compared at once: a secret may be written in several pieces."""
 _AROUND = 24
@@ -40,10 +37,9 @@ class _Window(NamedTuple):
 
 def derived_output(original: BinaryIO, copy: BinaryIO, pseudonyms: Pseudonyms) -> Iterator[Derived]:
     """Yield what the replay of a copy has written in a different way, by what both replays have told."""
-    original.seek(0)
-    copy.seek(0)
+    ours, theirs = output_pieces(original), output_pieces(copy)
     while True:
-        one, other = _window(original), _window(copy)
+        one, other = _window(ours), _window(theirs)
         wanted = pseudonyms.replaced(one.data)
         begin = 0
         for event, end, other_end in zip(other.events, one.ends, other.ends, strict=False):
@@ -62,13 +58,13 @@ def derived_output(original: BinaryIO, copy: BinaryIO, pseudonyms: Pseudonyms) -
             return
 
 
-def _window(file: BinaryIO) -> _Window:
+def _window(told: Iterator[tuple[int, bytes]]) -> _Window:
     events, ends, pieces, size = list[int](), list[int](), list[bytes](), 0
-    while size < _WINDOW and len(head := file.read(_HEAD.size)) == _HEAD.size:
-        event, length = _HEAD.unpack(head)
-        piece = file.read(length)
+    for event, piece in told:
         size += len(piece)
         events.append(event)
         ends.append(size)
         pieces.append(piece)
+        if size >= _WINDOW:
+            break
     return _Window(events, ends, b"".join(pieces))

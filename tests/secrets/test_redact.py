@@ -159,7 +159,7 @@ def test_the_first_difference_is_found(pieces: list[bytes], data: st.DataObject)
 
     def told(parts: list[bytes]) -> io.BytesIO:
         return io.BytesIO(
-            b"".join(struct.pack("<QQ", number, len(each)) + each for number, each in enumerate(parts, 7))
+            b"".join(struct.pack("<QQQ", 0, number, len(each)) + each for number, each in enumerate(parts, 7))
         )
 
     pseudonyms = Pseudonyms({secret: other})

@@ -44,7 +44,7 @@ typedef struct {
     bool interrupted;    /* KeyboardInterrupt ended the program */
     bool terminal_input; /* stdin and stdout were terminals at start */
     bool redigests;      /* replay: digests of what leaves the program are written into the log, not compared */
-    bool tells;          /* replay: what is digested is written to told_fd, too */
+    bool tells;          /* replay: what is digested, and how it ends, is written to told_fd, too */
     bool current_source; /* replay: sites need not agree, the importer sees the real files */
     uint64_t crossings;  /* events so far */
     uint64_t stop_at;    /* replay: stand still before this event; 0: run to the end */
@@ -52,7 +52,7 @@ typedef struct {
     uint64_t end_reason; /* replay: why the recording stopped early, from the log's header */
     int out_fd[3];       /* replay: real standard streams, high numbers */
     int report_fd;       /* replay: where a divergence is described */
-    int told_fd;         /* replay: see redigest.c */
+    int told_fd;         /* replay: see ending/told.c */
     int null_fd;         /* replay: what placeholders are copies of */
     int socket_fd;       /* replay: the same for sockets, whose objects accept nothing else */
     char *live_dir;      /* record: absolute path of the live directory */

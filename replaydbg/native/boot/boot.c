@@ -616,6 +616,7 @@ boot_program(const char *boot_file, int boot_fd)
         outcome_prepare(boot) < 0 || (!recording && open_for_replay(boot) < 0))
         return -1;
     if (!recording) {
+        told_prepare();
         crashes_prepare();
         streams_open();
         limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));

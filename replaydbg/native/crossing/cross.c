@@ -238,6 +238,9 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         encode_arguments(c, kwnames);
         intern_arguments(c);
     }
+    c->unfinished = NULL;
+    if (__builtin_expect(core.tells, 0))
+        unfinished_begin(c);
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
     if (__builtin_expect(core.settled, 0) && core.depth == 1 && crossing_hooks.live_is_settled())
         c->perform = false;
@@ -290,6 +293,8 @@ PyObject *
 cross_end(Crossing *c, PyObject *result)
 {
     result = crossing_ways[core.way].end(c, result);
+    if (__builtin_expect(core.tells, 0))
+        unfinished_end(c);
     if (__builtin_expect(warned_inside, 0))
         warned_crossed();
     if ((result == NULL && !cross_state.again) || (result && PyType_IS_GC(Py_TYPE(result))))

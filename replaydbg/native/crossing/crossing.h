@@ -11,6 +11,7 @@
  *   cross.c    its begin and its end
  *   record.c   it is recorded
  *   replay.c   the next event of the log answers it
+ *   unfinished.c  calls that have begun and not ended
  *   native.c   crossings of C code where no Python callable is gated
  *   outputs.c  which ones wait until the disk has the log
  *   gate.c     the table of gates in C, trampolines, installing
@@ -101,6 +102,7 @@ struct Crossing {
     uint64_t moved_by_outer; /* of the crossing around it, as far as it has come */
     uint64_t given_digest;   /* of all bytes that it was given to send */
     size_t given;
+    struct Unfinished *unfinished; /* while core.tells */
 };
 /* Between its begin and its end a replay may become a recording. Then it ends with an exception, and the gate that
  * made it starts anew, for which whoever calls a handler asks this: true once. */
@@ -217,6 +219,9 @@ void draws_report(Buf *b); /* two keys with their values */
 
 /* ---- outputs.c ---- */
 bool output_stays(int fd); /* what is written to it is seen by nobody before it is synchronised */
+
+/* ---- unfinished.c ---- */
+void unfinished_each(void (*visit)(const Buf *call)); /* in the order in which they began; a value each */
 
 /* ---- what higher parts register in boot/parts.c ---- */
 

@@ -21,6 +21,10 @@ void cross_time_continues(void); /* as the last TIME record that was read has it
 /* replay.c */
 extern uint64_t replay_time; /* ns, of the last TIME record */
 
+/* unfinished.c: replay, while core.tells */
+void unfinished_begin(Crossing *c);
+void unfinished_end(Crossing *c);
+
 /* outputs.c */
 /* record, with a durable log: right before the real thing is done; false: a signal handler raised an exception */
 bool output_may_leave(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs);

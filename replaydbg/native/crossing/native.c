@@ -20,6 +20,8 @@ native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const voi
     if (g->flags & GATE_ARGS) {
         cross_take_arguments(c, arguments);
     }
+    if (__builtin_expect(core.tells, 0))
+        unfinished_begin(c);
     if (g->flags & GATE_DIGEST)
         cross_digest(c, data, ndata);
     c->perform = core.mode != REPLAY;
@@ -52,6 +54,8 @@ native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
     Crossing *c = &n->cross;
     if (core.mode == REPLAY) {
         PyObject *result = crossing_ways[core.way].answer(c);
+        if (__builtin_expect(core.tells, 0))
+            unfinished_end(c);
         rc = result && PyLong_Check(result) ? PyLong_AsLongLong(result) : -1;
         Py_XDECREF(result);
         *out = c->fill;

@@ -70,6 +70,7 @@ _Noreturn void
 report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     clocks_report();
+    told_end(kind, 0);
     report(kind, gate, c, detail);
     ending_report();
     leave_process(EXIT_DIVERGED);
@@ -79,6 +80,7 @@ report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail)
 void
 report_whole(void)
 {
+    told_end("call", 0); /* if it cannot be told, there is another report */
     if (drift.event || signals_unsure() || streams_mix())
         report("drift", NULL, NULL, drift.detail);
     else if (!engine.is_on) {

@@ -24,6 +24,7 @@ process_has_ended(int status, void *unused)
     }
     else if (core.mode == REPLAY) {
         streams_expect_fork();
+        told_end("exit", status);
         cross_expect_exit();
         ending_report();
     }

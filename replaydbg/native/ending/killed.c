@@ -20,6 +20,7 @@ process_is_killed(int signum)
         return;
     process_end_is_reported = true;
     clocks_report();
+    told_end("signal", signum);
 }
 
 /* ---- the interpreter's own end ---- */
@@ -57,8 +58,8 @@ crashes_prepare(void)
     static char stack[1 << 18];
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
     struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
-    if (!engine.is_on && stepclock.fd < 0 && !ticks_are_reported && !trace_is_asked)
-        return; /* nothing is counted */
+    if (!engine.is_on && stepclock.fd < 0 && !ticks_are_reported && !trace_is_asked && !core.tells)
+        return; /* nothing is counted, and nothing told */
     sigaltstack(&own, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);

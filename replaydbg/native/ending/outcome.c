@@ -68,8 +68,8 @@ length_of(PyObject *traceback)
 }
 
 /* The innermost frames, innermost last. */
-static void
-put_frames(Buf *b, PyObject *traceback)
+void
+report_frames(Buf *b, PyObject *traceback)
 {
     enum { MOST = 60 };
     uint64_t n = length_of(traceback), left_out = n > MOST ? n - MOST : 0;
@@ -111,6 +111,7 @@ outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
     core.outcome_is_known = true;
     if (core.mode == RECORD)
         note_exception(type);
+    told_raised(traceback);
     if (ending_fd < 0 || value == reported)
         return;
     reported = value;
@@ -121,7 +122,7 @@ outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
     Py_XDECREF(name);
     PyErr_Clear();
     put_text(&uncaught, value);
-    put_frames(&uncaught, traceback);
+    report_frames(&uncaught, traceback);
     own_work_end();
 }
 
@@ -170,9 +171,10 @@ void
 outcome_script_ends(void)
 {
     PyObject *type, *value, *traceback;
-    if (ending_fd < 0)
+    if (ending_fd < 0 && !core.tells)
         return;
     PyErr_Fetch(&type, &value, &traceback);
+    told_raised(traceback);
     if (type && !PyErr_GivenExceptionMatches(type, PyExc_SystemExit)) {
         own_work_begin();
         PyErr_NormalizeException(&type, &value, &traceback);
@@ -245,6 +247,7 @@ void
 ending_report(void)
 {
     Buf b = {0};
+    told_end("call", 0);
     if (ending_fd < 0 || engine.is_on)
         return;
     report_dict(&b, 9);

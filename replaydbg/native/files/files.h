@@ -103,7 +103,6 @@ void channels_end(Crossing *c, PyObject *result);
 
 /* redigest.c: the transfers of a redacted copy; -1 for `fd`: it has none. 0: done */
 int redigest_open(int fd);
-void redigest_tell(const void *data, size_t n);
 
 /* waits_and_kills.c */
 int wait_exit_code(int status); /* minus the number of the signal that ended it */

@@ -1,13 +1,10 @@
 /* Digests of what was sent and received, computed anew by the replay of a copy whose secrets were replaced. The launcher
- * knows which transfers have one: their events, rising, and their lengths are in a file, into which the digests go.
- *
- * And what leaves the program in that replay, and in one of the original: the launcher compares them. */
+ * knows which transfers have one: their events, rising, and their lengths are in a file, into which the digests go. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
 #include "log/log.h"
 #include <sys/mman.h>
-#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,34 +54,4 @@ redigest_ends(const Crossing *c, PyObject *result)
         wanted_at++;
     if (wanted_at < wanted_count && wanted[wanted_at].event == core.crossings)
         wanted[wanted_at].digest = channel_digest(c, result, wanted[wanted_at].length);
-}
-
-static bool
-write_whole(const uint8_t *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t k = write(core.told_fd, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return false;
-        p += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
-/* The number of the event that it belongs to, if no other one comes first, the length, and the bytes. If they cannot be
- * written, the file is empty in the end: then nothing is proven. */
-void
-redigest_tell(const void *data, size_t n)
-{
-    int before = errno;
-    const uint64_t head[] = {core.crossings + 1, n};
-    if (!write_whole((const uint8_t *)head, sizeof head) || !write_whole(data, n)) {
-        core.tells = false;
-        if (ftruncate(core.told_fd, 0) < 0)
-            close(core.told_fd);
-    }
-    errno = before;
 }

@@ -1,0 +1,113 @@
+"""What a replay tells of itself: the bytes that leave the program, and how the program ends.
+
+The core writes them into a file (replaydbg/native/ending/told.c), of a replay of the original and of one of the copy.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from replaydbg.classes import NamedTuple
+from replaydbg.events.show import show_crossing
+from replaydbg.log.coding.shapes import COUNT, ListOf, decoded
+from replaydbg.secrets.pseudonyms import Pseudonyms
+
+_HEAD = struct.Struct("<QQQ")
+"""The kind of a piece, the number of its event, and the length of the bytes that follow."""
+_OUTPUT, _CALL, _END = range(3)
+_CALL_SHAPE = (str, object, str, COUNT, str)
+_END_SHAPE = (str, int, ListOf((str, COUNT, str)), ListOf((str, COUNT, str, bool)))
+
+
+class ToldPlace(NamedTuple):
+    """A line of code that ran."""
+
+    file: str
+    """As in its code object; `?` without a Python frame."""
+    line: int
+    """From 1; 0: unknown."""
+    function: str
+    """The qualified name."""
+
+    def __str__(self) -> str:
+        """Return it as in a traceback."""
+        return f'File "{self.file}", line {self.line}, in {self.function}'
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is known, and not of the interpreter or of a library."""
+        return self.line > 0 and "<frozen" not in self.file and "/lib/python" not in self.file
+
+
+class OpenCall(NamedTuple):
+    """A call that has not returned when the program ends."""
+
+    gate: str
+    """Such as `posix.kill`."""
+    arguments: Any
+    """A tuple; None if there are none to compare."""
+    place: ToldPlace
+    """The innermost line."""
+
+    def __str__(self) -> str:
+        """Return it as a call."""
+        return show_crossing(self.gate, self.arguments if isinstance(self.arguments, tuple) else ())
+
+
+class ToldEnd(NamedTuple):
+    """How a program ends in a replay."""
+
+    event: int
+    """The number of events until then, and 1."""
+    how: str
+    """`exit`, `signal`, `call` (its last event ended it), or the kind of the report with which the replay ended."""
+    number: int
+    """The exit code, or the number of the signal; else 0."""
+    stack: tuple[ToldPlace, ...]
+    """The lines at which it ended, innermost first; empty if the interpreter had ended."""
+    raised: tuple[ToldPlace, ...]
+    """The lines of the exception that ended it, innermost last; empty if there was none."""
+    calls: tuple[OpenCall, ...]
+    """The calls that had not returned, of all threads, in the order in which they began."""
+
+    @property
+    def place(self) -> str:
+        """The innermost line of the program at which it ended, as in a traceback; empty if there is none."""
+        places = [*reversed(self.raised), *self.stack, *(each.place for each in reversed(self.calls))]
+        return str(next((each for each in places if each.is_own), ""))
+
+
+def output_pieces(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield what leaves the program, piece by piece, each with the number of its event if no other one came first."""
+    for kind, event, data in _pieces(file):
+        if kind == _OUTPUT:
+            yield event, data
+
+
+def read_end(file: BinaryIO, pseudonyms: Pseudonyms | None = None) -> ToldEnd | None:
+    """Return how the program ended, with the pseudonyms in it if they are given.
+
+    None: it was ended in a way that the core did not notice. Raises ForgedMessage.
+    """
+    calls: list[OpenCall] = []
+    for kind, event, data in _pieces(file):
+        if kind == _OUTPUT:
+            continue
+        made = data if pseudonyms is None else pseudonyms.replaced(data)
+        if kind == _CALL:
+            gate, arguments, *place = decoded(made, _CALL_SHAPE, "call")
+            calls.append(OpenCall(gate, arguments, ToldPlace(*place)))
+        else:
+            how, number, stack, raised = decoded(made, _END_SHAPE, "end")
+            places = tuple(ToldPlace(*each) for each in stack), tuple(ToldPlace(*each[:3]) for each in raised)
+            return ToldEnd(event, how, number, *places, tuple(calls))
+    return None
+
+
+def _pieces(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
+    file.seek(0)
+    while len(head := file.read(_HEAD.size)) == _HEAD.size:
+        kind, event, length = _HEAD.unpack(head)
+        yield kind, event, file.read(length)
