@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from replaydbg.errors import ReplaydbgError
 from tests.bench import (
     bisections,
+    catalog,
     conditions,
     cuts,
     durable,
@@ -57,6 +58,7 @@ _FAILURES = (
     plugin.PluginFailed,
     moment_diffs.DiffFailed,
     matching.MatchingFailed,
+    catalog.CatalogFailed,
     processes.ProcessesFailed,
     cuts.CutsFailed,
     live_cuts.LiveCutsFailed,
@@ -134,6 +136,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
         plugin_suites.NAME: lambda: plugin_suites.measure_suites(options.runs, options.timeout),
         moment_diffs.NAME: lambda: moment_diffs.measure_diff(options.runs, options.timeout),
         matching.NAME: lambda: matching.measure_matching(options.runs, options.timeout),
+        catalog.NAME: lambda: catalog.measure_catalog(options.runs, options.timeout),
         processes.NAME: lambda: processes.measure_processes(options.runs, options.timeout),
         cuts.NAME: lambda: cuts.measure_cuts(options.runs, options.timeout),
         live_cuts.NAME: lambda: live_cuts.measure_live_cuts(options.runs, options.timeout),
