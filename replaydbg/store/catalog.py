@@ -19,7 +19,7 @@ import re
 import shlex
 import sqlite3
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -32,7 +32,7 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.group import read_group, size_of_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.unfinished_group import check_finished
-from replaydbg.store.directory import GROUP, LIVE, Store, StoredRecording, number_of
+from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, StoredRecording, number_of
 from replaydbg.store.marked import marked, unmarked
 from replaydbg.store.own_files import OwnFiles
 from replaydbg.store.tags import is_key, key_of
@@ -184,10 +184,28 @@ class Catalog:
 
         return self._with(read)
 
+    def selected(self, where: str, values: Sequence[object]) -> list[CatalogRow]:
+        """Return the facts about the recordings for which an SQL expression of the columns holds, with its `values`.
+
+        They are in the order of `rows`. What changed in place since the last listing may not have been seen, as in
+        `lines`; `rows` sees it.
+        """
+
+        def read(database: sqlite3.Connection) -> list[CatalogRow]:
+            if not self._is_current(database):
+                self._refresh(database, self._store.files(), _rows(database))
+            found = _rows(database, f" WHERE {where} ORDER BY place, name", values)
+            return [self._placed(each.row, _ending(each.row)) for each in found.values()]
+
+        return self._with(read)
+
     def _placed(self, row: CatalogRow, ending: str) -> CatalogRow:
         """Return a row with the path that the recording has, whatever the file says: somebody may have written there,
         or moved the store.
         """
+        plain = f"{self._store.directory}/{row.name}{ending}"
+        if row.path == plain and ending != GROUP:  # without the slower paths of pathlib, for thousands of rows
+            return row
         path = str(self._store.stored(row.name, ending).path)
         return row if row.path == path else row._replace(path=path)
 
@@ -360,10 +378,20 @@ def _changed(directory: Path) -> int:
         return 0
 
 
-def _rows(database: sqlite3.Connection) -> dict[str, _Known]:
-    """Return the rows by name. Raises _Foreign."""
+def _ending(row: CatalogRow) -> str:
+    """Return how the name of a recording's file or directory ends. Raises _Foreign."""
+    folder, _, last = row.path.rpartition("/")
+    endings = {row.name + SEALED: SEALED, row.name + LIVE: LIVE}
+    found = GROUP if folder.endswith(f"/{row.name}{GROUP}") else endings.get(last)
+    if found is None:
+        raise _Foreign
+    return found
+
+
+def _rows(database: sqlite3.Connection, which: str = "", wanted: Sequence[object] = ()) -> dict[str, _Known]:
+    """Return the rows by name; `which` is the rest of the SQL with its values `wanted`. Raises _Foreign."""
     found = {}
-    for values in database.execute(_SELECT):
+    for values in database.execute(_SELECT + which, wanted):
         try:
             stamp, *facts = _loaded(values)
         except UnicodeDecodeError as error:

@@ -12,6 +12,8 @@ from replaydbg.store.catalog import CatalogRow, command_text
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _AGO = re.compile(r"([0-9]{1,6})([mhdw])")
+_PLAIN = re.compile(r"[\w.,:/=+@%-]+", re.ASCII)
+"""What is written in a command's column as in a shell: without blanks, quotes and backslashes."""
 FORM = "%Y-%m-%dT%H:%M:%SZ"
 """Of times in recordings."""
 
@@ -45,6 +47,25 @@ class Selection(NamedTuple):
     until: str = ""
     """It was recorded before that."""
 
+    def as_sql(self) -> tuple[str, list[object]]:
+        """Return an expression of the catalog's columns, with its values, that holds for all that match.
+
+        It may hold for others, too: tags are in no column, and a part of a command may be in quotes there.
+        """
+        kind, part = _last(self.exception), self.command if _PLAIN.fullmatch(self.command) else ""
+        terms = [
+            # Texts that are no Unicode are kept as bytes, and looked at one by one.
+            (f"(substr(exception, -{len(kind)}) = ? OR typeof(exception) != 'text')", kind),
+            (f'(substr("commit", 1, {len(self.commit)}) = ? OR typeof("commit") != \'text\')', self.commit),
+            ("(instr(command, ?) OR typeof(command) != 'text')", part),
+            ("validity = ?", self.validity),
+            ("created >= ?", self.since),
+            ("created < ?", self.until),
+        ]
+        given = [(term, value) for term, value in terms if value and _is_unicode(value)]
+        states = {None: [], True: ["status != 0"], False: ["status = 0"]}[self.has_failed]
+        return " AND ".join([*states, *(term for term, _ in given)]) or "1", [value for _, value in given]
+
     def matches(self, row: CatalogRow, tags: Iterable[str]) -> bool:
         """Whether a recording with these tags is wanted."""
         if self.has_failed is not None and (row.status is None or bool(row.status) is not self.has_failed):
@@ -58,6 +79,10 @@ class Selection(NamedTuple):
             and (not self.since or row.created >= self.since)
             and (not self.until or row.created < self.until)
         )
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= each <= "\udfff" for each in text)
 
 
 def _last(name: str) -> str:

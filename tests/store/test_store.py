@@ -160,6 +160,8 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "theme": "the default",
         "ascii": "the default",
         "python": "the default",
+        "just_my_code": "the default",
+        "my_code": "the default",
         "keymap": "the default",
         "keys": "the default",
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from replaydbg.cli.common.named_store import the_store
@@ -55,19 +55,27 @@ def run(args: argparse.Namespace) -> int:
 
         where = parse_store(args.store)
         rows = remote_rows(where)
-        return _list(args, selection, shown(where), [(row, ()) for row in rows])
+        return _list(args, selection, shown(where), [(row, ()) for row in rows], lambda: len(rows))
     store = the_store()
     catalog = Catalog(store, listing_text)
     tags = Tags(store)
     if _is_plain(args) and not tags:
         return _print_all(store, catalog)
-    return _list(args, selection, str(store.directory), [(row, tags.of(row.name, row.run)) for row in catalog.rows()])
+    found = [(row, tags.of(row.name, row.run)) for row in catalog.selected(*selection.as_sql())]
+    return _list(args, selection, str(store.directory), found, lambda: len(store.files()))
 
 
 def _list(
-    args: argparse.Namespace, selection: Selection, where: str, rows: list[tuple[CatalogRow, tuple[str, ...]]]
+    args: argparse.Namespace,
+    selection: Selection,
+    where: str,
+    rows: list[tuple[CatalogRow, tuple[str, ...]]],
+    count: Callable[[], int],
 ) -> int:
-    """Print the selected ones of some recordings, each with its tags, which are in a directory or a remote store."""
+    """Print the selected ones of some recordings, each with its tags, which are in a directory or a remote store.
+
+    `count` counts all that are there.
+    """
     found = [each for each in rows if selection.matches(*each)]
     if args.sort:
         found.sort(key=lambda each: SORTED_BY[args.sort](each[0]))  # type: ignore[arg-type,return-value]
@@ -77,12 +85,12 @@ def _list(
     if args.json:
         print_json({"store": where, "recordings": [_facts(*each) for each in found]})
         return 0
-    if not rows:
+    if not found and not count():
         makes = f"replaydbg push REC {where}" if is_address(where) else "replaydbg record prog.py"
         print(f"No recordings in {where}. `{makes}` makes one.", file=sys.stderr)
         return 0
     if not found:
-        print(f"No recording in {where} matches ({len(rows):,} recordings).", file=sys.stderr)
+        print(f"No recording in {where} matches ({count():,} recordings).", file=sys.stderr)
         return 0
     _print(listing_text(row) + "".join(f" [{each}]" for each in words) for row, words in found)
     return 0
