@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from replaydbg.classes import NamedTuple
-from replaydbg.log.entries.leaves import Leaf, Leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.native._words import find
 
@@ -50,6 +49,9 @@ def split_secrets(forms: Iterable[bytes], pieces: Pieces) -> list[SplitPlace]:
     wanted = _broken_off(known, pieces)
     if not wanted:
         return []
+    # Imported here: nearly all recordings with secrets come only this far.
+    from replaydbg.log.entries.leaves import Leaf, Leaves
+
     search = _Search(wanted)
     contents = _Contents(pieces)
     for each in Leaves(_behind_header(pieces("log"))).with_contents():
