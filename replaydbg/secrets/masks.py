@@ -16,7 +16,7 @@ _BEGINNING = 8
 
 
 _PART = SHORTEST - 1
-"""Bytes of the parts in which a place is masked: what is masked and longer is a secret of its own."""
+"""Bytes of such a part."""
 
 
 class Masks:
@@ -113,12 +113,17 @@ class Masks:
             at = max(start, first)
             for begin, stop in [*(each for each in spans if each[1] > start and each[0] < end), (last, last)]:
                 until = min(begin, end, last)
-                yield from ((each, min(each + _PART, until)) for each in range(at, until, _PART))
+                yield from short_parts(at, until)
                 at = max(at, stop)
 
     def _length(self, data: bytes, at: int, found: bytes) -> int:
         """Return how much of a word is there, of which the part that is searched was found."""
         return max(_common(data, at, each, len(found)) for each in self._whole[found])
+
+
+def short_parts(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts in which a piece of a secret is masked: what is masked and longer is a secret of its own."""
+    return ((each, min(each + _PART, end)) for each in range(start, end, _PART))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -49,6 +49,43 @@ def test_bad():
 """
 
 
+PIECES = """\
+import os
+def test_pieces():
+    secret = os.environ["DB_PASSWORD"].encode()
+    reader, writer = os.pipe()
+    for cut in (2, 7, 12, 22):
+        for piece in (secret[:cut], secret[cut:]):
+            os.write(writer, piece)
+            os.read(reader, 100)
+    assert 0
+"""
+
+
+def test_pieces_of_a_secret_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "qZ7xKw93-LmP0vT5yRb2_Nd8"
+    (tmp_path / "test_it.py").write_text(PIECES)
+    env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data"), "DB_PASSWORD": secret}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--replaydbg=on"]
+
+    done = run([*command, f"--replaydbg-wait={WAIT}"], cwd=tmp_path, env=env, timeout=TIMEOUT)
+
+    assert done.status == 1, done
+    (path,) = tmp_path.rglob("rec.rdbg")
+    parts = {secret[at : at + 4].encode() for at in range(len(secret) - 3)}
+    with open_recording(path, with_secrets=False) as recording:
+        found = {name: b"".join(recording.pieces(name)) for name in recording.sections}
+    assert [(name, part) for name, data in found.items() for part in parts if part in data] == []
+    assert len(found.get("content", b"")) < 1 << 20  # the plugin looks at the log of its own process
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with open_recording(path) as recording:
+        recording.check()
+        assert recording.damage == ()
+        assert secret.encode()[:12] in b"".join(recording.pieces("log"))
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", str(path)], cwd=tmp_path, env=env)
+    assert replayed.status in (1, 6), replayed
+
+
 def _content(path: Path) -> bytes:
     """Return what is in a file; of a block that is compressed, that."""
     data = path.read_bytes()

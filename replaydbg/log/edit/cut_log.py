@@ -116,6 +116,14 @@ class GrowingFile:
         return self._secrets.hide(self._name, file.read(end + margin - at), at, start, end)
 
 
+def _up_to(path: Path, end: int) -> Iterator[bytes]:
+    """Yield the bytes of a file up to `end`; none if it does not exist."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        while end > 0 and (piece := file.read(min(end, PIECE))):
+            yield piece
+            end -= len(piece)
+
+
 class LiveRecording:
     """A recording that is still being written."""
 
@@ -143,6 +151,9 @@ class LiveRecording:
             self._secrets.learn_from(self._directory / "log", place.log)
             if self._content.is_there():
                 self._secrets.learn_from(self._directory / "content")
+            content = self._directory / "content"
+            lengths = {"log": place.log, "content": content.stat().st_size if self._content.is_there() else 0}
+            self._secrets.learn_pieces(lambda name: _up_to(self._directory / name, lengths[name]), lengths)
 
     def cut(
         self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections, *, transfers: bool = False

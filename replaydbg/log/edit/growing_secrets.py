@@ -12,10 +12,14 @@ from pathlib import Path
 
 from replaydbg.log.container import Hiding
 from replaydbg.native._words import find
-from replaydbg.secrets.masks import MASK, Masks
+from replaydbg.secrets.masks import MASK, Masks, short_parts
 from replaydbg.secrets.patches import Patches
 from replaydbg.secrets.secret_rules import WIDEST, secrets_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.edit.split_secrets import Pieces
 
 
 class GrowingSecrets:
@@ -31,6 +35,10 @@ class GrowingSecrets:
         """How much of each file is known."""
         self._words: tuple[bytes, ...] = ()
         self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
+        self._places: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        """Of each section the pieces of secrets: first byte, and the one behind the last."""
+        self._searched: dict[str, int] = {}
+        """How many bytes of each section were searched for pieces."""
         self._recipients = tuple(recipients)
         self._patterns = current_patterns()
         self._margin = 4 * WIDEST  # of what is still to be found in UTF-32
@@ -71,6 +79,17 @@ class GrowingSecrets:
         self.learn_in(data)
         self._seen[path] = max(seen - WIDEST, 0) + len(data)
 
+    def learn_pieces(self, pieces: Pieces, lengths: Mapping[str, int]) -> None:
+        """Find the secrets that the program received in several pieces, in sections that have so many bytes by now."""
+        # Imported here: most runs have no secrets.
+        from replaydbg.log.edit.split_secrets import split_secrets
+
+        if self._words:
+            found = split_secrets(self._words, pieces, self._searched)
+            for each in found:
+                self._places[each.section].add((each.at, each.at + each.end - each.start))
+        self._searched = dict(lengths)
+
     def has_any(self, data: bytes) -> bool:
         """Whether a secret is in data."""
         return bool(self._words) and bool(find(self._words, data))
@@ -95,6 +114,10 @@ class GrowingSecrets:
                 self._patches[section][low] = max(
                     self._patches[section].get(low, b""), data[low - at : high - at], key=len
                 )
+                hidden[low - start : high - start] = MASK * (high - low)
+        for first, last in self._places[section]:
+            for low, high in short_parts(max(first, start), min(last, end)):
+                self._patches[section].setdefault(low, data[low - at : high - at])
                 hidden[low - start : high - start] = MASK * (high - low)
         return bytes(hidden)
 

@@ -10,7 +10,8 @@ both have four.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from replaydbg.classes import NamedTuple
 from replaydbg.log.entries.logfile import LOG_HEADER
@@ -25,6 +26,8 @@ _ENOUGH = 6
 """Bytes of a beginning, or an end, that are enough for decoding the log: fewer are there by chance too often."""
 _LONG_PIECE = 8
 """Bytes of a piece that is a secret of its own: a shorter one would be found everywhere."""
+_NEAR = 1 << 16
+"""Bytes before what is new that are searched again: pieces are near each other."""
 _APART = 256
 """Values that may be between two pieces: other threads, and what else is recorded of each call."""
 _LONGEST = 1 << 13
@@ -43,10 +46,15 @@ class SplitPlace(NamedTuple):
     end: int
 
 
-def split_secrets(forms: Iterable[bytes], pieces: Pieces) -> list[SplitPlace]:
-    """Return the pieces of all forms that are nowhere whole where they are, in a log and the contents beside it."""
+def split_secrets(
+    forms: Iterable[bytes], pieces: Pieces, since: Mapping[str, int] = MappingProxyType({})
+) -> list[SplitPlace]:
+    """Return the pieces of all forms that are nowhere whole where they are, in a log and the contents beside it.
+
+    `since`: so many bytes of each section had nothing of that kind; if there is something behind them, all is searched.
+    """
     known = [each for each in forms if _SEED < len(each) <= _LONGEST]
-    wanted = _broken_off(known, pieces)
+    wanted = _broken_off(known, lambda name: _behind(max(since.get(name, 0) - _NEAR, 0), pieces(name)))
     if not wanted:
         return []
     # Imported here: nearly all recordings with secrets come only this far.
@@ -54,7 +62,7 @@ def split_secrets(forms: Iterable[bytes], pieces: Pieces) -> list[SplitPlace]:
 
     search = _Search(wanted)
     contents = _Contents(pieces)
-    for each in Leaves(_behind_header(pieces("log"))).with_contents():
+    for each in Leaves(_behind(LOG_HEADER, pieces("log"))).with_contents():
         value = _Value("log", each.start + LOG_HEADER, each.data) if isinstance(each, Leaf) else contents.value(each)
         search.add(value)
     return search.found
@@ -66,8 +74,8 @@ def words_in(places: Iterable[SplitPlace]) -> set[bytes]:
     return {each for each in found if len(each) >= _LONG_PIECE and not each.isalpha()}
 
 
-def _behind_header(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    offset = LOG_HEADER
+def _behind(offset: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what is behind the first `offset` bytes."""
     for piece in pieces:
         if len(piece) > offset:  # an empty one would be the end
             yield piece[offset:]

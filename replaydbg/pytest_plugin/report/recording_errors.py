@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
@@ -26,10 +26,11 @@ def why_stopped(token: LaunchToken) -> str:
     return stopped.cause or ""
 
 
-def _log(*lives: Path) -> BinaryIO:
+def _log(*lives: Path) -> FileIO:
     """Open the log of the first live directory that exists. Raises OSError."""
     live = next((each for each in lives if each.is_dir()), lives[0])
-    return (live / "log").open("rb")
+    # Without a buffer: we are recorded ourselves, and of a longer read a megabyte of the log would be kept each time.
+    return (live / "log").open("rb", buffering=0)
 
 
 def why_unwritten(token: LaunchToken, slug: str) -> str:
