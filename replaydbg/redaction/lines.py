@@ -22,13 +22,16 @@ def line_of_divergence(divergence: Divergence, end: ToldEnd | None, recording: R
 def line_of_event(recording: Recording, number: int, end: ToldEnd | None) -> str:
     """Return the line at which an event was; empty if none is known.
 
-    The interpreter writes without a line when the program has ended: a traceback, and what is left in buffers. Then it
-    is the line of the exception, or else the last one before.
+    The interpreter writes without a line when the program has ended: a traceback (from Python 3.13 on, by its module
+    `traceback`), and what is left in buffers. Then it is the line of the exception, or else the last one before.
     """
+    raised = end is not None and bool(end.raised)
     for entry in recording.events():
         if isinstance(entry, Event) and entry.number == number and entry.site.line:
+            if raised and (entry.site.file or "").endswith("/traceback.py"):
+                break
             return f'File "{entry.site.file}", line {entry.site.line}'
-    return end.place if end is not None and end.raised else _line_before(recording, number)
+    return end.place if end is not None and raised else _line_before(recording, number)
 
 
 def _line_before(recording: Recording, number: int = 1 << 63) -> str:

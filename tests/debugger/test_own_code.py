@@ -70,9 +70,9 @@ def test_the_caller_of_a_callback_is_who_called_the_library(word: str, line: int
     typed("jmc on", "step")
     assert stands(session) == (PROGRAM.name, CALLBACK)
 
-    if word == "finish":  # the library calls it once more in between
-        typed("finish", "finish")
-    else:
+    typed(word)
+    # Where Python code of the library calls it, its second call is the next own line; in 3.13, C code calls it.
+    if word == "finish" and stands(session) == (PROGRAM.name, CALLBACK):
         typed(word)
 
     assert stands(session) == (PROGRAM.name, line)

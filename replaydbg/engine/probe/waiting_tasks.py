@@ -102,7 +102,8 @@ def futures_of(callback: Any) -> list[Any]:
             pass  # it is empty
     for each in list(found):
         found.append(getattr(each, "_on_completed_fut", None))  # of a task group
-        found += list(getattr(each, "_getters", ()) or ())  # of the queue of as_completed
+        # Of as_completed: its queue, or from Python 3.13 on the iterator that has it.
+        found += list(getattr(getattr(each, "_done", each), "_getters", ()) or ())
     return [each for each in found if each is not None]
 
 
