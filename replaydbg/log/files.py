@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -37,6 +37,14 @@ def forget_signature(path: Path) -> None:
     """Remove the signature of a file that is removed or replaced: no other file has it."""
     with suppress(OSError):  # mostly there is none; one that cannot be removed is refused with the next file
         signature_path(path).unlink()
+
+
+def bytes_behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield what is behind the first `offset` bytes of a section; no empty piece, which readers take for the end."""
+    for piece in pieces:
+        if len(piece) > offset:
+            yield piece[offset:]
+        offset = max(offset - len(piece), 0)
 
 
 class DataFile:

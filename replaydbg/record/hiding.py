@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import Hiding, live_pieces, names_in, split
 from replaydbg.log.entries.logfile import LOG_HEADER
-from replaydbg.log.files import BRANCH
+from replaydbg.log.files import BRANCH, bytes_behind
 from replaydbg.log.sealed.shared import compressor, expand
 from replaydbg.record.caches.source_cache import PackedSource
 from replaydbg.record.caches.sources import own_sources
@@ -217,21 +217,13 @@ def exact_secrets(in_log: list[SecretPlace], in_content: list[SecretPlace], log:
     from replaydbg.log.edit.whole_values import in_contents, in_leaves
     from replaydbg.log.entries.leaves import Leaves
 
-    leaves = Leaves(_behind(LOG_HEADER, log))
+    leaves = Leaves(bytes_behind(LOG_HEADER, log))
     found = in_leaves((each._replace(at=each.at - LOG_HEADER) for each in in_log), leaves)
     if in_content:
         for _ in leaves:
             pass  # up to the end: each content is known then
         found |= in_contents(in_content, leaves.contents)
     return found
-
-
-def _behind(offset: int, pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield what is behind the first `offset` bytes of a section."""
-    for piece in pieces:
-        if len(piece) > offset:  # an empty one would be the end
-            yield piece[offset:]
-        offset = max(offset - len(piece), 0)
 
 
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from replaydbg.classes import NamedTuple
 from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.files import bytes_behind
 from replaydbg.native._words import find
 
 Pieces = Callable[[str], Iterator[bytes]]
@@ -54,7 +55,7 @@ def split_secrets(
     `since`: so many bytes of each section had nothing of that kind; if there is something behind them, all is searched.
     """
     known = [each for each in forms if _SEED < len(each) <= _LONGEST]
-    wanted = _broken_off(known, lambda name: _behind(max(since.get(name, 0) - _NEAR, 0), pieces(name)))
+    wanted = _broken_off(known, lambda name: bytes_behind(max(since.get(name, 0) - _NEAR, 0), pieces(name)))
     if not wanted:
         return []
     # Imported here: nearly all recordings with secrets come only this far.
@@ -62,7 +63,7 @@ def split_secrets(
 
     search = _Search(wanted)
     contents = _Contents(pieces)
-    for each in Leaves(_behind(LOG_HEADER, pieces("log"))).with_contents():
+    for each in Leaves(bytes_behind(LOG_HEADER, pieces("log"))).with_contents():
         value = _Value("log", each.start + LOG_HEADER, each.data) if isinstance(each, Leaf) else contents.value(each)
         search.add(value)
     return search.found
@@ -72,14 +73,6 @@ def words_in(places: Iterable[SplitPlace]) -> set[bytes]:
     """Return the pieces that are long enough to be secrets wherever they are: for snapshots of the heap."""
     found = {each.form[each.start : each.end] for each in places}
     return {each for each in found if len(each) >= _LONG_PIECE and not each.isalpha()}
-
-
-def _behind(offset: int, pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what is behind the first `offset` bytes."""
-    for piece in pieces:
-        if len(piece) > offset:  # an empty one would be the end
-            yield piece[offset:]
-        offset = max(offset - len(piece), 0)
 
 
 # ---- in the bytes ----

@@ -102,18 +102,18 @@ class _LiveSecrets:
         own = LiveDirectory(self._live)
         try:
             with searching_for(patterns_of_live(self._live)):
-                if ends["world"] != self._seen.get("world"):  # it has imported something
-                    self._in_sources = set[bytes]().union(*map(secrets_in, own_sources(self._live, inherited=False)))
-                self._search(own)
+                self._search(own, has_imported=ends["world"] != self._seen.get("world"))
         finally:
             own.close()
         if all(own.size(name) >= end for name, end in ends.items()):  # a durable log ends where it is whole
             self._seen = ends
 
-    def _search(self, own: LiveDirectory) -> None:
+    def _search(self, own: LiveDirectory, *, has_imported: bool) -> None:
         header = HeaderSecrets(b"".join(own.pieces("header")))
         if header.keeps_secrets:
             return
+        if has_imported:
+            self._in_sources = set[bytes]().union(*map(secrets_in, own_sources(self._live, inherited=False)))
         has_more = False
         before = bytes_before(self._live)
         for name in _SEARCHED:
