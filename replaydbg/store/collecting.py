@@ -16,6 +16,7 @@ from replaydbg.store.directory import Store
 from replaydbg.store.own_files import OwnFiles
 from replaydbg.store.removing import finish_removing, remove_recording, writer_in
 from replaydbg.store.retention import Decision
+from replaydbg.store.tags import TagsUnreadable
 
 
 class Collected(NamedTuple):
@@ -46,15 +47,20 @@ def collect(
 ) -> Iterator[Collected]:
     """Remove the recordings that no rule keeps, and yield what became of each.
 
-    `is_pinned`: whether a recording has become pinned since it was decided. `keep_elsewhere`: called with the
-    path of each before it is removed; one for which that raises a ReplaydbgError stays.
+    `is_pinned`: whether a recording has become pinned since it was decided; one for which that raises TagsUnreadable
+    stays. `keep_elsewhere`: called with the path of each before it is removed; one for which that raises a
+    ReplaydbgError stays.
     """
     files = store.files()
     for row in (each.row for each in decisions if not each.rule):
         found = files.get(row.name)
         if found is None:
             continue  # somebody else has removed it
-        why_not = "it has been pinned" if is_pinned(row) else _remove(store, Path(found[1].path), row, keep_elsewhere)
+        try:
+            why_not = "it has been pinned" if is_pinned(row) else ""
+        except TagsUnreadable as error:  # since it was decided: others may have been removed already
+            why_not = f"the tags in {error.path!r} cannot be read"
+        why_not = why_not or _remove(store, Path(found[1].path), row, keep_elsewhere)
         yield Collected(row.name, row.size, why_not)
 
 

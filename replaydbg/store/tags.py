@@ -11,6 +11,7 @@ import json
 import re
 from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
 from collections.abc import Callable
+from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.run_facts import Header
@@ -35,9 +36,10 @@ class TagsUnreadable(ReplaydbgError):
     slug = "tags-unreadable"
     fields = ("path",)
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, result: str) -> None:
+        """`path` is that of the file, or of the directory with all tags; `result` is a clause for what follows."""
         self.path = path
-        super().__init__(f"{path!r} has tags that cannot be read: nothing is removed. Restore the file, or remove it.")
+        super().__init__(f"{_what_is_unreadable(path)}: {result}. {_repair(path)}")
 
 
 def check_tag(tag: str) -> str:
@@ -57,7 +59,7 @@ class Tags:
         self._by_run: dict[str, tuple[str, ...]] = {}
         self._by_name: dict[str, tuple[str, ...]] = {}
         self.unreadable = ""
-        """The path of a file with tags that cannot be read, or of their directory; empty: all can."""
+        """The path of the first file with tags that cannot be read, or of their directory; empty: all can."""
         files = _files(store)
         try:
             keys = files.names()
@@ -71,7 +73,7 @@ class Tags:
                     continue  # they have been removed meanwhile
                 name, words = _parsed(data)
             except (OSError, ValueError):
-                self.unreadable = str(store.directory / DIRECTORY / key)
+                self.unreadable = self.unreadable or str(store.directory / DIRECTORY / key)
                 continue
             self._by_run[key] = words
             self._by_name[name] = tuple(sorted({*words, *self._by_name.get(name, ())}))
@@ -79,6 +81,12 @@ class Tags:
     def __bool__(self) -> bool:
         """Whether a recording may have tags."""
         return bool(self._by_run)
+
+    def warning(self) -> str:
+        """Return a sentence for those who go on without the tags that cannot be read."""
+        is_all = Path(self.unreadable).name == DIRECTORY
+        whose = "all recordings count" if is_all else "the recording counts"
+        return f"{_what_is_unreadable(self.unreadable)}: {whose} as untagged."
 
     def of(self, name: str, run: str) -> tuple[str, ...]:
         """Return the tags of a recording, sorted; `run` is its key, empty if it cannot be read."""
@@ -106,7 +114,11 @@ def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], 
 
     Raises OSError, TagsUnreadable, or UsageError if there are too many or another command changes them all the time.
     """
-    files = _files(store)
+    files, unchanged = _files(store), "no tag was changed"
+    try:
+        files.names()
+    except OSError as error:
+        raise TagsUnreadable(str(store.directory / DIRECTORY), unchanged) from error
     with files.locked(".lock", seconds=_PATIENCE) as is_locked:
         if not is_locked:
             raise UsageError("Another command is changing tags of this store.")
@@ -114,7 +126,7 @@ def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], 
             data = files.read(run, _MOST_BYTES)
             before = () if data is None else _parsed(data)[1]
         except (OSError, ValueError) as error:
-            raise TagsUnreadable(str(store.directory / DIRECTORY / run)) from error
+            raise TagsUnreadable(str(store.directory / DIRECTORY / run), unchanged) from error
         after = sorted(change(set(before)))
         if len(after) > _MOST:
             raise UsageError(f"A recording can have at most {_MOST} tags.")
@@ -142,6 +154,18 @@ def _parsed(data: bytes) -> tuple[str, tuple[str, ...]]:
     if not all(type(each) is str and _TAG.fullmatch(each) for each in words):
         raise ValueError("it has words that are no tags")
     return name, tuple(sorted(set(words)))
+
+
+def _what_is_unreadable(path: str) -> str:
+    if Path(path).name == DIRECTORY:
+        return f"Cannot read the directory of all tags, {path!r}"
+    return f"Cannot read the tags in {path!r}"
+
+
+def _repair(path: str) -> str:
+    if Path(path).name == DIRECTORY:
+        return f"Restore it. If you delete it, all recordings lose their tags, also `{PINNED}`."
+    return f"Restore the file. If you delete it, the recording loses its tags, also `{PINNED}`."
 
 
 def _files(store: Store) -> OwnFiles:

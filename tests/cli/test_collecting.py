@@ -16,11 +16,12 @@ from replaydbg.debugger import Session
 from replaydbg.errors import NotARecording, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.shared import DIRECTORY as BLOCKS
-from replaydbg.store.catalog import Catalog
+from replaydbg.store.catalog import Catalog, CatalogRow
 from replaydbg.store.collecting import collect as collect_all
 from replaydbg.store.collecting import only_collector
 from replaydbg.store.directory import Store
 from replaydbg.store.retention import Decision
+from replaydbg.store.tags import TagsUnreadable
 from tests.harness.build import example, header_json, write_group_of
 from tests.harness.log_writer import log_writer
 
@@ -229,8 +230,36 @@ def test_tags_that_cannot_be_read_remove_nothing(store: Path, capsys: pytest.Cap
     (tags,) = (store / ".tags").glob("[0-9a-f]*")
     tags.write_text(content)
     assert main(["gc", "--recordings", "--keep", "pinned", "--keep", "last"]) == 1
-    assert "has tags that cannot be read: nothing is removed" in capsys.readouterr().err
+    assert f"Cannot read the tags in '{tags}': no recording was removed. Restore the file." in capsys.readouterr().err
     assert len(names(store)) == 4
+
+
+def test_a_directory_of_tags_that_cannot_be_read_removes_nothing(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (store / ".tags").write_text("a file is where the directory should be")
+
+    assert main(["gc", "--recordings", "--keep", "pinned", "--keep", "last"]) == 1
+    assert capsys.readouterr().err == (
+        f"replaydbg: Cannot read the directory of all tags, '{store}/.tags': no recording was removed. Restore it. If "
+        "you delete it, all recordings lose their tags, also `pinned`.\n"
+    )
+    assert len(names(store)) == 4
+
+
+def test_tags_that_become_unreadable_meanwhile_keep_the_recording(store: Path) -> None:
+    def unreadable_for_the_second(row: CatalogRow) -> bool:
+        if row.name == "run-2":
+            raise TagsUnreadable("tags", "no recording was removed")
+        return False
+
+    rows = Catalog(Store(store), lambda _: "").rows()
+    found = list(collect_all(Store(store), [Decision(row, "") for row in rows[:2]], unreadable_for_the_second))
+
+    assert [(each.name, each.why_not) for each in found] == [
+        ("run-1", ""),
+        ("run-2", "the tags in 'tags' cannot be read"),
+    ]
 
 
 def test_what_is_no_recording_stays(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

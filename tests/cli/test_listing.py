@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from replaydbg.cli.bisecting.ci_cases import add_selection, find_cases
 from replaydbg.cli.main import main
+from replaydbg.errors import UsageError
 from tests.harness.build import example, header_json
 
 RUNS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -109,6 +112,69 @@ def test_a_recording_has_none_of_the_tags_of_an_earlier_one(store: Path, capsys:
 def test_bad_tags_get_one_sentence(store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     assert main(["tag", *words]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [("ls", "--json"), ("ls",), ("ls", "--tag", "pinned")])
+def test_a_listing_names_the_tags_that_it_cannot_read(
+    store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    for name in ("run-1", "run-2"):
+        main(["tag", name, "pinned"])
+    files = sorted((store / ".tags").glob("[0-9a-f]*"))
+    for each in files:
+        each.write_bytes(b"")
+    capsys.readouterr()
+
+    assert main(list(words)) == 0
+    printed = capsys.readouterr()
+    warning = f"replaydbg: Cannot read the tags in '{files[0]}': the recording counts as untagged."
+    assert [line for line in printed.err.splitlines() if "Cannot" in line] == [warning]
+    if "--json" in words:
+        assert len(json.loads(printed.out)["recordings"]) == 3
+
+
+@pytest.mark.parametrize(("options", "warnings"), [(("--tag", "pinned"), 1), ((), 0)])
+def test_ci_names_the_tags_that_it_cannot_read_if_it_selects_by_them(
+    store: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], warnings: int
+) -> None:
+    main(["tag", "run-1", "pinned"])
+    next((store / ".tags").glob("[0-9a-f]*")).write_bytes(b"")
+    capsys.readouterr()
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("recordings", nargs="*")
+    add_selection(parser)
+    with pytest.raises(UsageError, match="nothing to test"):
+        find_cases(parser.parse_args(["--exception", "none", *options]))
+    assert capsys.readouterr().err.count("Cannot read the tags in") == warnings
+
+
+@pytest.mark.parametrize("words", [("ls", "--json"), ("tag", "run-1", "x"), ("tag", "run-1")])
+def test_the_directory_of_tags_is_named_if_it_cannot_be_read(
+    store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    (store / ".tags").write_text("a file is where the directory should be")
+
+    assert main(list(words)) == int(words[0] == "tag")
+    result = "no tag was changed. Restore it." if words[0] == "tag" else "all recordings count as untagged."
+    place = f"replaydbg: Cannot read the directory of all tags, '{store}/.tags': "
+    assert capsys.readouterr().err.startswith(f"{place}{result}")
+
+
+@pytest.mark.parametrize("words", [("x",), ()])
+def test_tag_changes_nothing_that_it_cannot_read(
+    store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    main(["tag", "run-1", "pinned"])
+    (file,) = (store / ".tags").glob("[0-9a-f]*")
+    file.write_bytes(b"")
+    capsys.readouterr()
+
+    assert main(["tag", "run-1", *words]) == 1
+    assert capsys.readouterr().err == (
+        f"replaydbg: Cannot read the tags in '{file}': no tag was changed. Restore the file. If you delete it, the "
+        "recording loses its tags, also `pinned`.\n"
+    )
 
 
 def test_verify_leaves_what_it_has_found(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_what_is_pinned_is_unknown_if_tags_cannot_be_read(
     capsys.readouterr()
 
     assert main(["gc", "--recordings", "--keep", "pinned"]) == 1
-    assert f"{str(tags)!r} has tags that cannot be read: nothing is removed." in capsys.readouterr().err
+    assert f"{str(tags)!r}: no recording was removed." in capsys.readouterr().err
     assert (store / "run-1.rdbg").exists()
     assert main(["tag", "run-1", "fast"]) == 1
     assert main(["ls"]) == 0
@@ -128,7 +128,7 @@ def test_tags_that_are_a_directory_are_named(store: Path, capsys: pytest.Capture
     capsys.readouterr()
 
     assert main(["tag", "run-1", "pinned"]) == 1
-    assert f"{str(tags)!r} has tags that cannot be read" in capsys.readouterr().err
+    assert f"Cannot read the tags in {str(tags)!r}: no tag was changed" in capsys.readouterr().err
 
 
 def test_tags_are_on_the_disk_before_they_count(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.read_tags import read_tags
 from replaydbg.errors import NoSuchRecording, UsageError
 from replaydbg.regressions.code_verdicts import Case
 from replaydbg.render.recording_text import listing_text
@@ -79,7 +80,7 @@ def _stores_in(top: Path) -> Iterator[Store]:
 def _selected(
     store: Store, rows: Iterable[CatalogRow], selection: Selection, below: Path | None = None
 ) -> Iterator[Case]:
-    tags = Tags(store)
+    tags = read_tags(store) if selection.tags else Tags(store)
     prefix = "" if below is None else str(store.directory.relative_to(below))
     for row in rows:
         # One that cannot be read may be any of those that are wanted.

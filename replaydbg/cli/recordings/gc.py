@@ -125,7 +125,7 @@ def _tags(store: Store, rules: list[KeepRule]) -> Tags:
     """Return the tags. Raises TagsUnreadable if a rule needs them, and not all can be read."""
     tags = Tags(store)
     if tags.unreadable and any(each.kind == PINNED for each in rules):
-        raise TagsUnreadable(tags.unreadable)
+        raise TagsUnreadable(tags.unreadable, "no recording was removed")
     return tags
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table
+from replaydbg.cli.common.read_tags import read_tags
 from replaydbg.errors import UsageError
 from replaydbg.remote.address import is_address, parse_store, shown
 from replaydbg.render.json_data.json_object import JsonObject
@@ -16,7 +17,7 @@ from replaydbg.render.recording_text import COLUMNS, listing_text
 from replaydbg.store.catalog import VALIDITIES, Catalog, CatalogRow, command_words
 from replaydbg.store.directory import Store
 from replaydbg.store.selection import SORTED_BY, Selection, parse_time
-from replaydbg.store.tags import Tags, check_tag
+from replaydbg.store.tags import check_tag
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return _list(args, selection, shown(where), [(row, ()) for row in rows], lambda: len(rows))
     store = the_store()
     catalog = Catalog(store, listing_text)
-    tags = Tags(store)
+    tags = read_tags(store)
     if _is_plain(args) and not tags:
         return _print_all(store, catalog)
     found = [(row, tags.of(row.name, row.run)) for row in catalog.selected(*selection.as_sql())]
