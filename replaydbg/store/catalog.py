@@ -43,8 +43,9 @@ DIRECTORY, FILE = ".catalog", "recordings.sqlite"
 """Its place in the store."""
 
 UNCHECKED, SOUND, CUT, DAMAGED = VALIDITIES = ("unchecked", "sound", "cut", "damaged")
-"""The validity of a recording: nobody has read all of it; all of it is as it was written; it has no end, because its
-program was killed with its recorder, or still runs; something in it is damaged or missing.
+"""The validity of a recording: nobody has read all of it; all of it is as it was written; it has no end, or of a
+group one has none, because its program was killed with its recorder, or still runs; something in it is damaged or
+missing.
 """
 
 FOREIGN, NEWER, BROKEN, UNVERIFIED = "foreign", "newer", "broken", "unverified"
@@ -469,7 +470,7 @@ def row_of_problem(name: str, path: str, error: ReplaydbgError, *, size: int, li
 
 
 def _row(stored: StoredRecording, recording: Recording) -> CatalogRow:
-    header, end, log = recording.header, recording.end, recording.log_header
+    header, end, log, live = recording.header, recording.end, recording.log_header, _live(stored)
     return CatalogRow(
         name=stored.name,
         path=str(stored.path),
@@ -486,9 +487,9 @@ def _row(stored: StoredRecording, recording: Recording) -> CatalogRow:
         parent=header.parent,
         cwd=header.cwd,
         run=key_of(header),
-        live=_live(stored),
+        live=live,
         problem="",
-        validity=CUT if end is None else UNCHECKED,
+        validity=CUT if end is None or live else UNCHECKED,
     )
 
 

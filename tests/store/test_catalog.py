@@ -17,6 +17,7 @@ from replaydbg.render.recording_text import listing_text
 from replaydbg.store import catalog as module
 from replaydbg.store.catalog import CUT, DAMAGED, DIRECTORY, FILE, SOUND, UNCHECKED, Catalog, CatalogRow
 from replaydbg.store.directory import Store, StoredRecording
+from replaydbg.store.selection import Selection
 from tests.harness.build import LogBuilder, example, header_json, write_group_of
 
 NOTED = "2026-01-02T03:04:05Z"
@@ -174,14 +175,18 @@ def test_members_of_a_group_that_are_not_sealed_are_counted(tmp_path: Path) -> N
     group = write_group_of(tmp_path, "run-1", 1)
     before = catalog(tmp_path).lines().split("\t")[2]
     live = example().write_live(group, "2")
+    cut = Selection(validity=CUT)
     for _ in range(2):
         assert catalog(tmp_path).lines().split("\t")[2] == f"{before}, 1 not sealed"
+        selected = catalog(tmp_path).selected(*cut.as_sql())
+        assert [row.name for row in selected if cut.matches(row, ())] == ["run-1"]
     with sqlite3.connect(tmp_path / DIRECTORY / FILE) as database:
         assert database.execute("SELECT stamp, command FROM recordings").fetchall() == [("", "")]
     database.close()
     shutil.rmtree(live)
 
     assert catalog(tmp_path).lines().split("\t")[2] == before
+    assert catalog(tmp_path).selected(*cut.as_sql()) == []
 
 
 def test_many_recordings_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
