@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 
+from replaydbg.classes import NamedTuple
 from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_end
 from replaydbg.log.reader import open_recording
@@ -55,8 +56,19 @@ def block_files(path: Path) -> dict[str, Path]:
     return found
 
 
-def restore_blocks(group: Path, members: Iterable[Path]) -> int:
-    """Link blocks of a group again that are damaged or missing in its directory, but not above; return how many.
+class RestoredBlocks(NamedTuple):
+    """What became of the blocks of a group that are damaged or missing in its directory, but not above."""
+
+    restored: int
+    """How many are links to those above now."""
+    failed: int = 0
+    """How many could not be linked."""
+    reason: str = ""
+    """Why not: that of the first one."""
+
+
+def restore_blocks(group: Path, members: Iterable[Path]) -> RestoredBlocks:
+    """Link blocks of a group again that are damaged or missing in its directory, but not above.
 
     The recordings read them from above anyway; a copy of the directory could not.
     """
@@ -65,14 +77,16 @@ def restore_blocks(group: Path, members: Iterable[Path]) -> int:
     for path in members if own.is_dir() else ():
         with suppress(ReplaydbgError):  # it is reported when it is read
             names |= needed_blocks(path)
-    restored = 0
+    restored, reasons = 0, []
     for name in sorted(names):
         sound = find_sound(name, find_directories(group)) if load_source(name, own) is None else None
-        with suppress(OSError):  # the directory cannot be written, or the file system has no links
+        try:
             if sound is not None:
                 name_block(sound, own)
                 restored += 1
-    return restored
+        except OSError as error:  # the directory cannot be written, or the file system has no links
+            reasons.append(error.strerror or str(error))
+    return RestoredBlocks(restored, len(reasons), next(iter(reasons), ""))
 
 
 def _sources(path: Path, sections: SealedFile) -> set[str]:

@@ -1,5 +1,6 @@
 """Common data of a group's recordings is stored once, and each reads as if it had all of it itself."""
 
+import errno
 import json
 import os
 import random
@@ -265,8 +266,14 @@ def test_a_block_is_damaged(group: Path, damage: str) -> None:
     assert "missing" in damaged, damaged
 
 
+def _refuse(*_: object) -> None:
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+
 @pytest.mark.parametrize("damage", ["missing", "empty", "other"])
-def test_a_block_is_read_from_the_store_if_that_of_the_group_is_damaged(group: Path, damage: str) -> None:
+def test_a_block_is_read_from_the_store_if_that_of_the_group_is_damaged(
+    group: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = _bytes(30_000, 9)
     live = _live(group, 1, world=_PIECE)
     common = Common(GroupBlocks(BlockPlaces(group, group.parent)), has_forked=False)
@@ -285,8 +292,12 @@ def test_a_block_is_read_from_the_store_if_that_of_the_group_is_damaged(group: P
         assert recording.stored("world") > 100_000
     files = block_files(group / "1.rdbg")
     assert files and {path.parent for path in files.values()} == {group.parent / DIRECTORY}
-    assert restore_blocks(group, [group / "1.rdbg"]) == len(files)
-    assert restore_blocks(group, [group / "1.rdbg"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("replaydbg.log.used_blocks.name_block", _refuse)
+        refused = restore_blocks(group, [group / "1.rdbg"])
+    assert refused == (0, len(files), "Read-only file system")
+    assert restore_blocks(group, [group / "1.rdbg"]) == (len(files), 0, "")
+    assert restore_blocks(group, [group / "1.rdbg"]) == (0, 0, "")
     shutil.rmtree(group.parent / DIRECTORY)
     with open_recording(group / "1.rdbg") as recording:
         recording.check()

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.cli.recordings.verify import _print_restored
 from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import GroupBlocks
 from replaydbg.log.sealed.shared import DIRECTORY
+from replaydbg.log.used_blocks import RestoredBlocks
 from replaydbg.store.catalog import Catalog
 from replaydbg.store.directory import Store
 from replaydbg.store.room import Room
@@ -138,8 +140,18 @@ def test_a_block_that_is_damaged_for_all_is_mended_for_all_by_the_next_recording
 
     assert replaydbg(folder, "replay", "run-2").stdout == made[1].stdout
     verified = replaydbg(folder, "verify", "run-2")
-    assert (verified.status, b"1 damaged block of the group was replaced" in verified.stdout) == (0, True), verified
+    assert verified.status == 0, verified
+    assert b"1 damaged or missing block in the group's directory was restored" in verified.stdout
     assert block.samefile(folder / "store" / "run-2.rdbgs" / DIRECTORY / block.name)
+
+
+def test_blocks_that_cannot_be_restored_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    _print_restored(RestoredBlocks(2, 1, "Read-only file system"))
+
+    assert capsys.readouterr().out.splitlines() == [
+        "2 damaged or missing blocks in the group's directory were restored from the store.",
+        "1 damaged or missing block in the group's directory was not restored from the store: Read-only file system.",
+    ]
 
 
 def test_the_block_of_the_store_takes_the_place_of_a_damaged_one(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, group_or_recording, open_named, print_json, print_problems
-from replaydbg.errors import Corrupt, ReplaydbgError
+from replaydbg.errors import Corrupt, ReplaydbgError, clause
 from replaydbg.events.show import printable
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.log.used_blocks import restore_blocks
+from replaydbg.log.used_blocks import RestoredBlocks, restore_blocks
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_size
 from replaydbg.render.recording_text import listing_text
@@ -71,19 +71,29 @@ def _verify_group(directory: Path, *, as_json: bool) -> JsonObject:
     ]
     is_sound = all(each["sound"] for each in found)
     paths = [member_path(directory, each.number) for each in group.processes if each.recording is not None]
-    restored = restore_blocks(directory, (each for each in paths if each.is_file()))
-    if restored and not as_json:
-        blocks = (
-            "1 damaged block of the group was" if restored == 1 else f"{restored:,} damaged blocks of the group were"
-        )
-        print(f"{blocks} replaced by those of the store.")
+    blocks = restore_blocks(directory, (each for each in paths if each.is_file()))
+    if not as_json:
+        _print_restored(blocks)
     return {
         "path": str(directory),
         "group": group.identity,
         "sound": is_sound,
-        "restored_blocks": restored,
+        "restored_blocks": blocks.restored,
+        "unrestored_blocks": blocks.failed,
         "processes": found,
     }
+
+
+def _print_restored(blocks: RestoredBlocks) -> None:
+    if blocks.restored:
+        print(f"{_damaged_blocks(blocks.restored)} restored from the store.")
+    if blocks.failed:
+        print(f"{_damaged_blocks(blocks.failed)} not restored from the store: {printable(clause(blocks.reason))}.")
+
+
+def _damaged_blocks(count: int) -> str:
+    what = "1 damaged or missing block" if count == 1 else f"{count:,} damaged or missing blocks"
+    return f"{what} in the group's directory {'was' if count == 1 else 'were'}"
 
 
 def _verify_process(directory: Path, group: str, number: int, *, as_json: bool) -> JsonObject:
