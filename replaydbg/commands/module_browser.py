@@ -21,7 +21,8 @@ def _modules(view: View, rest: str) -> None:
         own = [each for each in found if each.file and _is_own(view, each)]
         _print(view, own)
         left = len(found) - len(own)
-        view.screen.line(f"{left:,} modules that are not yours are not shown: `modules all` lists all.", "dim")
+        others = "1 module that is not yours is" if left == 1 else f"{left:,} modules that are not yours are"
+        view.screen.line(f"{others} not shown: `modules all` lists all.", "dim")
     elif any(each.name == wanted for each in found):
         print_variables(view, view.session.ask.module_variables(wanted))
     elif wanted == "all":
@@ -30,7 +31,7 @@ def _modules(view: View, rest: str) -> None:
         matching = [each for each in found if fnmatchcase(each.name, wanted)]
         _print(view, matching)
         if not matching:
-            view.screen.line("No module has such a name.")
+            view.screen.line(f"No loaded module matches {wanted!r}.")
     else:
         hint = nearest(wanted, [each.name for each in found])
         raise UsageError(f"Module {wanted!r} is not loaded here{hint}. `modules all` lists all.")
@@ -43,7 +44,8 @@ def _is_own(view: View, module: LoadedModule) -> bool:
 def _print(view: View, found: Iterable[LoadedModule]) -> None:
     for each in found:
         file = texts.file_text(view.session, each.file) if each.file else "(built in)"
-        view.screen.line(f"{printable(each.name)}  {file}  {each.variables:,} variables")
+        count = "1 variable" if each.variables == 1 else f"{each.variables:,} variables"
+        view.screen.line(f"{printable(each.name)}  {file}  {count}")
 
 
 COMMANDS = (

@@ -60,7 +60,7 @@ class LoadedModule:
     file: str
     """Empty: it has none, as modules in C within the interpreter."""
     variables: int
-    """Number of its variables."""
+    """Number of its variables, without those that Python itself defines, such as `__file__`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,30 @@ def test_patterns_list_all_that_fit(session: Session) -> None:
         "warehouse.stock",
     ]
     assert "sys  (built in)  " in typed("modules all")
-    assert "No module has such a name." in typed("modules nothing*")
+    assert "No loaded module matches 'nothing*'." in typed("modules nothing*")
+
+
+def test_as_many_variables_are_counted_as_are_listed(session: Session) -> None:
+    typed = Typed.at("@end", session)
+
+    for name in ("__main__", "warehouse.stock"):
+        counted = typed(f"modules {name[:-1]}?").splitlines()[0]
+        listed = len(typed(f"modules {name}").splitlines())
+        assert counted.endswith(f"  {listed} variable{'s' * (listed != 1)}")
+
+
+@pytest.mark.parametrize(
+    ("left", "sentence"),
+    [(1, "1 module that is not yours is not shown"), (2, "2 modules that are not yours are not shown")],
+)
+def test_modules_that_are_not_shown_are_counted(
+    session: Session, monkeypatch: pytest.MonkeyPatch, left: int, sentence: str
+) -> None:
+    typed = Typed.at("@end", session)
+    others = [each for each in session.ask.modules() if each.name in ("sys", "builtins")]
+    monkeypatch.setattr(type(session.ask), "modules", lambda _: tuple(others[:left]))
+
+    assert sentence in typed("modules")
 
 
 def test_the_variables_of_a_module(session: Session) -> None:

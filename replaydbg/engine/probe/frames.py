@@ -75,15 +75,21 @@ def module_variables(query: queries.GetModuleVariables) -> list[Described]:
 
 
 def modules(query: queries.GetModules) -> list[tuple[str, str, int]]:
-    """Each loaded module with its file, and how many variables it has; no code of the modules runs."""
+    """Each loaded module with its file, and how many variables it has beside Python's own; no code of it runs."""
     found = []
     loaded: list[tuple[Any, Any]] = list(sys.modules.items())
     for name, module in loaded:
         names = names_of_module(module)
         if isinstance(name, str) and names is not None:
             file = names.get("__file__")
-            found.append((name, file if isinstance(file, str) else "", len(shown_of(names))))
+            count = sum(not _is_pythons_own(each) for each in list(names))
+            found.append((name, file if isinstance(file, str) else "", count))
     return sorted(found)
+
+
+def _is_pythons_own(name: Any) -> bool:
+    """Whether it is a name such as `__file__`."""
+    return issubclass(type(name), str) and str.startswith(name, "__") and str.endswith(name, "__")
 
 
 def names_of_module(module: Any) -> dict[str, Any] | None:
