@@ -40,20 +40,28 @@ def shown(url: str) -> str:
 
 def parse_store(text: str) -> str:
     """Return the URL of a remote store. Raises UsageError."""
-    protocol, _, rest = text.partition("://")
+    protocol, separator, rest = text.partition("://")
+    if separator and protocol in _LOCAL and "::" not in text:
+        return f"{protocol}://{_directory(text, protocol, rest)}"
     if not protocol or not rest.strip("/") or "::" in text:
         raise UsageError(f"{shown(text)!r} is not the address of a remote store, such as s3://bucket/team.")
-    if protocol in _LOCAL:
-        # RFC 8089: a host is before the path, and only that of this machine can be meant. fsspec takes it for the
-        # first directory of a relative path.
-        rest = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
-        if not rest.startswith("/") or not rest.strip("/"):
-            raise UsageError(
-                f"{shown(text)!r} has something other than a directory of this machine after {protocol}://: write "
-                f"{protocol}:///DIRECTORY, with three slashes."
-            )
-        return f"{protocol}://{rest.rstrip('/')}"
     return text.rstrip("/")
+
+
+def _directory(text: str, protocol: str, rest: str) -> str:
+    """Return the path in the URL `text` of a directory of this machine. Raises UsageError."""
+    # RFC 8089: a host is before the path, and only that of this machine can be meant. fsspec takes it for the first
+    # directory of a relative path.
+    path = rest.removeprefix("localhost") if rest.startswith("localhost/") else rest
+    if path.startswith("/") and path.strip("/"):
+        return path.rstrip("/")
+    if path.startswith("/"):
+        problem = "is the root directory, which cannot be a remote store"
+    elif shown(text) != text:
+        problem = "has a user name before its path"
+    else:
+        problem = "must have an absolute path"
+    raise UsageError(f"{shown(text)!r} {problem}: write {protocol}:///DIRECTORY (three slashes).")
 
 
 def parse_address(text: str) -> Address:

@@ -117,7 +117,7 @@ def _push(
         is_new = store.create(index_path(name), data)
         # Read as others read it: the recording may be removed here next.
         if not _is_there(store, name, index, how):
-            raise RemoteFailed(shown(store.url), f"{name} is not there after it was sent")
+            raise RemoteFailed(shown(store.url), f"{name} cannot be read back after it was sent")
     return Pushed(len(unique), sum(map(bool, sent)), index.size, sum(sent), is_new)
 
 

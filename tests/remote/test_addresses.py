@@ -227,7 +227,10 @@ def test_pieces_that_nobody_needs_go_after_a_day(folder: Path) -> None:
         (["push", "run-1", "far"], "'far' is not the address of a remote store, such as s3://bucket/team."),
         (["push", "run-1", "run-2", "{}", "--as", "x"], "--as names one recording, and there are several."),
         (["ls", "nosuch://x"], "nosuch://x cannot be opened: Protocol not known: nosuch."),
-        (["info", "file://user:password@/x/run-1"], "'file:///x' has something other than a directory of this machine"),
+        (
+            ["info", "file://user:password@/x/run-1"],
+            "'file:///x' has a user name before its path: write file:///DIRECTORY",
+        ),
     ],
 )
 def test_one_sentence_for_each(words: list[str], reason: str, unchanged: Path) -> None:

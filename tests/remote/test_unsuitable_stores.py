@@ -7,6 +7,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 
 from replaydbg.cli.main import main
+from replaydbg.remote.remote_store import RemoteStore
 from tests.harness.build import example
 
 UNSUITABLE = {
@@ -50,11 +51,11 @@ def test_it_is_refused(store: Path, capsys: pytest.CaptureFixture[str], words: s
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("file://rel/x", "'file://rel/x' has something other than a directory of this machine after file://"),
-        ("file://~/x", "'file://~/x' has something other than a directory of this machine after file://"),
-        ("file://localhosts/x", "'file://localhosts/x' has something other than a directory of this machine"),
-        ("local://rel/x", "'local://rel/x' has something other than a directory of this machine after local://"),
-        ("file://me:password@/x", "'file:///x' has something other than a directory of this machine after file://"),
+        ("file://rel/x", "'file://rel/x' must have an absolute path: write file:///DIRECTORY (three slashes).\n"),
+        ("file://~/x", "'file://~/x' must have an absolute path: write file:///DIRECTORY (three slashes).\n"),
+        ("file://localhosts/x", "'file://localhosts/x' must have an absolute path: write file:///DIRECTORY (three"),
+        ("local://rel/x", "'local://rel/x' must have an absolute path: write local:///DIRECTORY (three slashes).\n"),
+        ("file://me:password@/x", "'file:///x' has a user name before its path: write file:///DIRECTORY (three"),
         ("file://{here}/run-1.rdbg", "file://{here}/run-1.rdbg cannot be a remote store: '{here}/run-1.rdbg' is not"),
         ("file://{here}/run-1.rdbg/x", "file://{here}/run-1.rdbg/x cannot be a remote store: '{here}/run-1.rdbg' is"),
     ],
@@ -69,6 +70,36 @@ def test_a_place_of_this_machine_is_a_directory(
     assert main([each.replace("{}", url) for each in words.split()]) == 2
     assert capsys.readouterr().err.startswith(f"replaydbg: {reason}")
     assert sorted(store.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("file://", "must have an absolute path"),
+        ("local://", "must have an absolute path"),
+        ("file:///", "is the root directory, which cannot be a remote store"),
+        ("file://localhost/", "is the root directory, which cannot be a remote store"),
+    ],
+)
+def test_a_place_of_this_machine_has_a_path(
+    store: Path, capsys: pytest.CaptureFixture[str], url: str, problem: str
+) -> None:
+    assert main(["push", "run-1", url]) == 2
+    protocol = url.partition(":")[0]
+    expected = f"replaydbg: {url!r} {problem}: write {protocol}:///DIRECTORY (three slashes).\n"
+    assert capsys.readouterr() == ("", expected)
+
+
+def test_what_cannot_be_read_back_is_not_removed(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is written, and the remote store does not return it."""
+    monkeypatch.setattr(RemoteStore, "read", lambda *_: None)
+
+    code = main(["gc", "--recordings", "--keep", "gigabytes 0", "--to", str(tmp_path / "far")])
+
+    assert (code, "run-1 cannot be read back after it was sent" in capsys.readouterr().out) == (1, True)
+    assert (store / "run-1.rdbg").exists()
 
 
 def test_the_host_may_be_this_one(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
