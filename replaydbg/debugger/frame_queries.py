@@ -16,6 +16,7 @@ from replaydbg.engine.queries import (
     Evaluate,
     FindObstacle,
     FindOpaqueType,
+    FindRows,
     FindVariable,
     GetArguments,
     GetHandledExceptions,
@@ -25,6 +26,7 @@ from replaydbg.engine.queries import (
     GetTasks,
     GetVariables,
     IsMutable,
+    ItemKey,
     ListQuery,
     Query,
 )
@@ -160,12 +162,19 @@ class FrameQueries:
             return ""
         return f"the content of a {kind} is not tracked: it may have changed since" if kind else ""
 
-    def object_text(self, worker: EngineProcess, located: tuple[int, int]) -> str:
-        """Return the object that `worker` located as text; empty: it does not exist."""
+    def object_text(self, worker: EngineProcess, located: tuple[int, int], item: ItemKey | None = None) -> str:
+        """Return the object that `worker` located, or an item of it, as text; empty: it does not exist."""
         try:
-            return worker.ask(DescribeObject(located), idle=self._standing.work.idle).text
+            return worker.ask(DescribeObject(located, item), idle=self._standing.work.idle).text
         except AskFailed:
             return ""
+
+    def rows(self, place: PlaceExpression, at: At) -> list[int]:
+        """Return which steps of a place, counted from 0, lead to rows of arrays, which are no objects of their own."""
+        try:
+            return self._ask(FindRows(at.frame, at.lane, place.variable, place.keys))
+        except AskFailed:
+            return []  # what hinders is told when it is tracked
 
     def check_steps(self, place: PlaceExpression, at: At) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""

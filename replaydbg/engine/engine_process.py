@@ -17,7 +17,7 @@ from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.process_memory import resident
 from replaydbg.engine.protocol import RunOrder, Watch
 from replaydbg.engine.queries import Query, answer_shape
-from replaydbg.engine.reports import EndReport, Frame, Where, read_stack, read_where
+from replaydbg.engine.reports import EndReport, Frame, Located, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot
@@ -176,11 +176,12 @@ class EngineProcess:
         return self._frames(lane, first)[1]
 
     def locate(self, watch: Watch) -> tuple[int, int]:
-        """Return the addresses of the value that `watch` leads to and of its type; zeros if it does not exist."""
-        return self.locate_each([watch])[0]
+        """Return the addresses of the value that `watch` leads to, or of the object that has it as a part of its
+        memory, and of its type; zeros if it does not exist."""
+        return self.locate_each([watch])[0].object
 
-    def locate_each(self, watches: Sequence[Watch]) -> list[tuple[int, int]]:
-        """Return what `locate` returns for each watch; one copy of the process answers for all."""
+    def locate_each(self, watches: Sequence[Watch]) -> list[Located]:
+        """Return where the value of each watch lies; one copy of the process answers for all."""
         copy = self.clone()
         try:
             found = []

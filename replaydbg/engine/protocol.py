@@ -50,11 +50,28 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step from a variable to a value: exactly one of the three is given."""
+    """One step from a variable to a value: exactly one of the four is given."""
 
     attribute: str | None = None
     index: int | None = None
     key: str | None = None
+    cell: tuple[int, ...] | None = None
+    """An item of an array of several dimensions: an index for each."""
+
+    @property
+    def item(self) -> int | str | tuple[int, ...] | None:
+        """The key of an item; None of an attribute."""
+        return self.key if self.index is None and self.cell is None else self.cell if self.index is None else self.index
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The numbers by which it is an item; empty: it is none, or of a dictionary."""
+        return self.cell or (() if self.index is None else (self.index,))
+
+    @property
+    def length(self) -> int:
+        """How many steps it is for the core."""
+        return len(self.cell) if self.cell is not None else 1
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
@@ -62,7 +79,9 @@ class PathStep:
             return varint(1) + zigzag(0) + text(self.attribute)
         if self.index is not None:
             return varint(2) + zigzag(self.index) + text("")
-        assert self.key is not None, "one of three"
+        if self.cell is not None:
+            return b"".join(varint(4) + zigzag(each) + text("") for each in self.cell)
+        assert self.key is not None, "one of four"
         return varint(3) + zigzag(0) + text(self.key)
 
 
@@ -97,7 +116,8 @@ class Watch:
         numbers = (kind, flags, self.started, self.first_line, *self.object)
         head = b"".join(varint(each) for each in numbers)
         steps = b"".join(each.encode() for each in self.steps)
-        return head + text(self.module) + text(self.name) + varint(len(self.steps)) + steps
+        length = sum(each.length for each in self.steps)
+        return head + text(self.module) + text(self.name) + varint(length) + steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,10 @@ from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, one_of
 
 A = TypeVar("A")
 
-Step = tuple[Literal["attribute"], str] | tuple[Literal["item"], str | int]
+ItemKey = str | int | tuple[int, ...]
+"""A tuple: an item of an array of several dimensions."""
+
+Step = tuple[Literal["attribute"], str] | tuple[Literal["item"], ItemKey]
 """A step on the path from a variable to a value, as the probe reads it."""
 
 _FAILED = {"failed": str}
@@ -187,6 +190,16 @@ class FindObstacle(FrameQuery[str | None]):
 
 
 @dataclass(frozen=True, slots=True)
+class FindRows(FrameQuery[list[int]]):
+    """Those of `steps` from `source`, counted from 0, that lead to a row of an array."""
+
+    tag = "rows"
+    shape = ListOf(COUNT)
+    source: str = ""
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GetTasks(Query[tuple[Task, ...]]):
     """The asyncio tasks that are not done."""
 
@@ -246,12 +259,14 @@ class GetContent(Query[ObjectContent | None]):
 
 @dataclass(frozen=True, slots=True)
 class DescribeObject(Query[Variable]):
-    """An object as text."""
+    """An object as text, or an item of it."""
 
     tag = "of_object"
     shape = _VARIABLE
     object: tuple[int, int]
     """The addresses of the object and of its type."""
+    item: ItemKey | None = None
+    """The key of the item of it that is meant; None: the object itself."""
 
     def _read(self, answer: Any) -> Variable:
         return Variable(*answer)
@@ -302,7 +317,7 @@ class StorePlace:
     """Of a module's variable: the module's name."""
     object: tuple[int, int]
     """The addresses of the object that has the attribute or item, and of its type."""
-    key: str | int | None
+    key: ItemKey | None
     """The name or key; None: the variable lives in a cell."""
 
 
@@ -312,7 +327,7 @@ class StoreQuery(FrameQuery[A]):
 
     module: str = ""
     object: tuple[int, int] = (0, 0)
-    key: str | int | None = None
+    key: ItemKey | None = None
 
 
 Target = tuple[str | None, str | None]
@@ -426,7 +441,7 @@ class FindStores(Query[None]):
 
     tag = "storing"
     shape = bytes
-    places: tuple[tuple[tuple[int, int], str | int | None], ...]
+    places: tuple[tuple[tuple[int, int], ItemKey | None], ...]
     """For each place the address of the object that has it, with its type's, and the attribute or the key in it."""
     asked: tuple[tuple[tuple[int, str, str | None], ...], ...]
     """For each break its stores: the number of a place, and the expressions of the store's container and key."""
@@ -442,6 +457,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         ChangeProgram,
         FindVariable,
         FindObstacle,
+        FindRows,
         GetTasks,
         GetModules,
         GetModuleVariables,

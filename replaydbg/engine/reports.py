@@ -313,10 +313,20 @@ def read_here(payload: bytes) -> tuple[int, int, int]:
     return pid, count, event
 
 
-def read_located(payload: bytes) -> tuple[int, int]:
-    """Return the addresses of an object and of its type. Raises ForgedMessage."""
-    address, kind = decoded(payload, (int, int), "address")
-    return address, kind
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where a value lies."""
+
+    object: tuple[int, int]
+    """The addresses of the object and of its type; zeros: the value does not exist."""
+    is_part: bool
+    """Whether the value is no object: it lies in the memory of that one, as the items of arrays do."""
+
+
+def read_located(payload: bytes) -> Located:
+    """Return where a value lies. Raises ForgedMessage."""
+    address, kind, is_part = decoded(payload, (int, int, range(2)), "address")
+    return Located((address, kind), bool(is_part))
 
 
 def read_number(payload: bytes) -> int:

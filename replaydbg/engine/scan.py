@@ -37,7 +37,7 @@ def whereabouts(worker: EngineProcess, watches: Sequence[Watch]) -> tuple[tuple[
         return ((0, 0),) * len(watches)
     both = worker.locate_each([*of_objects, *(replace(each, steps=()) for each in of_objects)])
     found = {
-        watch: value if value[0] else owner
+        watch: value.object if value.object[0] else owner.object
         for watch, value, owner in zip(of_objects, both, both[len(of_objects) :], strict=False)
     }
     return tuple(found.get(each, (0, 0)) for each in watches)

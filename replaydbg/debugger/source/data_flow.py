@@ -168,7 +168,7 @@ def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, exe
         is_plain = not any(isinstance(each, ast.Starred) for each in value.elts)
         return value.elts[last.index] if is_plain and -len(value.elts) <= last.index < len(value.elts) else None
     if isinstance(value, ast.Dict):
-        wanted = last.key if last.key is not None else last.index
+        wanted = last.item
         if all(isinstance(each, ast.Constant) for each in value.keys):
             pairs = zip(value.keys, value.values, strict=True)
             return next(
@@ -221,8 +221,7 @@ def _may_be(target: ast.expr, place: PlaceExpression) -> bool:
         return isinstance(target, ast.Attribute) and target.attr == last.attribute
     if not isinstance(target, ast.Subscript):
         return False
-    wanted = last.key if last.key is not None else last.index
-    return not isinstance(target.slice, ast.Constant) or target.slice.value == wanted
+    return not isinstance(target.slice, ast.Constant) or target.slice.value == last.item
 
 
 def _stored(target: ast.expr, node: ast.AST) -> StoredValue:

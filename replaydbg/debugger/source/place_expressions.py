@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from replaydbg.classes import dataclass
 from replaydbg.engine.protocol import PathStep
-from replaydbg.engine.queries import Step
+from replaydbg.engine.queries import ItemKey, Step
 from replaydbg.errors import ForgedMessage, UsageError
 
 
@@ -39,6 +41,20 @@ class PlaceExpression:
         return PlaceExpression(self.source, name, self.steps[step + 1 :], ".".join([self.name, *inner]))
 
     @property
+    def has_items_of_items(self) -> bool:
+        """Whether an item is followed by an item of it."""
+        return any(one.indices and other.indices for one, other in pairwise(self.steps))
+
+    def joined(self, rows: Sequence[int]) -> PlaceExpression:
+        """Return the same with the items of rows of arrays as one step; `rows`: the steps that lead to rows."""
+        steps: list[PathStep] = []
+        for number, step in enumerate(self.steps):
+            if steps and number - 1 in rows and step.indices:
+                step = PathStep(cell=steps.pop().indices + step.indices)
+            steps.append(step)
+        return replace(self, steps=tuple(steps))
+
+    @property
     def keys(self) -> tuple[Step, ...]:
         """The steps as the probe reads them."""
         return keys_of(self.steps)
@@ -52,10 +68,8 @@ def keys_of(steps: tuple[PathStep, ...]) -> tuple[Step, ...]:
 def _key_of(step: PathStep) -> Step:
     if step.attribute is not None:
         return ("attribute", step.attribute)
-    if step.index is not None:
-        return ("item", step.index)
-    assert step.key is not None, "one of three"
-    return ("item", step.key)
+    assert step.item is not None, "one of four"
+    return ("item", step.item)
 
 
 def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:
@@ -78,24 +92,31 @@ def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> Pl
             key = _literal(node.slice)
             if key is None:
                 key = _computed_key(source, ast.unparse(node.slice), value_of)
-                node.slice = ast.Constant(key)
+                node.slice = ast.parse(repr(key), mode="eval").body
                 text = ""
-            steps.append(PathStep(key=key) if isinstance(key, str) else PathStep(index=int(key)))
+            steps.append(_item_step(key))
             node = node.value
         else:
             raise UsageError(f"{source!r} is computed: only a variable, an attribute or an item can be tracked.")
     return PlaceExpression(text or ast.unparse(whole), node.id, tuple(reversed(steps)))
 
 
-def _literal(node: ast.expr) -> int | str | None:
+def _item_step(key: ItemKey) -> PathStep:
+    if isinstance(key, str):
+        return PathStep(key=key)
+    return PathStep(cell=key) if isinstance(key, tuple) else PathStep(index=int(key))
+
+
+def _literal(node: ast.expr) -> ItemKey | None:
     try:
         key = ast.literal_eval(node)
     except ValueError:
         return None
-    return key if isinstance(key, (int, str)) else None
+    is_cell = isinstance(key, tuple) and key and all(isinstance(each, int) for each in key)
+    return key if is_cell or isinstance(key, (int, str)) else None
 
 
-def _computed_key(source: str, index: str, value_of: Callable[[str], str] | None) -> int | str:
+def _computed_key(source: str, index: str, value_of: Callable[[str], str] | None) -> ItemKey:
     """Return the value of an index that is not a literal: the item is the one that it names now."""
     text = value_of(index) if value_of is not None else ""
     try:
@@ -104,7 +125,7 @@ def _computed_key(source: str, index: str, value_of: Callable[[str], str] | None
         key = None
     if key is None:
         value_note = f", and {index} is {text}" if text else ""
-        raise UsageError(f"{source!r}: the key of an item must be a number or a string{value_note}.")
+        raise UsageError(f"{source!r}: the key of an item must be a number, a string, or numbers{value_note}.")
     return key
 
 

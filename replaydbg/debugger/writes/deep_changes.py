@@ -25,8 +25,10 @@ def deeper_change_note(view: ReplayView, place: PlaceExpression, watch: Watch, s
     No change of it was seen in between, so it is the same object.
     """
     with closing(view.travel.at(until)) as worker:
-        located = worker.locate(watch)
-    known, now = (_content(view, count, located) if located[0] else None for count in (seen, until))
+        (found,) = worker.locate_each([watch])
+    if found.is_part or not found.object[0]:
+        return ""
+    known, now = (_content(view, count, found.object) for count in (seen, until))
     if known is None or now is None or (known.text, known.held) == (now.text, now.held):
         return ""
     text = now.text if len(now.text) <= LONGEST else now.text[: LONGEST - 3] + "..."
@@ -43,9 +45,11 @@ def changed_parts(
     view: ReplayView, writer: EngineProcess, reader: EngineProcess, watch: Watch
 ) -> tuple[PartChange, ...]:
     """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
-    located = writer.locate(watch)
+    (found,) = writer.locate_each([watch])
+    if found.is_part:
+        return ()
     try:
-        before, after = (worker.ask(GetContent(located), idle=view.work.idle) for worker in (writer, reader))
+        before, after = (worker.ask(GetContent(found.object), idle=view.work.idle) for worker in (writer, reader))
     except AskFailed:
         return ()
     return _changed_parts(before, after)[:MOST_PARTS] if before and after else ()

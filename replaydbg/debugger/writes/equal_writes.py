@@ -274,7 +274,7 @@ class EqualWrites:
 
     def _store_place(self) -> StorePlace:
         last = self._last
-        key = self._place.name if last is None else last.attribute or (last.key if last.index is None else last.index)
+        key = self._place.name if last is None else last.attribute or last.item
         module = self._watch.module if last is None else ""
         return StorePlace(module, self._owner, None if self._cell[0] else key)
 

@@ -283,7 +283,9 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     """Return what an expression names in a frame here; the items of it are those that their indices mean here."""
     place = parse_place(expression, lambda index: view.ask.text_of(index, at))
     home = view.ask.home_of(place, at) if place.steps else None
-    return place.in_module(home.step) if home is not None and home.kind == "module" else place
+    if home is not None and home.kind == "module":
+        place = place.in_module(home.step)
+    return place.joined(view.ask.rows(place, at)) if place.has_items_of_items else place
 
 
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
@@ -376,5 +378,6 @@ def _frame_that_ran(stood: Where, watch: Watch, is_argument: bool) -> Frame:
 
 def text_at(view: ReplayView, worker: EngineProcess, watch: Watch) -> str:
     """Return the value as text; empty: it does not exist."""
-    found = worker.locate(watch)
-    return view.ask.object_text(worker, found) if found[0] else ""
+    (found,) = worker.locate_each([watch])
+    item = watch.steps[-1].item if found.is_part else None
+    return view.ask.object_text(worker, found.object, item) if found.object[0] else ""

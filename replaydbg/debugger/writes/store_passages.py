@@ -17,7 +17,7 @@ from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.debugger.stops.guarded_expressions import guarded
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder
-from replaydbg.engine.queries import FindStores
+from replaydbg.engine.queries import FindStores, ItemKey
 from replaydbg.engine.reports import EndReport, EvaluatedPassage
 from replaydbg.engine.travel import PROCESSORS
 from replaydbg.errors import EngineLost
@@ -41,7 +41,7 @@ class StoredPlace:
 
     object: tuple[int, int]
     """The addresses of the object and of its type."""
-    key: str | int
+    key: ItemKey
     """The attribute, or the key of the item."""
     lines: tuple[tuple[str, int, tuple[StoreTarget, ...]], ...]
     """File, number and stores of each line."""

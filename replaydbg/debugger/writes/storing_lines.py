@@ -76,6 +76,8 @@ def _may_be_meant(store: StoreTarget, name: str, watch: Watch, last: PathStep | 
         return store.container is not None and store.name == last.attribute
     if store.key is None:
         return False
+    if last.cell is not None:  # a row may be assigned, too
+        return not isinstance(store.constant, str)
     if last.key is not None:
         return store.constant is None or store.constant == last.key
     is_other = isinstance(store.constant, int) and store.constant >= 0 <= (last.index or 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.engine.probe.core import object_at
+from replaydbg.engine.probe.elements import deques, followed_arrays
 from replaydbg.engine.probe.frames import frame_of, value_in
 from replaydbg.engine.probe.immutability import frozen, is_of_fixed_content
 from replaydbg.engine.probe.value_text import described, shown
@@ -53,7 +54,8 @@ def opaque(query: queries.FindOpaqueType) -> str | None:
     """The type that keeps content of a value where only its own C code can read it; None: there is none."""
     frame = frame_of(query)
     value = value_in(frame, query.source)
-    followed = (object, list, tuple, dict, set, frozenset, bytearray, type, type(sys), *deques())
+    changing = (list, tuple, dict, set, frozenset, bytearray, *deques(), *followed_arrays(value))
+    followed = (object, type, type(sys), *changing)
     for base in type(value).__mro__ if mutable(query) else ():
         methods = (type(each).__name__ for each in base.__dict__.values())
         if base in followed or base.__module__ == "typing" or is_of_fixed_content(base):
@@ -103,12 +105,7 @@ def held_by(value: Any) -> int:
     return hash(tuple(held))
 
 
-def deques() -> tuple[Any, ...]:
-    """The type of deques, if there are any."""
-    found = vars(sys.modules["collections"]).get("deque") if "collections" in sys.modules else None
-    return (found,) if isinstance(found, type) else ()
-
-
 def of_object(query: queries.DescribeObject) -> Described:
     """Return an object that is known by its address."""
-    return described("", object_at(*query.object))
+    found: Any = object_at(*query.object)
+    return described("", found if query.item is None else found[query.item])

@@ -13,7 +13,7 @@ from replaydbg.engine.probe.passages import at_lines, passing
 from replaydbg.engine.probe.predicates import judged, judging, value_in_module, value_of_part
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
-from replaydbg.engine.probe.variable_homes import kinds, place
+from replaydbg.engine.probe.variable_homes import kinds, place, rows
 from replaydbg.engine.probe.waiting_tasks import tasks
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "change": change,
     "place": place,
     "kinds": kinds,
+    "rows": rows,
     "tasks": tasks,
     "modules": modules,
     "module_variables": module_variables,

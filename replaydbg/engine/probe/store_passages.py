@@ -6,11 +6,11 @@ The expressions are guarded, like those of `passages`; the debugger examines ref
 from __future__ import annotations
 
 from replaydbg.engine.probe.core import answer_passages_by, names_here, object_at, run, skip_passages
+from replaydbg.engine.probe.elements import is_key, ndarrays, shares_memory
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.module_names import names_of_all
 from replaydbg.engine.probe.passages import GUARDS, REFUSED, Refused
 from replaydbg.engine.probe.predicates import compiled
-from replaydbg.engine.probe.stores import is_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,15 @@ def storing(query: queries.FindStores) -> bytes:
 def skipped(places: Any, stores: Any) -> tuple[tuple[str, ...], tuple[int, ...]] | None:
     """Return names and addresses: if the names mean other objects, there is no store. None: names do not decide it."""
     names = {container: None for _, container, _ in stores}
-    if not all(name.isidentifier() for name in names):
+    if not all(name.isidentifier() for name in names) or any(is_array(places[number]) for number, _, _ in stores):
         return None
     return tuple(names), tuple({places[number][0][0]: None for number, _, _ in stores})
+
+
+def is_array(place: Any) -> bool:
+    """Whether other objects may show the memory of the object that has the place."""
+    (_, kind), _ = place
+    return any(kind == id(each) for each in ndarrays())
 
 
 def passage_of(places: Any, stores: Any) -> Callable[[], bytes | None]:
@@ -84,14 +90,15 @@ def may_be(owner: Any, place: Any, key: str | None, codes: dict[str, CodeType], 
     """Whether a store with this key into `owner` may be one to the place. Raises Refused."""
     address, wanted = place
     try:
-        if owner is not object_at(*address):
-            return False
+        wanted_owner = object_at(*address)
+        if owner is not wanted_owner:
+            return shares_memory(owner, wanted_owner)
     except LookupError:
         raise Refused from None
     if not key:
         return True
     try:
-        return is_key(run(codes[key], names), wanted, owner)
+        return is_key(run(codes[key], names), wanted, owner) is not False
     except Refused:
         raise
     except (NameError, AttributeError, LookupError):

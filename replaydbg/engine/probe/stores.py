@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from replaydbg.engine.probe.core import object_at
+from replaydbg.engine.probe.elements import is_key, shares_memory
 from replaydbg.engine.probe.frames import frame_of, names_of, names_seen_in
 from replaydbg.engine.probe.waiting_tasks import frames_of
 
@@ -49,8 +50,9 @@ def is_stored(frame: Any, names: dict[str, Any], owner: Any, wanted: Any, contai
     if container == "":
         return None
     try:
-        if eval(container, names) is not owner:
-            return False
+        written = eval(container, names)
+        if written is not owner:
+            return None if shares_memory(written, owner) else False
         if key is None or key == "":
             return True if key is None else None
         return is_key(eval(key, names), wanted, owner)
@@ -58,11 +60,6 @@ def is_stored(frame: Any, names: dict[str, Any], owner: Any, wanted: Any, contai
         return False  # the statement fails as well
     except BaseException:
         return None
-
-
-def is_key(found: Any, wanted: Any, owner: Any) -> bool:
-    length = len(owner) if isinstance(owner, list) else 0
-    return bool(found == wanted or (length and found % length == wanted % length))
 
 
 def is_global(frame: Any, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from replaydbg.engine.probe.elements import count_of, has_items, ndarrays
 from replaydbg.engine.probe.frames import frame_of, names_of, value_in
 from replaydbg.engine.probe.module_names import step_in_module
 
@@ -39,7 +40,7 @@ def kinds(query: queries.FindObstacle) -> str | None:
             hindrance = computed(value, step[1])
             if hindrance is not None:
                 return hindrance
-        elif not has_items(value):
+        elif not has_items(value, step[1]):
             return f"a {type(value).__name__} computes its items"
         try:
             value = getattr(value, step[1]) if step[0] == "attribute" else value[step[1]]
@@ -48,12 +49,15 @@ def kinds(query: queries.FindObstacle) -> str | None:
     return None
 
 
-def has_items(value: Any) -> bool:
-    """Whether its items are read as the core reads them, without running Python: see item_at in watch.c."""
-    kind = type(value)
-    base = list if isinstance(value, list) else tuple if isinstance(value, tuple) else None
-    own: Any = next((each for each in kind.__mro__ if "__getitem__" in each.__dict__), None)
-    return own is base if base is not None else isinstance(value, dict)
+def rows(query: queries.FindRows) -> list[int]:
+    """The steps that lead to a row of an array: numpy makes an object for it whenever it is asked for."""
+    value, found = value_in(frame_of(query), query.source), []
+    for at, step in enumerate(query.steps):
+        inner = getattr(value, step[1]) if step[0] == "attribute" else value[step[1]]
+        if step[0] == "item" and isinstance(value, ndarrays()) and value.ndim > count_of(step[1]):
+            found.append(at)
+        value = inner
+    return found
 
 
 def computed(value: Any, name: str) -> str | None:

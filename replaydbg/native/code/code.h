@@ -78,7 +78,23 @@ PyObject *read_attribute(PyObject *o, PyObject *name);
 /* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0
  * for NULL. */
 uint64_t signature_of(PyObject *o);
-PyTypeObject *deque_type(PyObject *o); /* that it is of in C; NULL: it is no deque */
+PyTypeObject *deque_type(PyObject *o);                                /* that it is of in C; NULL: it is no deque */
+PyObject *deque_item(PyObject *o, PyTypeObject *type, int64_t index); /* `type`: of deque_type(); NULL: it has none */
+
+/* elements.c: items that are no objects */
+#define MOST_DIMENSIONS 64 /* that numpy has */
+typedef struct {
+    const uint8_t *at;
+    Py_ssize_t size; /* of one, in bytes */
+    int dims;        /* 0: it is one of them */
+    bool are_objects;
+    Py_ssize_t shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
+} Elements;
+bool elements_of(Elements *found, PyObject *o);   /* false: it has none, or their sizes differ */
+bool elements_enter(Elements *of, int64_t index); /* to what has that index; false: there is none */
+PyObject *elements_object(const Elements *of);    /* borrowed; NULL: it is a number, or several */
+size_t elements_bytes(const Elements *of);
+uint64_t elements_hash(const Elements *of);
 
 /* Where the attributes of an instance lie. */
 typedef struct {

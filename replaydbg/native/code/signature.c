@@ -135,6 +135,9 @@ read_attribute(PyObject *o, PyObject *name)
 
 /* ---- signatures ---- */
 
+/* The most bytes of an array that are looked at at every line, as probe/elements.py has it; of a bytearray all. */
+#define MOST_HASHED ((size_t)4 << 20)
+
 static uint64_t
 of_number(uint64_t h, PyObject *number)
 {
@@ -245,6 +248,32 @@ of_deque(uint64_t h, PyObject *o, PyTypeObject *type)
     return items.hash;
 }
 
+typedef struct {
+    PyTypeObject *type; /* of the deque, which it shows as well */
+    Py_ssize_t left;
+    PyObject *found;
+} DequeSearch;
+
+static int
+pass_item(PyObject *item, void *context)
+{
+    DequeSearch *search = context;
+    if (item == (PyObject *)search->type || search->left-- > 0)
+        return 0;
+    search->found = item;
+    return 1;
+}
+
+PyObject *
+deque_item(PyObject *o, PyTypeObject *type, int64_t index)
+{
+    Py_ssize_t n = Py_SIZE(o), i = index < 0 ? (Py_ssize_t)index + n : (Py_ssize_t)index;
+    DequeSearch search = {Py_TYPE(o), i, NULL};
+    if (i >= 0 && i < n && type->tp_traverse)
+        type->tp_traverse(o, pass_item, &search);
+    return search.found;
+}
+
 static uint64_t
 of_set(uint64_t h, PyObject *set)
 {
@@ -292,6 +321,12 @@ is_atom(PyObject *o)
            PyBool_Check(o) || o == Py_None;
 }
 
+static bool
+is_looked_at(PyObject *o, const Elements *elements)
+{
+    return PyByteArray_Check(o) || elements_bytes(elements) <= MOST_HASHED;
+}
+
 uint64_t
 signature_of(PyObject *o)
 {
@@ -300,6 +335,7 @@ signature_of(PyObject *o)
     uint64_t h = of_held(0x5bd1e995, o);
     if (is_atom(o))
         return h;
+    Elements elements;
     if (PyList_Check(o) || PyTuple_Check(o)) {
         PyObject **items = PyList_Check(o) ? ((PyListObject *)o)->ob_item : ((PyTupleObject *)o)->ob_item;
         for (Py_ssize_t i = 0; i < Py_SIZE(o); i++)
@@ -312,8 +348,8 @@ signature_of(PyObject *o)
     }
     else if (PyAnySet_Check(o))
         h = of_set(h, o);
-    else if (PyByteArray_Check(o))
-        h = mix(h, hash_bytes(PyByteArray_AS_STRING(o), (size_t)PyByteArray_GET_SIZE(o), 8));
+    else if (elements_of(&elements, o))
+        h = mix(h, is_looked_at(o, &elements) ? elements_hash(&elements) : 0);
     else if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o))
         h = of_instance(h, o);
     PyTypeObject *deque = deque_type(o);

@@ -20,7 +20,7 @@
 #endif
 
 enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED, MANY };
-enum { ATTRIBUTE = 1, INDEX, KEY };
+enum { ATTRIBUTE = 1, INDEX, KEY, CELL_INDEX };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
 
@@ -209,21 +209,75 @@ item_at(PyObject *o, int64_t index)
             return NULL;
         return PyList_Check(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
     }
-    return PyDict_Check(o) ? read_number_key(o, index) : NULL;
+    if (PyDict_Check(o))
+        return read_number_key(o, index);
+    PyTypeObject *deque = deque_type(o);
+    return deque ? deque_item(o, deque, index) : NULL;
 }
 
-static PyObject *
-value_here(void)
+static bool
+is_index(const PathStep *s)
 {
-    PyObject *o = variable();
-    for (int i = 0; o && i < watch->step_count; i++) {
-        PathStep *s = &watch->steps[i];
-        o = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
-            : s->kind == INDEX   ? item_at(o, s->index)
-            : PyDict_Check(o)    ? read_key(o, s->name)
-                                 : NULL;
+    return s->kind == INDEX || s->kind == CELL_INDEX;
+}
+
+/* What the path leads to: an object, or numbers in the memory of one. */
+typedef struct {
+    PyObject *object; /* NULL: nothing */
+    bool is_part;     /* only `elements` of it */
+    Elements elements;
+} Found;
+
+static bool
+enter(Found *found, const PathStep *s)
+{
+    if (!found->is_part)
+        found->is_part = elements_of(&found->elements, found->object);
+    if (!found->is_part || !elements_enter(&found->elements, s->index))
+        return false;
+    PyObject *held = elements_object(&found->elements);
+    if (held) {
+        found->object = held;
+        found->is_part = false;
     }
-    return o;
+    return true;
+}
+
+static bool
+take_step(Found *found, const PathStep *s)
+{
+    PyObject *o = found->object;
+    if (!found->is_part && s->kind != CELL_INDEX) {
+        PyObject *next = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
+                         : s->kind == INDEX   ? item_at(o, s->index)
+                         : PyDict_Check(o)    ? read_key(o, s->name)
+                                              : NULL;
+        if (next) {
+            found->object = next;
+            return true;
+        }
+    }
+    return is_index(s) && enter(found, s);
+}
+
+static Found
+find_here(void)
+{
+    Found found; /* its elements are large, and mostly there are none */
+    found.object = variable();
+    found.is_part = false;
+    for (int i = 0; found.object && i < watch->step_count; i++)
+        if (!take_step(&found, &watch->steps[i]))
+            found.object = NULL;
+    return found;
+}
+
+static uint64_t
+signature_here(void)
+{
+    Found found = find_here();
+    watch->value = found.is_part ? NULL : found.object;
+    return found.object == NULL ? 0 : found.is_part ? elements_hash(&found.elements) : signature_of(found.object);
 }
 
 /* Before an object that is known by its address was made, other things lie there, or nothing at all. What is read then
@@ -256,12 +310,12 @@ look(void)
         return judge(watch->signature);
     if (watch->kind != OBJECT) {
         watch->before = watch->value;
-        return signature_of(watch->value = value_here());
+        return signature_here();
     }
     is_looking = 1;
     uint64_t found = NO_OBJECT;
     if (sigsetjmp(way_out, 0) == 0)
-        found = variable() ? signature_of(value_here()) | 1 : NO_OBJECT;
+        found = variable() ? signature_here() | 1 : NO_OBJECT;
     is_looking = 0;
     return found;
 }
@@ -581,21 +635,28 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     return ok;
 }
 
-/* Where the watched value lies, and its type; zeros: it is not there. */
+/* Where the watched value lies, its type, and whether it is only a part of the object that lies there; zeros: it is not
+ * there. */
 void
 watch_report_object(Buf *b)
 {
     PyObject *volatile o = NULL;
+    volatile bool is_part = false;
     volatile int64_t type = 0;
     is_looking = watch->kind == OBJECT; /* before it was made there may be no memory at its address */
     if (sigsetjmp(way_out, 0) == 0) {
-        o = watch->kind == NO_WATCH ? NULL : value_here();
+        if (watch->kind != NO_WATCH) {
+            Found found = find_here();
+            o = found.object;
+            is_part = found.is_part;
+        }
         type = o ? (int64_t)(uintptr_t)Py_TYPE(o) : 0;
     }
     else
         o = NULL;
     is_looking = 0;
-    report_list(b, 2);
+    report_list(b, 3);
     report_number(b, (int64_t)(uintptr_t)o);
     report_number(b, o ? type : 0);
+    report_number(b, o && is_part);
 }
