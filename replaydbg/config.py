@@ -76,7 +76,7 @@ class Settings(NamedTuple):
     python: str
     """The interpreter for recordings that need another Python than this one; empty: search for one."""
     just_my_code: bool
-    """Whether steps of the debugger pass over code that is not the user's own."""
+    """Whether steps of the debugger skip code that is not the user's own."""
     my_code: tuple[str, ...]
     """Shell patterns of files that are the user's own code, behind `!` of files that are not; the last one wins."""
     keymap: str

@@ -248,8 +248,8 @@ def _just_my_code(view: View, rest: str) -> None:
     if word not in ("", "on", "off"):
         raise UsageError(f"usage: just-my-code [on|off] (got {word!r})")
     view.steps_in_own_code = not view.steps_in_own_code if not word else word == "on"
-    what = "pass over code that is not yours" if view.steps_in_own_code else "stop in all code"
-    view.screen.line(f"step, next and finish now {what}.")
+    what = "skip code that is not yours" if view.steps_in_own_code else "stop in all code"
+    view.screen.line(f"Steps now {what}.")
 
 
 def _quit(view: View, rest: str) -> NoReturn:
@@ -320,7 +320,7 @@ COMMANDS = (
     PromptCommand(
         ("just-my-code", "jmc"),
         "[on|off]",
-        "let step, next and finish pass over libraries, or stop there",
+        "make steps skip code that is not yours (on) or stop everywhere (off); without an argument: toggle",
         _just_my_code,
         completes="",
     ),

@@ -412,7 +412,7 @@ class Session:
             return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
         if own is not None and where.why != "rule" and not self.here.is_changed:  # behind its last own line
             worker.close()
-            return self._at_end()
+            return self._at_end(is_own=True)
         return self._come_along(worker, where, "step" if where.why == "rule" else "end")
 
     def _come_along(
@@ -440,12 +440,13 @@ class Session:
         self.here = replace(self.here, why="end", message=message)
         return self.here
 
-    def _at_end(self) -> Here:
-        if self.here.moment.point and self.here.count == self._last():
-            # It is inside the last line: its beginning would be a step back.
+    def _at_end(self, *, is_own: bool = False) -> Here:
+        last = self.index.end if is_own else self._last()
+        # Inside the last line its beginning would be a step back.
+        if self.here.count > last or (self.here.moment.point and self.here.count == last):
             self.here = replace(self.here, why="end", message=self.index.ended)
             return self.here
-        return self.seek(self._last(), why="end", message=self.index.ended)
+        return self.seek(last, why="end", message=self.index.ended)
 
     def _last(self) -> int:
         # After the program's own last line only the interpreter's end is left: who is there already wants to see it.
@@ -484,7 +485,7 @@ class Session:
             self.work.begin("searching for the line before")
             # Inside a line, and for another thread, the line that has begun counts.
             is_at_its_line = number == self.here.lane and not self.here.moment.point
-            return self._back(own_steps.last_own_line(self, own, number, self.here.count + (not is_at_its_line)))
+            return self._back(own_steps.last_own_line(self, own, number, self.here.count + (not is_at_its_line)), own)
         found = next((each for each in self.here.lanes if each.id == number), None)
         if found is None:
             return self._back(0)
@@ -500,11 +501,11 @@ class Session:
             return self.reverse_step(lane=lane, own=own)
         if top is not None and top.last and self.here.moment.point:
             return self._back(top.last)
-        return self._back(top.before if top is not None and top.before else self._callers_line(None, own))
+        return self._back(top.before if top is not None and top.before else self._callers_line(None, own), own)
 
     def reverse_finish(self, *, lane: int | None = None, own: OwnCode | None = None) -> Here:
         """Go to the caller's line."""
-        return self._back(self._callers_line(lane, own))
+        return self._back(self._callers_line(lane, own), own)
 
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
         """Run back to the last breakpoint before here, or to `until`, or to the program's first line.
@@ -523,9 +524,10 @@ class Session:
         callers = (frame for frame in islice(self.ask.stack(lane), 1, None) if frame.last)
         return next((each.last for each in callers if own is None or own_steps.is_own(self, own, each)), 0)
 
-    def _back(self, count: int) -> Here:
+    def _back(self, count: int, own: OwnCode | None = None) -> Here:
         if not count:
-            return self.seek(self.here.count, why="start", message="no earlier line of this thread")
+            whose = "this thread" if own is None else "your code in this thread"
+            return self.seek(self.here.count, why="start", message=f"no earlier line of {whose}")
         return self.seek(count, why="step")
 
     def _arrive(self, found: StopFound | None, otherwise: int, why: str) -> Here:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from replaydbg.classes import NamedTuple
 from replaydbg.events.show import show_crossing
+from replaydbg.installed import is_installed
 from replaydbg.log.coding.shapes import COUNT, ListOf, decoded
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
@@ -38,7 +39,7 @@ class ToldPlace(NamedTuple):
     @property
     def is_own(self) -> bool:
         """Whether it is known, and not of the interpreter or of a library."""
-        return self.line > 0 and "<frozen" not in self.file and "/lib/python" not in self.file
+        return self.line > 0 and "<frozen" not in self.file and not is_installed(self.file)
 
 
 class OpenCall(NamedTuple):

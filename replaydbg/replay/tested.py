@@ -15,6 +15,7 @@ from typing import Any
 from replaydbg.classes import dataclass
 from replaydbg.errors import UsageError
 from replaydbg.events.records import ControlKind, Event
+from replaydbg.installed import is_installed
 from replaydbg.launch.replay_question import TestQuestion, read_answer
 from replaydbg.log.reader import Recording
 from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
@@ -25,7 +26,6 @@ QUESTION = "posix.listxattr"
 _OURS = str(Path(__file__).parents[1]) + "/"
 _PLUGIN = "/pytest_plugin/child/lenient_replay.py"
 """The part of the plugin that runs a test with edited code."""
-_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def of_test(result: ReplayResult) -> ReplayResult:
 
 def _is_of_pytest(file: str) -> bool:
     """Whether no code of the program was on the stack: then the innermost frame of all is reported."""
-    return not file or file.startswith(("<frozen ", _OURS)) or any(part in file for part in _INSTALLED)
+    return not file or file.startswith(("<frozen ", _OURS)) or is_installed(file)
 
 
 def _recorded_failure(raw: dict[str, Any]) -> Outcome:

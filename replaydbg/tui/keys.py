@@ -67,7 +67,13 @@ def _moves() -> tuple[KeyAction, ...]:
         ),
         KeyAction("run-to", "t", "run_to('advance')", "run forward to the line under the cursor", moving),
         KeyAction("reverse-run-to", "T", "run_to('reverse-advance')", "run back to the line under the cursor", moving),
-        KeyAction("just-my-code", "J", "order('just-my-code')", "let steps pass over libraries, or not", moving),
+        KeyAction(
+            "just-my-code",
+            "J",
+            "order('just-my-code')",
+            "skip code that is not yours in steps, or not",
+            moving,
+        ),
         KeyAction("previous-snapshot", "[", "order('snapshot previous')", "go to the previous snapshot", moving),
         KeyAction("next-snapshot", "]", "order('snapshot next')", "go to the next snapshot", moving),
         KeyAction(

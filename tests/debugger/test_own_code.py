@@ -57,7 +57,7 @@ def test_without_it_they_go_into_the_library(session: Session) -> None:
 
     said = typed("jmc on", "jmc", "step")
 
-    assert "step, next and finish now stop in all code." in said
+    assert "Steps now stop in all code." in said
     assert stands(session)[0] == "__init__.py"
 
 

@@ -344,7 +344,7 @@ def test_steps_pass_over_libraries_when_they_are_told_to(tmp_path: Path) -> None
         told = seen.app.part(StatusLine).shown
         await seen.press("s")
 
-        assert told == "step, next and finish now pass over code that is not yours."
+        assert told == "Steps now skip code that is not yours."
         assert line_of(seen) == 12
 
     see(record_file(TRAVEL / "called_by_a_library.py", tmp_path), look)

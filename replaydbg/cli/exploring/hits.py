@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import re
 import sys
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.render.json_data.json_object import JsonObject
@@ -20,9 +20,6 @@ from replaydbg.replay.steps import Steps, count
 
 ON_A_TERMINAL = 40
 """Number of lines that a terminal gets without `--limit`."""
-
-LIBRARY = re.compile(r"/lib/python3\.\d+/|^<frozen ")
-"""Matches the file names of the standard library and of installed packages."""
 
 
 class HitLine(NamedTuple):
@@ -72,7 +69,7 @@ def _lines(hits: Iterable[Hits], pattern: str | None, with_libraries: bool) -> I
         if pattern is not None:
             is_wanted = fnmatch.fnmatchcase(each.file, pattern)
         else:
-            is_wanted = with_libraries or LIBRARY.search(each.file) is None
+            is_wanted = with_libraries or not is_library(each.file)
         if is_wanted:
             yield from (HitLine(number, each.file, line, each.function) for line, number in each.lines.items())
 

@@ -11,6 +11,7 @@ from replaydbg.debugger.session_results import Moment
 from replaydbg.heap.comparison.diff_results import REORDERED, Change, Diff, Grown
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.retention.holding import MINE
+from replaydbg.installed import is_installed
 
 PROBES = 6
 """Moments of one round of the search; each is a snapshot in both recordings."""
@@ -238,7 +239,7 @@ def _turn(good: Session, bad: Session, event: int) -> TurningPoint | None:
 
 def is_own(file: str) -> bool:
     """Whether a file is the program's own: neither installed nor of the standard library."""
-    return not file.startswith("<") and "/site-packages/" not in file and "/lib/python3." not in file
+    return not file.startswith("<") and not is_installed(file)
 
 
 def _top(session: Session, count: int) -> CodePlace | None:

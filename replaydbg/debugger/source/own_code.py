@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from replaydbg.classes import NamedTuple
+from replaydbg.installed import is_installed
 
 
 class OwnCode(NamedTuple):
@@ -19,9 +20,7 @@ class OwnCode(NamedTuple):
     def is_own(self, file: str, *, is_command: bool) -> bool:
         """Whether a file is own code, as the core finds it; `is_command`: the program was given with `-c`."""
         is_generated = file.startswith("<") and not (is_command and file == "<string>")
-        is_own = not is_generated and "/lib/python3." not in file
-        if not file.isascii():  # the core does not compare such names
-            return True
+        is_own = not is_generated and not is_installed(file)
         for each in self.patterns:
             if fnmatchcase(file, each.removeprefix("!")):
                 is_own = not each.startswith("!")

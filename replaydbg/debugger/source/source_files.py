@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.nearest_words import nearest
+from replaydbg.installed import is_installed
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import recorded_source, source_text, what_was_read
@@ -18,7 +19,7 @@ LARGEST_SOURCE = 16 << 20
 
 def is_library(file: str) -> bool:
     """Whether a file is of the standard library, or was installed: not the program's own."""
-    return file.startswith("<frozen ") or "/site-packages/" in file or "/lib/python3." in file
+    return file.startswith("<frozen ") or is_installed(file)
 
 
 class SourceFiles:

@@ -15,6 +15,7 @@ from replaydbg.heap.labels import INDEX, MASK, MEMBER, PLAIN, VALUE, is_weak, lo
 from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
 from replaydbg.heap.walks.graph_walks import UNREACHED, is_attribute
 from replaydbg.heap.walks.kernel import KERNEL, Column, Kernel
+from replaydbg.installed import PACKAGES, is_installed
 
 MINE = "mine"
 STANDARD = "standard"
@@ -233,9 +234,9 @@ class Holding:
         if not is_of_lane(root.label):
             return self._whose(root.label)
         file = self.snapshot.value_text(root.node).partition(" of ")[2] if self.is_frame(root.node) else ""
-        if "/site-packages/" in file:
+        if any(part in file for part in PACKAGES):
             return LIBRARY
-        return STANDARD if file.startswith("<frozen ") or "/lib/python3." in file else MINE
+        return STANDARD if file.startswith("<frozen ") or is_installed(file) else MINE
 
     def whose_type(self, name: str) -> str:
         """Return the origin of a type. Types without a dot are frames and modules, whose names contain the origin."""

@@ -180,6 +180,11 @@ typedef struct {
 /* relink.c */
 void relink(Relinking *wanted); /* those that are there now call these from now on */
 
+/* texts.c */
+#define LONGEST_NAME 4096
+bool text_is(PyObject *text, const char *other);         /* false: it is no str, or another one */
+size_t text_copy(char *to, size_t size, PyObject *text); /* and a zero; returns how many bytes; cut if too long */
+
 /* report.c */
 void report_dict(Buf *b, uint64_t items);
 void report_list(Buf *b, uint64_t items);

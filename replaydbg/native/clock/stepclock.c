@@ -234,12 +234,6 @@ fold(CodeFacts *facts)
     memset(facts->cells, 0, (size_t)units * sizeof *facts->cells);
 }
 
-static bool
-is_file(PyObject *filename, const char *wanted)
-{
-    return PyUnicode_Check(filename) && PyUnicode_CompareWithASCIIString(filename, wanted) == 0;
-}
-
 static void
 mark(void *to, int unit, int units, int line)
 {
@@ -253,13 +247,13 @@ static bool
 is_function(const CodeFacts *facts, const Break *b)
 {
     return *b->function &&
-           (is_file(facts->code->co_qualname, b->function) || is_file(facts->code->co_name, b->function));
+           (text_is(facts->code->co_qualname, b->function) || text_is(facts->code->co_name, b->function));
 }
 
 static bool
 is_in(const CodeFacts *facts, const Break *b)
 {
-    return *b->file ? is_file(facts->code->co_filename, b->file) : is_function(facts, b);
+    return *b->file ? text_is(facts->code->co_filename, b->file) : is_function(facts, b);
 }
 
 static bool

@@ -41,16 +41,20 @@ grow(void)
 
 bool codes_command;
 
-/* Python that came with the interpreter or was installed: where the program's own is meant, this is not. */
+/* Python that came with the interpreter or was installed: where the program's own is meant, this is not. See
+ * replaydbg/installed.py. */
 bool
 code_is_library(PyCodeObject *code)
 {
-    PyObject *file = code->co_filename;
-    if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
-        return false;
-    const char *text = (const char *)PyUnicode_1BYTE_DATA(file);
-    return (text[0] == '<' && !(codes_command && strcmp(text, "<string>") == 0)) ||
-           strstr(text, "/lib/python3.") != NULL;
+    static const char *const marks[] = {"/lib/python3.", "/lib64/python3.", "/site-packages/", "/dist-packages/"};
+    char file[LONGEST_NAME];
+    text_copy(file, sizeof file, code->co_filename);
+    if (file[0] == '<')
+        return !(codes_command && strcmp(file, "<string>") == 0);
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (strstr(file, marks[i]))
+            return true;
+    return false;
 }
 
 /* The importer's own Python: how many lines of it run depends on what is cached (byte code, directory listings), which

@@ -42,11 +42,9 @@ static bool
 is_of_tempfile(PyCodeObject *code)
 {
     static const char end[] = "/tempfile.py";
-    if (!PyUnicode_Check(code->co_filename) || !PyUnicode_IS_ASCII(code->co_filename))
-        return false;
-    size_t n = (size_t)PyUnicode_GET_LENGTH(code->co_filename);
-    const char *text = (const char *)PyUnicode_1BYTE_DATA(code->co_filename);
-    return n >= sizeof end - 1 && strcmp(text + n - (sizeof end - 1), end) == 0;
+    char file[LONGEST_NAME];
+    size_t n = text_copy(file, sizeof file, code->co_filename);
+    return n >= sizeof end - 1 && strcmp(file + n - (sizeof end - 1), end) == 0;
 }
 
 /* The innermost function of the program's own; NULL if there is none. False: the number is for the name of a temporary

@@ -70,7 +70,7 @@ keep(int number, PyObject *answer)
 static bool
 is_named(PyCodeObject *code, const char *file)
 {
-    return PyUnicode_CompareWithASCIIString(code->co_filename, file) == 0;
+    return text_is(code->co_filename, file);
 }
 
 /* In place of the interpreter's function that runs a frame. An exception before the first instruction ends the frame as

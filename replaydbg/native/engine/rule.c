@@ -8,6 +8,7 @@
 #include "engine/inside.h"
 #include "lanes/lanes.h"
 #include <fnmatch.h>
+#include <locale.h>
 
 enum { NO_RULE, STEP, NEXT, FINISH, TRACK };
 #define MOST_OUTER 1000000
@@ -81,17 +82,40 @@ started(_PyInterpreterFrame *frame)
     return a ? a->started : 0;
 }
 
+/* Whether a `?` is a character or a byte depends on the locale, which is the program's to choose: not here. */
+static bool
+fits(const char *pattern, const char *file)
+{
+    static locale_t ours;
+    if (ours == (locale_t)0)
+        ours = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+    locale_t before = ours ? uselocale(ours) : (locale_t)0;
+    bool fit = fnmatch(pattern, file, FNM_NOESCAPE) == 0;
+    if (ours)
+        uselocale(before);
+    return fit;
+}
+
+/* Of names that are no valid text fnmatch() would say nothing: what could not be decoded counts as one character. */
+static void
+hide_surrogates(uint8_t *file)
+{
+    for (; *file; file++)
+        if (file[0] == 0xED && file[1] >= 0xA0)
+            memcpy(file, "\xEF\xBF\xBD", 3);
+}
+
 static bool
 decide_own(PyCodeObject *code)
 {
     bool is_own = !code_is_library(code);
-    PyObject *file = code->co_filename;
-    if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
-        return is_own;
+    char file[LONGEST_NAME];
+    text_copy(file, sizeof file, code->co_filename);
+    hide_surrogates((uint8_t *)file);
     for (int i = 0; i < rule.own.count; i++) {
         bool is_left_out = rule.own.patterns[i][0] == '!';
         const char *pattern = rule.own.patterns[i] + is_left_out;
-        if (fnmatch(pattern, (const char *)PyUnicode_1BYTE_DATA(file), FNM_NOESCAPE) == 0)
+        if (fits(pattern, file))
             is_own = !is_left_out;
     }
     return is_own;

@@ -124,8 +124,9 @@ nobody_goes_on(void)
         Lane *lane = lanes.at[i];
         _PyInterpreterFrame *frame = lane && !lane->ended && lane->tstate ? compat_top_frame(lane->tstate) : NULL;
         PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
-        const char *file =
-            code && PyUnicode_IS_COMPACT_ASCII(code->co_filename) ? PyUnicode_DATA(code->co_filename) : "?";
+        char file[LONGEST_NAME] = "?";
+        if (code)
+            text_copy(file, sizeof file, code->co_filename);
         if (lane && !lane->ended)
             n += (size_t)snprintf(text + n, sizeof text - n, " %.40s waits for %s at %.120s:%d;",
                                   lane->name ? lane->name : "a thread", lane->waits_for ? lane->waits_for : "its turn",
