@@ -6,6 +6,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.sealed.sections import SealedFile
+from replaydbg.secrets.secret_pieces import is_long_piece, pieces_of
 from replaydbg.secrets.secret_values import SHORTEST
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ def masked_like(path: Path, data: bytes, *, has_beginnings: bool = False) -> byt
 def secrets_masked_in(path: Path) -> set[bytes]:
     """Return what is masked in a recording, as far as this user can see it; of a live one nothing is.
 
-    Without pieces of secrets that are no secrets of their own: they would be found everywhere.
+    Of pieces of secrets only the long ones: the others would be found everywhere.
     """
     if path.is_dir():
         return set()
@@ -61,6 +62,8 @@ def secrets_masked_in(path: Path) -> set[bytes]:
     except ReplaydbgError:
         return set()
     try:
-        return {data for patches in sealed.secrets.values() for _, data in patches if len(data) >= SHORTEST}
+        patches = sealed.secrets.values()
+        whole = {data for each in patches for _, data in each if len(data) >= SHORTEST}
+        return whole | {piece for each in patches for piece in pieces_of(each) if is_long_piece(piece)}
     finally:
         sealed.close()

@@ -48,11 +48,12 @@ def hiding_of(live: Path, others: Iterable[bytes] = ()) -> Hiding | None:
 
     with _sections_of(live) as pieces:
         split = split_secrets(forms_of(found), pieces)
-    masks = masks_of(found)
+    long_pieces = words_in(split)
+    masks = masks_of(found, long_pieces)
     for name in {each.section for each in split}:
         masks.mask_places(name, [(each.at, each.at + each.end - each.start) for each in split if each.section == name])
-    # In a snapshot nobody knows what was beside a piece.
-    of_snapshots = masks_of(found | words_in(split)) if split else masks
+    # A program may encode a piece, too; only snapshots are never replayed.
+    of_snapshots = masks_of(found | long_pieces) if long_pieces else masks
     return Hiding(masks, _recipients(header), partial(masked_snapshot, of_snapshots))
 
 
@@ -140,12 +141,12 @@ def growing_secrets(live: Path) -> GrowingSecrets | None:
         return GrowingSecrets({*header.secrets(), *secrets_in(data)}, _recipients(header))
 
 
-def masks_of(found: set[bytes]) -> Masks:
-    """Return masks for secrets in all forms in which they may be written."""
+def masks_of(found: set[bytes], pieces: Iterable[bytes] = ()) -> Masks:
+    """Return masks for secrets in all forms in which they may be written, and for pieces of those."""
     from replaydbg.secrets.forms import forms_of
     from replaydbg.secrets.masks import Masks
 
-    return Masks(forms_of(found))
+    return Masks({*forms_of(found), *pieces})
 
 
 def masked_words(header: bytes, words: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from replaydbg.log.files import forget_signature
 from replaydbg.log.group import GROUP, group_directory
 from replaydbg.log.reader import Recording
 from replaydbg.redaction.proven_copy import Redacted, write_proven
-from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
+from replaydbg.redaction.redacted_sections import add_pieces, check_source, secrets_in_recording
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
 from replaydbg.store.leftovers import working_directory
 
@@ -30,6 +30,7 @@ def redact(recording: Recording, target: Path, name: str, *, may_derive: bool = 
     check_source(recording, name)
     found = secrets_in_recording(recording)
     pseudonyms = Pseudonyms(pseudonyms_of(found, random.SystemRandom()))
+    add_pieces(pseudonyms, [recording])
     with working_directory(target.parent) as folder:
         proven = folder / "proven.rdbg"
         made = write_proven(recording, proven, pseudonyms, found, name, may_derive=may_derive)

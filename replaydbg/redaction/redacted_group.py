@@ -15,7 +15,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import Common, GroupBlocks
 from replaydbg.redaction.proven_copy import Proven, Redacted, write_proven
-from replaydbg.redaction.redacted_sections import check_source, secrets_in_recording
+from replaydbg.redaction.redacted_sections import add_pieces, check_source, secrets_in_recording
 from replaydbg.redaction.same_pairs import check_pairs
 from replaydbg.secrets.pseudonyms import Pseudonyms, pseudonyms_of
 from replaydbg.store.leftovers import working_directory
@@ -38,6 +38,7 @@ def redact_group(directory: Path, target: Path, name: str, *, may_derive: bool =
                 check_source(members[process.number], f"{name}/{process.number}")
         found = set().union(*map(secrets_in_recording, members.values()))
         pseudonyms = Pseudonyms(pseudonyms_of(found, random.SystemRandom()))
+        add_pieces(pseudonyms, members.values())
         with working_directory(target.parent) as folder:
             draft = folder / "draft.rdbgs"
             draft.mkdir(mode=0o700)

@@ -15,6 +15,7 @@ from replaydbg.log.transfers import SECTION as TRANSFERS
 from replaydbg.record.caches.sources import source_name
 from replaydbg.record.hiding import keeps_secrets, masked_snapshot, masks_of, secrets_of
 from replaydbg.secrets.pseudonyms import Pseudonyms
+from replaydbg.secrets.secret_pieces import is_long_piece
 
 _FIRST = ("header", "world", "log", "content", TRANSFERS)
 _READ_FIRST = ("log", "header", "world", "content", TRANSFERS)
@@ -34,6 +35,14 @@ def check_source(recording: Recording, name: str) -> None:
 def secrets_in_recording(recording: Recording) -> set[bytes]:
     """Return the secrets of a recording."""
     return secrets_of(recording.pieces, (b"".join(recording.pieces(each)) for each in _sources(recording)))
+
+
+def add_pieces(pseudonyms: Pseudonyms, recordings: Iterable[Recording]) -> None:
+    """Let pseudonyms stand for the long pieces of secrets, too, in which programs received them."""
+    for recording in recordings:
+        for each in split_secrets(pseudonyms.forms, recording.pieces):
+            if is_long_piece(each.form[each.start : each.end]):
+                pseudonyms.add_piece(each.form, each.start, each.end)
 
 
 def redacted_sections(recording: Recording, pseudonyms: Pseudonyms, secrets: set[bytes], name: str) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from replaydbg.classes import NamedTuple
+from replaydbg.log.edit.split_secrets import end_pieces
 from replaydbg.redaction.told import output_pieces
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
@@ -46,7 +47,7 @@ def derived_output(original: BinaryIO, copy: BinaryIO, pseudonyms: Pseudonyms) -
             if end != other_end:
                 yield Derived(event, other.data[begin : begin + _AROUND], is_longer_or_shorter=True)
                 return
-            if wanted[begin:end] != other.data[begin:end]:
+            if other.data[begin:end] not in (wanted[begin:end], _of_pieces(one.data[begin:end], pseudonyms)):
                 at = next(at for at in range(begin, end) if wanted[at] != other.data[at])
                 yield Derived(event, other.data[max(at - _AROUND, begin) : min(at + _AROUND, end)], False)
             begin = end
@@ -56,6 +57,15 @@ def derived_output(original: BinaryIO, copy: BinaryIO, pseudonyms: Pseudonyms) -
             return
         if not one.ends:
             return
+
+
+def _of_pieces(data: bytes, pseudonyms: Pseudonyms) -> bytes:
+    """Return what was written at once with pseudonyms where it begins or ends with a piece of a secret."""
+    made = bytearray(pseudonyms.replaced(data))
+    for each in end_pieces(sorted(pseudonyms.forms), data):
+        piece = pseudonyms.of_piece(each.form, each.start, each.end)
+        made[each.at : each.at + len(piece)] = piece
+    return bytes(made)
 
 
 def _window(told: Iterator[tuple[int, bytes]]) -> _Window:

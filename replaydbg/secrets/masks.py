@@ -8,15 +8,11 @@ from copy import copy
 
 from replaydbg.native._words import find
 from replaydbg.secrets.patches import Patches
-from replaydbg.secrets.secret_values import SHORTEST
+from replaydbg.secrets.secret_pieces import short_parts
 
 MASK = b"*"
 _BEGINNING = 8
 """Bytes of a secret that are masked where texts are cut off."""
-
-
-_PART = SHORTEST - 1
-"""Bytes of such a part."""
 
 
 class Masks:
@@ -119,11 +115,6 @@ class Masks:
     def _length(self, data: bytes, at: int, found: bytes) -> int:
         """Return how much of a word is there, of which the part that is searched was found."""
         return max(_common(data, at, each, len(found)) for each in self._whole[found])
-
-
-def short_parts(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts in which a piece of a secret is masked: what is masked and longer is a secret of its own."""
-    return ((each, min(each + _PART, end)) for each in range(start, end, _PART))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

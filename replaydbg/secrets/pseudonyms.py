@@ -155,16 +155,24 @@ class Pseudonyms:
             for base, new in zip(base64_forms(secret), base64_forms(pseudonyms[secret]), strict=False):
                 if self._by_word.get(base.form) == new.form:
                     self._shared.setdefault(base.form, []).append((base, new))
+        self._forms = tuple(self._by_word)
+        self._words = self._forms
+        """With pieces."""
+
+    def add_piece(self, form: bytes, start: int, end: int) -> None:
+        """Replace a piece of a form of a secret wherever it is, too."""
+        self._by_word.setdefault(form[start:end], self.of_piece(form, start, end))
         self._words = tuple(self._by_word)
 
     def of_piece(self, form: bytes, start: int, end: int) -> bytes:
         """Return what stands for `form[start:end]` of a form of a secret; the same bytes if it has no pseudonym."""
-        return self._by_word.get(form, form)[start:end]
+        piece = form[start:end]
+        return self._by_word.get(piece) or self._by_word.get(form, form)[start:end]
 
     @property
     def forms(self) -> Collection[bytes]:
         """The forms of secrets that are replaced."""
-        return self._words
+        return self._forms
 
     def found(self, data: bytes) -> bool:
         """Whether a secret is in data."""

@@ -63,6 +63,57 @@ else:
     while os.read(reader, 5):
         pass
 """
+SEVERAL_RECEIVERS = """
+import os, socket
+secret = os.environ["DB_PASSWORD"].encode()
+pairs = [socket.socketpair() for _ in range(3)]
+for one, _ in pairs:
+    one.send(b"head " + secret[:11])
+print([other.recv(100, socket.MSG_PEEK)[:4] for _, other in pairs])
+firsts = [other.recv(100) for _, other in pairs]
+for one, _ in pairs:
+    one.send(secret[11:] + b" tail")
+print([first + other.recv(100) == b"head " + secret + b" tail" for first, (_, other) in zip(firsts, pairs)])
+"""
+FROM_THE_END = """
+import os
+secret = os.environ["DB_PASSWORD"].encode()
+with open("value", "wb") as file:
+    file.write(b"x" * 100 + secret + b"y" * 90)
+fd = os.open("value", os.O_RDONLY)
+for at in range(160, -1, -16):
+    print(len(os.pread(fd, 16, at)))
+os.pread(fd, 110, 0)
+"""
+FAR_APART = """
+import os
+secret = os.environ["DB_PASSWORD"].encode()
+reader, writer = os.pipe()
+os.write(writer, secret[:10])
+os.read(reader, 100)
+for _ in range(600):
+    os.getloadavg(), os.stat(".")
+os.write(writer, secret[10:])
+os.read(reader, 100)
+"""
+SHOWN = """
+import os
+secret = os.environ["DB_PASSWORD"].encode()
+reader, writer = os.pipe()
+os.write(writer, secret)
+print("got", os.read(reader, 9), "and then", os.read(reader, 100))
+with open("log.txt", "w") as file:
+    file.write(f"first {secret[:9]}, then {secret[9:]}.")
+print(len(open("log.txt").read()))
+"""
+IN_THE_MIDDLE_OF_LINES = """
+import base64, os
+text = base64.b64encode(b"x" * 300_000 + os.environ["DB_PASSWORD"].encode() + b"y" * 300_000)
+with open("value", "wb") as file:
+    file.write(b"\\n".join(text[at : at + 10] for at in range(0, len(text), 10)))
+with open("value", "rb", buffering=0) as file:
+    print(len(file.read()))
+"""
 PROGRAMS = {
     "pieces": IN_PIECES,
     "buffer-4": AT_A_BUFFERS_EDGE.format(before=4),
@@ -70,6 +121,10 @@ PROGRAMS = {
     "buffer-21": AT_A_BUFFERS_EDGE.format(before=21),
     "content": IN_A_LONG_CONTENT,
     "child": THROUGH_A_PIPE,
+    "receivers": SEVERAL_RECEIVERS,
+    "backwards": FROM_THE_END,
+    "apart": FAR_APART,
+    "shown": SHOWN,
 }
 
 
@@ -119,6 +174,40 @@ def test_a_copy_with_pseudonyms_has_pieces_of_these(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replaydbg", "replay", "-q", "copy.rdbg"]
     replayed = run(command, cwd=tmp_path, env={**env, "XDG_DATA_HOME": str(tmp_path / "others")})
     assert (replayed.status, replayed.stdout) == (0, output), replayed
+
+
+@pytest.mark.parametrize("text", [SEVERAL_RECEIVERS, FROM_THE_END, SHOWN], ids=["receivers", "backwards", "shown"])
+def test_copies_have_pseudonyms_of_pieces_in_any_order(text: str, tmp_path: Path) -> None:
+    (recording,), output = recorded(text, tmp_path)
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+    redacted = run([sys.executable, "-m", "replaydbg", "redact", str(recording), "-o", "c.rdbg"], cwd=tmp_path, env=env)
+
+    assert redacted.status == 0, redacted
+    assert left_of(SECRET, [tmp_path / "c.rdbg"]) == []
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", "c.rdbg"], cwd=tmp_path, env=env)
+    assert replayed.status == 0
+    assert (replayed.stdout == output) == (text is not SHOWN)
+
+
+def test_lines_of_base64_in_the_middle_of_a_long_content(tmp_path: Path) -> None:
+    recordings, _ = recorded(IN_THE_MIDDLE_OF_LINES, tmp_path)
+
+    form = base64.b64encode(SECRET.encode())[:-4].decode()  # 300,000 bytes before it are a multiple of three
+    assert [each for each in left_of(form, recordings) if each[2].decode() in form[4:-4]] == []
+
+
+def test_a_secret_of_several_lines_in_pieces(tmp_path: Path) -> None:
+    secret = "Alpha-9 hunter2 omega\nSecond k3y line %$ here\nThird-row 77xx zz"
+    (tmp_path / "value").write_text(secret)
+    text = "import os\nfd = os.open('value', os.O_RDONLY)\nwhile os.read(fd, 23):\n    pass\n"
+
+    recordings, _ = recorded(text, tmp_path, secret)
+
+    with open_recording(recordings[0], with_secrets=False) as recording:
+        log = b"".join(recording.pieces("log"))
+    assert b"\n" in log
+    assert not [part for part in (b"Alpha-9", b"hunter2", b"omega", b"k3y line", b"Third-row", b"77xx") if part in log]
 
 
 WRAPPED = """

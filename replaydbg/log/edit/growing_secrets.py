@@ -12,8 +12,9 @@ from pathlib import Path
 
 from replaydbg.log.container import Hiding
 from replaydbg.native._words import find
-from replaydbg.secrets.masks import MASK, Masks, short_parts
+from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
+from replaydbg.secrets.secret_pieces import short_parts
 from replaydbg.secrets.secret_rules import WIDEST, secrets_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
 
@@ -34,9 +35,11 @@ class GrowingSecrets:
         self._seen: dict[Path, int] = {}
         """How much of each file is known."""
         self._words: tuple[bytes, ...] = ()
+        """With long pieces of them."""
         self._patches: defaultdict[str, dict[int, bytes]] = defaultdict(dict)
         self._places: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
         """Of each section the pieces of secrets: first byte, and the one behind the last."""
+        self._forms: tuple[bytes, ...] = ()
         self._searched: dict[str, int] = {}
         """How many bytes of each section were searched for pieces."""
         self._recipients = tuple(recipients)
@@ -46,7 +49,7 @@ class GrowingSecrets:
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        """All forms of all secrets."""
+        """All forms of all secrets, and long pieces of them."""
         return self._words
 
     @property
@@ -62,8 +65,13 @@ class GrowingSecrets:
             from replaydbg.secrets.forms import forms_of
 
             self._secrets |= new
-            self._words = tuple(sorted({*self._words, *forms_of(new)}))
-            self._margin = max(self._margin, *map(len, self._words))
+            forms = forms_of(new)
+            self._forms = tuple(sorted({*self._forms, *forms}))
+            self._add_words(forms)
+
+    def _add_words(self, new: Iterable[bytes]) -> None:
+        self._words = tuple(sorted({*self._words, *new}))
+        self._margin = max([self._margin, *map(len, self._words)])
 
     def learn_in(self, data: bytes) -> None:
         """Add the secrets in data."""
@@ -82,10 +90,11 @@ class GrowingSecrets:
     def learn_pieces(self, pieces: Pieces, lengths: Mapping[str, int]) -> None:
         """Find the secrets that the program received in several pieces, in sections that have so many bytes by now."""
         # Imported here: most runs have no secrets.
-        from replaydbg.log.edit.split_secrets import split_secrets
+        from replaydbg.log.edit.split_secrets import split_secrets, words_in
 
-        if self._words:
-            found = split_secrets(self._words, pieces, self._searched)
+        if self._forms:
+            found = split_secrets(self._forms, pieces, self._searched)
+            self._add_words(words_in(found))
             for each in found:
                 self._places[each.section].add((each.at, each.at + each.end - each.start))
         self._searched = dict(lengths)

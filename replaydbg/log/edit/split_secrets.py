@@ -1,15 +1,20 @@
 """Known secrets that a program received, or wrote, in several pieces: at the edge of a buffer, or in lines.
 
-The pieces are values of a log and contents of files beside it, one behind the other, perhaps with others between them;
-and the lines of one value, as in base64 with line ends. Decoding a log takes a hundred times as long as searching its
-bytes, so the bytes are searched first: for the first and the last bytes of each form of a secret where not all of it
-is. Only for those the log is decoded. A form is not found if neither its first nor its last piece has six bytes, unless
-both have four.
+The pieces are values of a log and contents of files beside it, and the lines of values, as in base64 with line ends.
+Decoding a log takes a hundred times as long as searching its bytes, so the bytes are searched first: for the first and
+the last bytes of each form of a secret where not all of it is. Only for those the log is decoded. Then
+
+- a beginning of a form of six bytes or more is a piece wherever a value or a line ends with it, and an end of a form
+  where one begins with it: they may come in any order, several times, or without the rest;
+- shorter pieces are found by following the values: they are one behind the other, perhaps with others between them.
+
+A form is not found if neither its first nor its last piece has six bytes, unless both have four.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
@@ -17,6 +22,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import bytes_behind
 from replaydbg.native._words import find
+from replaydbg.secrets.secret_pieces import is_long_piece
 
 Pieces = Callable[[str], Iterator[bytes]]
 """Returns a section's bytes, in pieces."""
@@ -24,14 +30,14 @@ Pieces = Callable[[str], Iterator[bytes]]
 _SEED = 4
 """Bytes at the beginning and at the end of a form that are searched."""
 _ENOUGH = 6
-"""Bytes of a beginning, or an end, that are enough for decoding the log: fewer are there by chance too often."""
-_LONG_PIECE = 8
-"""Bytes of a piece that is a secret of its own: a shorter one would be found everywhere."""
+"""Bytes of a beginning, or an end, that are a piece wherever they are: fewer are there by chance too often."""
 _NEAR = 1 << 16
 """Bytes before what is new that are searched again: pieces are near each other."""
 _APART = 256
 """Values that may be between two pieces: other threads, and what else is recorded of each call."""
 _LONGEST = 1 << 13
+_MOST_WINDOWS = 10_000
+"""Places in contents around which lines are looked at."""
 _LINE = re.compile(rb"\r?\n[ \t]*")
 
 
@@ -55,61 +61,86 @@ def split_secrets(
     `since`: so many bytes of each section had nothing of that kind; if there is something behind them, all is searched.
     """
     known = [each for each in forms if _SEED < len(each) <= _LONGEST]
-    wanted = _broken_off(known, lambda name: bytes_behind(max(since.get(name, 0) - _NEAR, 0), pieces(name)))
+    seeds = _Seeds(known)
+    for name in ("log", "content"):
+        first = max(since.get(name, 0) - _NEAR, 0)
+        seeds.search(name, bytes_behind(first, pieces(name)), first)
+    wanted = seeds.broken_off()
     if not wanted:
         return []
     # Imported here: nearly all recordings with secrets come only this far.
     from replaydbg.log.entries.leaves import Leaf, Leaves
 
     search = _Search(wanted)
-    contents = _Contents(pieces)
+    contents = _Contents(pieces, seeds.in_contents)
     for each in Leaves(bytes_behind(LOG_HEADER, pieces("log"))).with_contents():
-        value = _Value("log", each.start + LOG_HEADER, each.data) if isinstance(each, Leaf) else contents.value(each)
-        search.add(value)
-    return search.found
+        parts = [(each.start + LOG_HEADER, each.data)] if isinstance(each, Leaf) else contents.parts(each)
+        search.add("log" if isinstance(each, Leaf) else "content", parts)
+    return list(search.found.values())
 
 
 def words_in(places: Iterable[SplitPlace]) -> set[bytes]:
-    """Return the pieces that are long enough to be secrets wherever they are: for snapshots of the heap."""
-    found = {each.form[each.start : each.end] for each in places}
-    return {each for each in found if len(each) >= _LONG_PIECE and not each.isalpha()}
+    """Return the pieces that are masked wherever they are: in snapshots of the heap, and in texts about a run."""
+    return set(filter(is_long_piece, (each.form[each.start : each.end] for each in places)))
 
 
 # ---- in the bytes ----
 
 
-def _broken_off(forms: Collection[bytes], pieces: Pieces) -> set[bytes]:
-    """Return the forms of which a beginning or an end is somewhere without the rest beside it."""
-    seeds: dict[bytes, list[bytes]] = {}
-    for form in forms:
-        for seed in {form[:_SEED], form[-_SEED:]}:
-            seeds.setdefault(seed, []).append(form)
-    words = tuple(seeds)
-    first: dict[bytes, int] = {}
-    last: dict[bytes, int] = {}
-    longest = max(map(len, forms), default=0)
-    for data in (each for name in ("log", "content") for each in _overlapping(pieces(name), longest)):
-        for at, number in find(words, data):
-            for form in seeds[words[number]]:
-                _note(form, data, at, first, last)
-    return {
-        form
-        for form in {*first, *last}
-        if (form in first and form in last) or max(first.get(form, 0), last.get(form, 0)) >= _ENOUGH
-    }
+class _Seeds:
+    """Beginnings and ends of forms in the bytes of sections that are there without the rest beside them."""
 
+    def __init__(self, forms: Collection[bytes]) -> None:
+        self.in_contents: list[int] = []
+        """Where they are in the contents, in order."""
+        self._forms: dict[bytes, list[bytes]] = {}
+        """By their first and last bytes."""
+        for form in forms:
+            for seed in {form[:_SEED], form[-_SEED:]}:
+                self._forms.setdefault(seed, []).append(form)
+        self._words = tuple(self._forms)
+        self._longest = max(map(len, forms), default=0)
+        self._first: dict[bytes, int] = {}
+        """Of forms, the most bytes of a beginning."""
+        self._last: dict[bytes, int] = {}
 
-def _note(form: bytes, data: bytes, at: int, first: dict[bytes, int], last: dict[bytes, int]) -> None:
-    """Note how much of a form is there, of whose beginning or end the seed at `at` is; all of it is no piece."""
-    if data.startswith(form[:_SEED], at):
-        length = _common(data[at : at + len(form)], form)
-        if length < len(form):
-            first[form] = max(first.get(form, 0), length)
-    if data.startswith(form[-_SEED:], at):
-        end = at + _SEED
-        length = _common(data[max(end - len(form), 0) : end][::-1], form[::-1])
-        if length < len(form):
-            last[form] = max(last.get(form, 0), length)
+    def search(self, section: str, pieces: Iterator[bytes], offset: int) -> None:
+        """Search a section, whose pieces begin at `offset`."""
+        before = b""
+        for piece in pieces:
+            # What is whole is so in one of them.
+            data = before + piece
+            for at, number in find(self._words, data):
+                is_part = any([self._note(form, data, at) for form in self._forms[self._words[number]]])
+                if is_part and section == "content" and len(self.in_contents) < _MOST_WINDOWS:
+                    self.in_contents.append(offset - len(before) + at)
+            offset += len(piece)
+            before = data[-2 * self._longest :]
+
+    def broken_off(self) -> set[bytes]:
+        """Return the forms of which enough was found."""
+        first, last = self._first, self._last
+        return {
+            form
+            for form in {*first, *last}
+            if (form in first and form in last) or max(first.get(form, 0), last.get(form, 0)) >= _ENOUGH
+        }
+
+    def _note(self, form: bytes, data: bytes, at: int) -> bool:
+        """Note how much of a form is there, of whose beginning or end the seed at `at` is; all of it is no piece."""
+        is_part = False
+        if data.startswith(form[:_SEED], at):
+            length = _common(data[at : at + len(form)], form)
+            if length < len(form):
+                self._first[form] = max(self._first.get(form, 0), length)
+                is_part = True
+        if data.startswith(form[-_SEED:], at):
+            end = at + _SEED
+            length = _common(data[max(end - len(form), 0) : end][::-1], form[::-1])
+            if length < len(form):
+                self._last[form] = max(self._last.get(form, 0), length)
+                is_part = True
+        return is_part
 
 
 def _common(one: bytes, other: bytes) -> int:
@@ -118,43 +149,33 @@ def _common(one: bytes, other: bytes) -> int:
     return next((at for at in range(length) if one[at] != other[at]), length)
 
 
-def _overlapping(pieces: Iterator[bytes], longest: int) -> Iterator[bytes]:
-    """Yield pieces, each behind the end of the one before, so that what is whole is so in one of them."""
-    before = b""
-    for piece in pieces:
-        yield before + piece
-        before = piece[-2 * longest :]
-
-
 # ---- in the values ----
 
-
-class _Value(NamedTuple):
-    """What a program received or wrote, with its place: of a long one only the two ends are known."""
-
-    section: str
-    at: int
-    data: bytes
-    tail: bytes = b""
-    """The end of a long content; empty: `data` is all of it."""
-    tail_at: int = 0
+Parts = list[tuple[int, bytes]]
+"""What a program received or wrote, as parts in order with their places: of a long content only some are looked at."""
 
 
 class _Contents:
-    """Reads the two ends of contents, which lie one behind the other."""
+    """Reads contents, which lie one behind the other: of long ones their two ends, and what is around some places."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: Pieces, places: Iterable[int]) -> None:
         self._pieces = pieces
+        self._places = sorted(places)
         self._rest: Iterator[bytes] = iter(())
         self._at, self._held = 0, b""
 
-    def value(self, place: tuple[int, int]) -> _Value:
-        """Return the content between two bytes of its section."""
+    def parts(self, place: tuple[int, int]) -> Parts:
+        """Return the parts of the content between two bytes of its section."""
         start, end = place
-        if end - start <= 2 * _LONGEST:
-            return _Value("content", start, self._read(start, end))
-        tail_at = end - _LONGEST
-        return _Value("content", start, self._read(start, start + _LONGEST), self._read(tail_at, end), tail_at)
+        spans = [(start, min(start + _LONGEST, end))]
+        inside = self._places[bisect_left(self._places, start) : bisect_left(self._places, end)]
+        around = [(max(each - _LONGEST, start), min(each + _LONGEST, end)) for each in inside]
+        for low, high in [*around, (max(end - _LONGEST, start), end)]:
+            if low <= spans[-1][1]:
+                spans[-1] = spans[-1][0], max(high, spans[-1][1])
+            else:
+                spans.append((low, high))
+        return [(low, self._read(low, high)) for low, high in spans]
 
     def _read(self, start: int, end: int) -> bytes:
         if start < self._at or not self._held:
@@ -177,42 +198,92 @@ class _Begun(NamedTuple):
     """The number of the value with the last one."""
 
 
-class _Search:
-    """Follows the values of a log, and finds the forms whose pieces are one behind the other."""
+class EndPiece(NamedTuple):
+    """A piece of a form at the beginning or the end of a value, or all of the value."""
+
+    at: int
+    """Its first byte in the value."""
+    form: bytes
+    start: int
+    """The piece is `form[start:end]`."""
+    end: int
+
+
+def end_pieces(forms: Iterable[bytes], data: bytes) -> Iterator[EndPiece]:
+    """Yield what a value ends with of the beginning of each form, and begins with of its end, if it has six bytes."""
+    for form in forms:
+        low = max(len(data) - len(form) + 1, 0)
+        while (low := data.find(form[:_ENOUGH], low)) >= 0:
+            if form.startswith(data[low:]):
+                yield EndPiece(low, form, 0, len(data) - low)
+                break
+            low += 1
+        high = min(len(form) - 1, len(data))
+        while (found := data.rfind(form[-_ENOUGH:], 0, high)) >= 0:
+            high = found + _ENOUGH
+            if form.endswith(data[:high]):
+                yield EndPiece(0, form, len(form) - high, len(form))
+                break
+            high -= 1
+        if is_long_piece(data) and len(data) < len(form) and (inside := form.find(data)) >= 0:
+            yield EndPiece(0, form, inside, inside + len(data))
+
+
+class _Following:
+    """Follows values, and finds the forms whose pieces are one behind the other."""
 
     def __init__(self, forms: Iterable[bytes]) -> None:
-        self.found: list[SplitPlace] = []
-        self._forms = sorted(forms)
+        self._forms = forms
         self._begun: dict[tuple[bytes, int], _Begun] = {}
-        """By form, and how much of it was found."""
-        self._number = 0
+        """By form, and how much of it was found: the latest."""
 
-    def add(self, value: _Value) -> None:
-        """Take the next value; its lines are values of their own, too."""
-        self._number += 1
-        parts = ((value.at, value.data), (value.tail_at, value.tail))
-        for at, data in (line for start, part in parts for line in _lines(start, part)):
-            if data:
-                self._go_on(value.section, at, data)
-                self._begin(value.section, at, data)
-        if self._number % _APART == 0:
-            self._begun = {key: each for key, each in self._begun.items() if each.seen + _APART > self._number}
-
-    def _go_on(self, section: str, at: int, data: bytes) -> None:
+    def found(self, number: int, section: str, at: int, data: bytes) -> Iterator[SplitPlace]:
+        """Take the next one, of the value with a number; yield the pieces of the forms that end with it."""
         for (form, done), begun in list(self._begun.items()):
             length = _common(data[: len(form) - done], form[done:])
-            if done + length == len(form):
-                self.found += [*begun.places, SplitPlace(section, at, form, done, len(form))]
+            place = SplitPlace(section, at, form, done, done + length)
+            if place.end == len(form):
+                yield from (*begun.places, place)
             elif length == len(data):
-                place = SplitPlace(section, at, form, done, done + length)
-                self._begun[form, done + length] = _Begun((*begun.places, place), self._number)
-
-    def _begin(self, section: str, at: int, data: bytes) -> None:
+                self._begun[form, place.end] = _Begun((*begun.places, place), number)
         for form in self._forms:
             for length in range(min(len(form) - 1, len(data)), 0, -1):
                 if data.endswith(form[:length]):
                     place = SplitPlace(section, at + len(data) - length, form, 0, length)
-                    self._begun[form, length] = _Begun((place,), self._number)
+                    self._begun[form, length] = _Begun((place,), number)
+
+    def forget(self, number: int) -> None:
+        """Forget what was begun before the value with a number."""
+        self._begun = {key: each for key, each in self._begun.items() if each.seen > number}
+
+
+class _Search:
+    """Finds the pieces of forms in the values of a log."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        self.found: dict[tuple[str, int, int], SplitPlace] = {}
+        """By section, first byte, and length."""
+        self._forms = sorted(forms)
+        self._values, self._lines = _Following(self._forms), _Following(self._forms)
+        self._number = 0
+
+    def add(self, section: str, parts: Parts) -> None:
+        """Take the next value; its lines are values of their own, too."""
+        self._number += 1
+        for at, part in parts:
+            self._look(self._values, section, at, part)
+            for line_at, line in _lines(at, part):
+                self._look(self._lines, section, line_at, line)
+        if self._number % _APART == 0:
+            for each in (self._values, self._lines):
+                each.forget(self._number - _APART)
+
+    def _look(self, following: _Following, section: str, at: int, data: bytes) -> None:
+        if not data:
+            return
+        ends = (SplitPlace(section, at + each.at, *each[1:]) for each in end_pieces(self._forms, data))
+        for place in (*ends, *following.found(self._number, section, at, data)):
+            self.found.setdefault((section, place.at, place.end - place.start), place)
 
 
 def _lines(at: int, data: bytes) -> Iterator[tuple[int, bytes]]:
