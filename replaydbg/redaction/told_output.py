@@ -62,7 +62,7 @@ def derived_output(original: BinaryIO, copy: BinaryIO, pseudonyms: Pseudonyms) -
 def _of_pieces(data: bytes, pseudonyms: Pseudonyms) -> bytes:
     """Return what was written at once with pseudonyms where it begins or ends with a piece of a secret."""
     made = bytearray(pseudonyms.replaced(data))
-    for each in end_pieces(sorted(pseudonyms.forms), data):
+    for each in end_pieces(sorted(pseudonyms.forms), pseudonyms.forms, data):
         piece = pseudonyms.of_piece(each.form, each.start, each.end)
         made[each.at : each.at + len(piece)] = piece
     return bytes(made)

@@ -209,8 +209,24 @@ class EndPiece(NamedTuple):
     end: int
 
 
-def end_pieces(forms: Iterable[bytes], data: bytes) -> Iterator[EndPiece]:
-    """Yield what a value ends with of the beginning of each form, and begins with of its end, if it has six bytes."""
+def without_longer(forms: Iterable[bytes]) -> set[bytes]:
+    """Return the forms that begin with no other one.
+
+    Where a secret is at the end of a value, what the next value begins with may go on with it, or be something else:
+    then the end of both together is no piece of a secret by itself.
+    """
+    found: list[bytes] = []
+    for form in sorted(forms):
+        if not found or not form.startswith(found[-1]):
+            found.append(form)
+    return set(found)
+
+
+def end_pieces(forms: Iterable[bytes], ends: Collection[bytes], data: bytes) -> Iterator[EndPiece]:
+    """Yield what a value ends with of the beginning of each form, and begins with of its end, if it has six bytes.
+
+    `ends`: the forms whose ends are looked for.
+    """
     for form in forms:
         low = max(len(data) - len(form) + 1, 0)
         while (low := data.find(form[:_ENOUGH], low)) >= 0:
@@ -218,6 +234,8 @@ def end_pieces(forms: Iterable[bytes], data: bytes) -> Iterator[EndPiece]:
                 yield EndPiece(low, form, 0, len(data) - low)
                 break
             low += 1
+        if form not in ends:
+            continue
         high = min(len(form) - 1, len(data))
         while (found := data.rfind(form[-_ENOUGH:], 0, high)) >= 0:
             high = found + _ENOUGH
@@ -264,6 +282,7 @@ class _Search:
         self.found: dict[tuple[str, int, int], SplitPlace] = {}
         """By section, first byte, and length."""
         self._forms = sorted(forms)
+        self._ends = without_longer(self._forms)
         self._values, self._lines = _Following(self._forms), _Following(self._forms)
         self._number = 0
 
@@ -281,7 +300,7 @@ class _Search:
     def _look(self, following: _Following, section: str, at: int, data: bytes) -> None:
         if not data:
             return
-        ends = (SplitPlace(section, at + each.at, *each[1:]) for each in end_pieces(self._forms, data))
+        ends = (SplitPlace(section, at + each.at, *each[1:]) for each in end_pieces(self._forms, self._ends, data))
         for place in (*ends, *following.found(self._number, section, at, data)):
             self.found.setdefault((section, place.at, place.end - place.start), place)
 

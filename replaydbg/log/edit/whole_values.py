@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 
 from replaydbg.log.entries.leaves import Leaf
 from replaydbg.secrets.secret_rules import SecretPlace
+from replaydbg.secrets.secret_values import is_secret_value
 
 _CONTINUES = re.compile(rb"[^\s\"'&;,<>\\\x00-\x1f\x7f]{1,500}")
 """What a value may go on with in the next piece that the program received."""
 _SHORTEST_REST = 8
-"""Bytes of such a rest that is a secret of its own: a shorter one would be found everywhere."""
+"""Bytes of such a rest that may be a path, or whatever else is no secret: then it belongs to something else."""
 
 
 def in_leaves(found: Iterable[SecretPlace], leaves: Iterable[Leaf]) -> set[bytes]:
@@ -44,11 +45,12 @@ def _in_leaf(at: int, text: bytes, leaf: Leaf, following: Leaf | None) -> Iterat
     yield part
     if at + len(text) < leaf.end or following is None:
         return
-    rest = _CONTINUES.match(following.data)
-    if rest is not None and part:
-        yield part + rest[0]
-        if len(rest[0]) >= _SHORTEST_REST and not rest[0].isalpha():
-            yield rest[0]
+    found = _CONTINUES.match(following.data)
+    rest = found[0] if found is not None else b""
+    if part and rest and (len(rest) < _SHORTEST_REST or is_secret_value(rest)):
+        yield part + rest
+        if len(rest) >= _SHORTEST_REST and not rest.isalpha():
+            yield rest
 
 
 def in_contents(found: Iterable[SecretPlace], contents: Iterable[tuple[int, int]]) -> set[bytes]:
