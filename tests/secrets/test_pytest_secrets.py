@@ -86,6 +86,37 @@ def test_pieces_of_a_secret_are_masked(tmp_path: Path, monkeypatch: pytest.Monke
     assert replayed.status in (1, 6), replayed
 
 
+SHOWN_PIECES = """\
+import os
+reader, writer = os.pipe()
+os.write(writer, os.environ["DB_PASSWORD"].encode())
+first = os.read(reader, 10)
+def test_pieces():
+    second = os.read(reader, 100)
+    assert second == len(first)
+"""
+
+
+def test_pieces_that_an_assertion_shows_are_masked(tmp_path: Path) -> None:
+    """The first one was received when the file was imported, before the test's own part of the log."""
+    secret = "qZ7xKw93-LmP0vT5yRb2_Nd8"
+    (tmp_path / "test_it.py").write_text(SHOWN_PIECES)
+    env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data"), "DB_PASSWORD": secret}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--replaydbg=retain-on-failure"]
+
+    done = run([*command, f"--replaydbg-wait={WAIT}"], cwd=tmp_path, env=env, timeout=TIMEOUT)
+
+    assert done.status == 1, done
+    assert secret[:10] in done.stdout
+    kept = [path for path in (tmp_path / "test-results").rglob("*") if path.is_file()]
+    assert {"meta.json", "rec.rdbg"} <= {path.name for path in kept}
+    parts = [secret[at : at + 6].encode() for at in (0, 4, 10, 18)]
+    assert [(path.name, part) for path in kept for part in parts if part in _content(path)] == []
+    with open_recording(next(tmp_path.rglob("rec.rdbg")), with_secrets=False) as recording:
+        data = b"".join(piece for name in recording.sections for piece in recording.pieces(name))
+    assert [part for part in parts if part in data] == []
+
+
 def _content(path: Path) -> bytes:
     """Return what is in a file; of a block that is compressed, that."""
     data = path.read_bytes()

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.heap.storage.recorded_snapshots import load_series
+from replaydbg.heap.storage.snapshot_file import unpack
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.children import completed
@@ -243,3 +245,35 @@ def test_many_values_between_two_pieces_end_the_search(tmp_path: Path) -> None:
     recordings, _ = recorded(text, tmp_path)
 
     assert left_of(SECRET, recordings) == []
+
+
+IN_OBJECTS = """
+import os
+reader, writer = os.pipe()
+os.write(writer, os.environ["DB_PASSWORD"].encode())
+first, second = os.read(reader, 8).decode(), os.read(reader, 100).decode()
+kept = {"first": [first + "!"], "second": ["<" + second + ">"]}
+raise ValueError
+"""
+
+
+def test_pieces_in_objects_are_masked_in_snapshots(tmp_path: Path) -> None:
+    """The second one has only letters."""
+    secret = "Zz42-98_batterystaple"
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data"), "DB_PASSWORD": secret}
+    (tmp_path / "prog.py").write_text(IN_OBJECTS)
+    options = ["--snapshot-at-exceptions"]
+    made = run(tool.record(sys.executable, tmp_path / "r", ["prog.py"], options=options), cwd=tmp_path, env=env)
+    assert made.status == 1, made
+    command = [sys.executable, "-m", "replaydbg", "heap", "-q", "-o", "here.heap", "r.rdbg", "@exc"]
+
+    shown = run(command, cwd=tmp_path, env=env)
+
+    assert shown.status == 0, shown
+    heaps = [unpack((tmp_path / "here.heap").read_bytes(), "here.heap")]
+    with open_recording(tmp_path / "r.rdbg", with_secrets=False) as recording:
+        heaps += load_series(recording, print)
+    texts = [each.strings.raw(at) for each in heaps for at in range(len(each.strings))]
+    assert len(heaps) > 1
+    assert any(b"<" + b"*" * 13 in each for each in texts), [each for each in texts if b"*" in each]
+    assert [text for text in texts if secret[:8].encode() in text or b"batterystaple" in text] == []
