@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -389,7 +390,11 @@ def _copy(
 
 
 def remove_live(live: Path) -> None:
-    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
+    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays.
+
+    Two processes may do it at once: one that seals, and one that finds that it is sealed. The header goes last: what
+    has none is no longer a recording.
+    """
     names = (
         "boot",
         "state",
@@ -402,17 +407,20 @@ def remove_live(live: Path) -> None:
         "log",
         MARK,
         BRANCH,
-        "header.json",
     )
     for name in names:
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():
-            for path in folder.iterdir():
-                path.unlink()
-            folder.rmdir()
+            with suppress(FileNotFoundError):
+                for path in folder.iterdir():
+                    path.unlink(missing_ok=True)
+                folder.rmdir()
+    (live / "header.json").unlink(missing_ok=True)
     try:
         live.rmdir()
+    except FileNotFoundError:
+        return
     except OSError as error:
         # Not empty: it contains somebody's own files.
         if not any(live.iterdir()):

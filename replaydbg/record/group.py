@@ -303,7 +303,7 @@ class RecordedGroup:
         check_replaceable(sealed)
         if is_named_group and os.path.lexists(sealed):
             raise CannotRecord(str(sealed), "it exists, and -o has another name")
-        if os.path.lexists(live_path(sealed)):
+        if os.path.lexists(live_path(sealed)) and not _remove_if_sealed(live_path(sealed)):
             raise CannotRecord(str(live_path(sealed)), _IN_USE)
         directory = group_path(sealed)
         check_no_group(directory)
@@ -317,6 +317,13 @@ class RecordedGroup:
             for path in (self._replaced, index_path(self._replaced)):
                 with suppress(OSError):
                     path.unlink()
+
+
+def _remove_if_sealed(live: Path) -> bool:
+    # Imported here: it seldom happens, and takes longer to load than the start itself.
+    from replaydbg.store.sealed_leftovers import remove_if_sealed
+
+    return remove_if_sealed(live)
 
 
 def _await_young(directory: Path) -> None:

@@ -109,12 +109,17 @@ def _sealed(
         if group is not None:
             group.finish(ended.status)
         return finish(live, ended, seconds)
-    if group is not None:
-        return group.seal(ended, seconds)
     # Imported here: see _load_sealing.
     from replaydbg.record.sealing import seal_recording
+    from replaydbg.store.sealed_leftovers import remove_sealed_leftovers
 
-    return seal_recording(live, ended, seconds, store=store)
+    if group is not None:
+        result = group.seal(ended, seconds)
+    else:
+        result = seal_recording(live, ended, seconds, store=store)
+    if store is not None:
+        remove_sealed_leftovers(store)  # of recorders that were killed
+    return result
 
 
 def _wishes(settings: Settings) -> Wishes:
@@ -185,7 +190,8 @@ def _meanwhile(
 def _load_sealing() -> None:
     """Import modules that only sealing needs while the program runs."""
     try:
-        import replaydbg.record.sealing  # noqa: F401
+        import replaydbg.record.sealing
+        import replaydbg.store.sealed_leftovers  # noqa: F401
         from replaydbg.log.sealed.zstd import load_zstandard
 
         load_zstandard()

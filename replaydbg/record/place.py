@@ -40,6 +40,11 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
     check_no_group(group_path(sealed_path(live)))
     try:
+        if os.path.lexists(live):
+            # Imported here: it seldom happens, and takes longer to load than the start itself.
+            from replaydbg.store.sealed_leftovers import remove_if_sealed
+
+            remove_if_sealed(live)
         live.mkdir(mode=0o700)
     except FileExistsError as error:
         reason = f"{live.name!r} exists: another recording is being written to it, or its recorder was killed"

@@ -14,9 +14,10 @@ from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_di
 from replaydbg.log.live_cuts import CUTS
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
-from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path, is_group
+from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path, is_group, live_path
 from replaydbg.store.leftovers import remove_leftovers
 from replaydbg.store.process_check import writer_of
+from replaydbg.store.sealed_leftovers import remove_if_sealed, remove_sealed_leftovers
 from replaydbg.store.tags import forget_tags
 
 _BLOCK_FILE = re.compile(r"[0-9a-f]{32}|\.[0-9a-f]{32}\.[0-9]+|\.cleared|\.sealing")
@@ -73,17 +74,21 @@ def _remove_if_empty(group: Path | None) -> None:
 
 
 def finish_removing(store: Store) -> None:
-    """Remove what processes that were killed have left: of groups that they removed, and unfinished files.
+    """Remove what processes that were killed have left: of groups that they removed, unfinished files, and live
+    directories that are sealed.
 
     Raises OSError.
     """
     remove_leftovers(store.directory)
+    remove_sealed_leftovers(store.directory)
     for path in store.directory.glob(f"{_REMOVED}*{GROUP}-*"):
         if path.is_dir() and not path.is_symlink():
             remove_group(path)
 
 
 def _remove_sealed(path: Path) -> None:
+    if path.name.endswith(SEALED) and os.path.lexists(live_path(path)):
+        remove_if_sealed(live_path(path))  # without the file, it would be a recording that was never sealed
     path.unlink()
     forget_signature(path)
     index_path(path).unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from replaydbg.store.directory import Store
 from replaydbg.store.leftovers import remove_leftovers
 from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
 from replaydbg.store.room import Room
+from replaydbg.store.sealed_leftovers import remove_sealed_leftovers
 from replaydbg.store.selection import FORM
 from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
 from replaydbg.store.verifying import verify_row
@@ -177,6 +178,7 @@ def _sender(url: str) -> Callable[[Path], None]:
 def _clear_blocks(name: str | None, *, as_json: bool) -> int:
     if name is None:
         remove_leftovers(the_store().directory)
+        remove_sealed_leftovers(the_store().directory)
     directory, places = _places(name)
     cleared = [(place, clear(place)) for place in places]
     problems = [

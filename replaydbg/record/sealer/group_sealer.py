@@ -39,7 +39,8 @@ from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.hiding import masked_argv, masked_words, masks_of
 from replaydbg.record.sealer.group_secrets import GroupSecrets
 from replaydbg.record.sealing import seal_recording
-from replaydbg.store.directory import is_group
+from replaydbg.store.directory import is_group, sealed_path
+from replaydbg.store.sealed_leftovers import remove_if_sealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class GroupSealer:
             if live.is_dir():
                 remove_live(live)
             return row._replace(recording=None)
-        if not live.is_dir() and (self._directory / f"{row.number}.rdbg").exists():
+        if sealed_path(live).exists() and (not live.is_dir() or remove_if_sealed(live)):
             return row  # the launcher has sealed it, and was killed before it reported that
         header = _log_header(live)
         began = header.start_ns if header is not None else 0
