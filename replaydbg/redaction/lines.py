@@ -25,7 +25,7 @@ def line_of_event(recording: Recording, number: int, end: ToldEnd | None) -> str
     The interpreter writes without a line when the program has ended: a traceback (from Python 3.13 on, by its module
     `traceback`), and what is left in buffers. Then it is the line of the exception, or else the last one before.
     """
-    raised = end is not None and bool(end.raised)
+    raised = end is not None and bool(end.raised.places)
     for entry in recording.events():
         if isinstance(entry, Event) and entry.number == number and entry.site.line:
             if raised and (entry.site.file or "").endswith("/traceback.py"):

@@ -14,7 +14,7 @@ from replaydbg.log.sealed.origin import is_own, own_key
 from replaydbg.redaction.lines import line_of_event
 from replaydbg.redaction.redacted_sections import redacted_sections, write_sections
 from replaydbg.redaction.redigesting import agreeing_events, redigested, tell_output
-from replaydbg.redaction.same_end import check_same_end
+from replaydbg.redaction.same_end import check_same_end, check_same_texts
 from replaydbg.redaction.told import ToldEnd
 from replaydbg.redaction.told_output import Derived, derived_output
 from replaydbg.secrets.pseudonyms import Pseudonyms
@@ -64,6 +64,7 @@ def write_proven(
         check_same_end(original, made.ended, name)
         found = derived_output(before, after, pseudonyms)
         derived = _check_output(found, recording, made.ended.end, name, may_derive=may_derive)
+        check_same_texts(original, made.ended, name, may_derive=may_derive)
     draft.unlink()
     if recording.header.durable:
         for each in ("log", "world"):

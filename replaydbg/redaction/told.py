@@ -6,20 +6,21 @@ The core writes them into a file (replaydbg/native/ending/told.c), of a replay o
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 from replaydbg.classes import NamedTuple
 from replaydbg.events.show import show_crossing
 from replaydbg.installed import is_installed
-from replaydbg.log.coding.shapes import COUNT, ListOf, decoded
+from replaydbg.log.coding.shapes import COUNT, ListOf, decoded, one_of
 from replaydbg.secrets.pseudonyms import Pseudonyms
 
 _HEAD = struct.Struct("<QQQ")
 """The kind of a piece, the number of its event, and the length of the bytes that follow."""
-_OUTPUT, _CALL, _END = range(3)
+_OUTPUT, _CALL, _END, _THREAD = range(4)
 _CALL_SHAPE = (str, object, str, COUNT, str)
-_END_SHAPE = (str, int, ListOf((str, COUNT, str)), ListOf((str, COUNT, str, bool)))
+_RAISED_SHAPE = (one_of(None, (str, str, one_of(None, str))), ListOf((str, COUNT, str, bool)))
+_END_SHAPE = (str, int, ListOf((str, COUNT, str)), _RAISED_SHAPE)
 
 
 class ToldPlace(NamedTuple):
@@ -57,6 +58,53 @@ class OpenCall(NamedTuple):
         return show_crossing(self.gate, self.arguments if isinstance(self.arguments, tuple) else ())
 
 
+class ToldException(NamedTuple):
+    """An exception that nobody caught."""
+
+    module: str
+    """The module of its class; `?` for a class of the interpreter."""
+    name: str
+    """The qualified name of its class."""
+    text: str | None
+    """What str() of it is; None: code of the program makes it, or it is long."""
+
+    def __str__(self) -> str:
+        """Return it as the last line of a traceback."""
+        return f"{self.kind}: {self.text}" if self.text else self.kind
+
+    @property
+    def kind(self) -> str:
+        """Its class, as in a traceback."""
+        return self.name if self.module in ("?", "__main__") else f"{self.module}.{self.name}"
+
+
+class UncaughtException(NamedTuple):
+    """An exception that nobody caught, and where it was raised."""
+
+    exception: ToldException | None
+    """None: there was none."""
+    places: tuple[ToldPlace, ...]
+    """The lines that it passed, innermost last."""
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """All but the text, which is output if it is printed."""
+        return (self.exception[:2] if self.exception is not None else None, self.places)
+
+    @property
+    def text(self) -> str | None:
+        """The text of the exception; None: it is not known."""
+        return self.exception.text if self.exception is not None else None
+
+    @property
+    def place(self) -> str:
+        """The innermost line of the program, as in a traceback; empty if there is none."""
+        return str(next((each for each in reversed(self.places) if each.is_own), ""))
+
+
+NOTHING_RAISED = UncaughtException(None, ())
+
+
 class ToldEnd(NamedTuple):
     """How a program ends in a replay."""
 
@@ -68,15 +116,17 @@ class ToldEnd(NamedTuple):
     """The exit code, or the number of the signal; else 0."""
     stack: tuple[ToldPlace, ...]
     """The lines at which it ended, innermost first; empty if the interpreter had ended."""
-    raised: tuple[ToldPlace, ...]
-    """The lines of the exception that ended it, innermost last; empty if there was none."""
+    raised: UncaughtException
+    """The exception that ended it."""
     calls: tuple[OpenCall, ...]
     """The calls that had not returned, of all threads, in the order in which they began."""
+    threads: tuple[UncaughtException, ...] = ()
+    """The exceptions that ended threads, in their order."""
 
     @property
     def place(self) -> str:
         """The innermost line of the program at which it ended, as in a traceback; empty if there is none."""
-        places = [*reversed(self.raised), *self.stack, *(each.place for each in reversed(self.calls))]
+        places = [*reversed(self.raised.places), *self.stack, *(each.place for each in reversed(self.calls))]
         return str(next((each for each in places if each.is_own), ""))
 
 
@@ -93,6 +143,7 @@ def read_end(file: BinaryIO, pseudonyms: Pseudonyms | None = None) -> ToldEnd | 
     None: it was ended in a way that the core did not notice. Raises ForgedMessage.
     """
     calls: list[OpenCall] = []
+    threads: list[UncaughtException] = []
     for kind, event, data in _pieces(file):
         if kind == _OUTPUT:
             continue
@@ -100,11 +151,18 @@ def read_end(file: BinaryIO, pseudonyms: Pseudonyms | None = None) -> ToldEnd | 
         if kind == _CALL:
             gate, arguments, *place = decoded(made, _CALL_SHAPE, "call")
             calls.append(OpenCall(gate, arguments, ToldPlace(*place)))
+        elif kind == _THREAD:
+            threads.append(_raised(*decoded(made, _RAISED_SHAPE, "exception")))
         else:
             how, number, stack, raised = decoded(made, _END_SHAPE, "end")
-            places = tuple(ToldPlace(*each) for each in stack), tuple(ToldPlace(*each[:3]) for each in raised)
-            return ToldEnd(event, how, number, *places, tuple(calls))
+            places = tuple(ToldPlace(*each) for each in stack)
+            return ToldEnd(event, how, number, places, _raised(*raised), tuple(calls), tuple(threads))
     return None
+
+
+def _raised(exception: Sequence[Any] | None, places: Sequence[Sequence[Any]]) -> UncaughtException:
+    found = ToldException(*exception) if exception is not None else None
+    return UncaughtException(found, tuple(ToldPlace(*each[:3]) for each in places))
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:

@@ -13,7 +13,7 @@ from replaydbg.errors import CannotRedact
 from replaydbg.log.reader import open_recording
 from replaydbg.redaction.redigesting import tell_output
 from replaydbg.redaction.same_end import ReplayedEnd, check_same_end
-from replaydbg.redaction.told import ToldEnd, ToldPlace
+from replaydbg.redaction.told import NOTHING_RAISED, ToldEnd, ToldPlace
 from replaydbg.replay.result import ReplayResult
 from replaydbg.secrets.pseudonyms import Pseudonyms
 from tests.harness.children import completed
@@ -70,6 +70,35 @@ signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)
 while is_original: pass
 time.sleep(number)
 """,
+    "the type of an exception": """\
+sys.excepthook = lambda *exception: None
+raise (ValueError if is_original else KeyError)(1)
+""",
+    "a class of its own": """\
+sys.excepthook = lambda *exception: None
+raise type(f"Failure{number}", (Exception,), {})(1)
+""",
+    "the module of a class": """\
+sys.excepthook = lambda *exception: None
+raise type("Failure", (Exception,), {"__module__": f"shop{number}"})(1)
+""",
+    "an exception or none": "sys.excepthook = lambda *exception: os._exit(0)\nif is_original: raise KeyError\n",
+    "an exception in a thread": """\
+threading.excepthook = lambda args: None
+def work():
+    raise (ValueError if is_original else KeyError)(1)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+""",
+    "an exception in a thread or none": """\
+threading.excepthook = lambda args: None
+def work():
+    1 // (not is_original)
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+""",
     "exit": "sys.exit(number % 251)\n",
     "exit of the interpreter": "raise SystemExit(number % 251)\n",
 }
@@ -87,6 +116,24 @@ os._exit(3)
 """,
     "a timer": "signal.setitimer(signal.ITIMER_VIRTUAL, 0.1)\nwhile True: pass\n",
     "an exception": "raise RuntimeError(os.environ['MY_TOKEN'])\n",
+    "an exception in a thread": """\
+def work():
+    raise KeyError(os.environ["MY_TOKEN"])
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+""",
+    "an exception whose text is made by the program": """\
+sys.excepthook = lambda *exception: None
+class Failure(Exception):
+    def __str__(self):
+        return str(number)
+raise Failure
+""",
+    "an exception with a long text": """\
+sys.excepthook = lambda *exception: None
+raise KeyError("x" * 3995 + os.environ["MY_TOKEN"])
+""",
     "exit": "sys.exit(3)\n",
 }
 
@@ -154,6 +201,33 @@ def test_output_that_depends_on_a_secret_has_its_line(source: str, line: int, pe
     assert f'prog.py", line {line}' in done.stderr, done
 
 
+@pytest.mark.parametrize("hook", ["sys.excepthook", "threading.excepthook"])
+def test_the_text_of_an_exception_that_depends_on_a_secret_is_refused(hook: str, person: Person) -> None:
+    """It need not be printed; as of what is printed, --derived accepts another text of the same length."""
+    raising = "def work():\n    raise RuntimeError('checksum %012d' % number)\n"
+    start = "work()\n" if hook.startswith("sys.") else "t = threading.Thread(target=work)\nt.start()\nt.join()\n"
+    original = recorded(person, f"{hook} = lambda *args: None\n{raising}{start}")
+
+    done = refused(person, original)
+    derived = person.do("redact", "--derived", original, "-o", "derived")
+
+    assert "the text of an exception depends on the value of a secret (--derived accepts that)" in done.stderr
+    assert f'prog.py", line {LINE + 2}' in done.stderr, done
+    assert derived.status == 0, derived
+
+
+@pytest.mark.parametrize("words", [("prog.py",), ("-m", "prog")], ids=["script", "module"])
+def test_the_type_of_an_exception_has_a_line(words: tuple[str, ...], person: Person) -> None:
+    source = "sys.excepthook = lambda *args: None\nraise (ValueError if is_original else KeyError)(1)\n"
+    (person.place / "prog.py").write_text(BEGIN + source)
+    person.do("record", "-q", "--children=none", "-o", "r", *words, MY_TOKEN=TOKEN)
+
+    done = refused(person, person.place / "r.rdbg")
+
+    assert "at its end, the copy would end with KeyError" in done.stderr, done
+    assert f'prog.py", line {LINE + 1}' in done.stderr, done
+
+
 @pytest.mark.parametrize(
     "words",
     [("prog.py",), ("-m", "prog"), ("-c", f"{BEGIN}sys.exit(number % 251)")],
@@ -170,7 +244,7 @@ def test_an_exit_code_has_a_line(words: tuple[str, ...], person: Person) -> None
 
 
 def ended(how: str = "end", *, line: int = 3, status: int = -9, is_told: bool = True) -> ReplayedEnd:
-    end = ToldEnd(8, how, 0, (ToldPlace("prog.py", line, "work"),), (), ())
+    end = ToldEnd(8, how, 0, (ToldPlace("prog.py", line, "work"),), NOTHING_RAISED, ())
     return ReplayedEnd(ReplayResult(status, None, 7, "signal 9 ended the program"), end if is_told else None)
 
 

@@ -627,8 +627,10 @@ boot_program(const char *boot_file, int boot_fd)
         install_all() < 0 || dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 ||
         readline_prepare() < 0 || fresh_main() < 0)
         return -1;
-    if (!recording)
+    if (!recording) {
         streams_begin();
+        told_listen();
+    }
     if (lanes_begin() < 0)
         return -1;
     children_prepare();

@@ -17,7 +17,9 @@ void outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback); /* 
 void outcome_script_ends(void);
 void outcome_told(PyObject *text);               /* what the program was replayed for is over */
 void report_frames(Buf *b, PyObject *traceback); /* list of (file, line, qualified name, is library) */
-void ending_report(void);                        /* to the launcher, once */
+/* (module, qualified name, text or None), or None for NULL; the text if no code of the program makes it */
+void report_exception(Buf *b, PyObject *type, PyObject *value);
+void ending_report(void); /* to the launcher, once */
 
 /* exit.c */
 void process_has_ended(int status, void *unused); /* of on_exit() */
@@ -33,8 +35,9 @@ void crashes_prepare(void);                     /* replay: what is counted is re
 /* told.c: replay, while core.tells */
 void told_prepare(void);
 void told_output(const void *data, size_t n);
-void told_raised(PyObject *traceback);
-void told_end(const char *how, int64_t number); /* `how`: a text; once */
+void told_listen(void);                                                 /* to the exceptions that end threads */
+void told_raised(PyObject *type, PyObject *value, PyObject *traceback); /* borrowed, or NULL */
+void told_end(const char *how, int64_t number);                         /* `how`: a text; once */
 
 /* divergence.c */
 _Noreturn void report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail);

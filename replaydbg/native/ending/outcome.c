@@ -43,12 +43,14 @@ is_harmless(PyObject *value)
 }
 
 static void
-put_text(Buf *b, PyObject *value)
+put_text(Buf *b, PyObject *value, Py_ssize_t most)
 {
     PyObject *text = NULL;
     if (value && PyExceptionInstance_Check(value) && (core.lenient || is_harmless(value)))
         text = PyObject_Str(value);
     PyErr_Clear();
+    if (text && PyUnicode_GET_LENGTH(text) > most)
+        Py_CLEAR(text);
     if (text && PyUnicode_GET_LENGTH(text) == 0)
         report_text(b, "", 0);
     else if (text)
@@ -56,6 +58,29 @@ put_text(Buf *b, PyObject *value)
     else
         buf_byte(b, TAG_NONE);
     Py_XDECREF(text);
+}
+
+/* What is compared is told as a whole or not at all: a part of a secret has no pseudonym. */
+void
+report_exception(Buf *b, PyObject *type, PyObject *value)
+{
+    enum { MOST = 1000 };
+    if (type == NULL || !PyType_Check(type)) {
+        buf_byte(b, TAG_NONE);
+        return;
+    }
+    own_work_begin();
+    PyTypeObject *t = (PyTypeObject *)type;
+    PyObject *module = t->tp_flags & Py_TPFLAGS_HEAPTYPE ? PyDict_GetItemString(t->tp_dict, "__module__") : NULL;
+    PyObject *name = PyType_GetQualName(t);
+    buf_byte(b, TAG_TUPLE);
+    buf_varint(b, 3);
+    report_name(b, module);
+    report_name(b, name);
+    Py_XDECREF(name);
+    put_text(b, value, MOST);
+    PyErr_Clear();
+    own_work_end();
 }
 
 static uint64_t
@@ -111,7 +136,7 @@ outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
     core.outcome_is_known = true;
     if (core.mode == RECORD)
         note_exception(type);
-    told_raised(traceback);
+    told_raised(type, value, traceback);
     if (ending_fd < 0 || value == reported)
         return;
     reported = value;
@@ -121,7 +146,7 @@ outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
     report_name(&uncaught, name);
     Py_XDECREF(name);
     PyErr_Clear();
-    put_text(&uncaught, value);
+    put_text(&uncaught, value, PY_SSIZE_T_MAX);
     report_frames(&uncaught, traceback);
     own_work_end();
 }
@@ -136,7 +161,7 @@ put_check(const char *verdict, PyObject *error)
     if (error) {
         PyObject *name = PyType_GetQualName(Py_TYPE(error));
         report_name(&checked, name);
-        put_text(&checked, error);
+        put_text(&checked, error, PY_SSIZE_T_MAX);
         Py_XDECREF(name);
         return;
     }
@@ -174,7 +199,7 @@ outcome_script_ends(void)
     if (ending_fd < 0 && !core.tells)
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    told_raised(traceback);
+    told_raised(type, value, traceback);
     if (type && !PyErr_GivenExceptionMatches(type, PyExc_SystemExit)) {
         own_work_begin();
         PyErr_NormalizeException(&type, &value, &traceback);

@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum { OUTPUT, CALL, END }; /* replaydbg/redaction/told.py reads them */
+enum { OUTPUT, CALL, END, THREAD }; /* replaydbg/redaction/told.py reads them */
 
-#define END_ROOM ((size_t)1 << 20) /* two stacks of 60 frames at most, with names of 4 KiB at most */
+/* two stacks of 60 frames at most, and an exception, with names of 4 KiB at most */
+#define END_ROOM ((size_t)1 << 20)
 
 static Buf end; /* memory of its own: the process may end in a signal handler */
-static Buf raised;
+static Buf raised, of_thread;
 
 void
 told_prepare(void)
@@ -70,14 +71,49 @@ tell_call(const Buf *call)
     tell(CALL, call->data, call->used);
 }
 
-/* Where the exception was raised that ends the program; exit() is one, too. */
-void
-told_raised(PyObject *traceback)
+/* An exception, and where it was raised. */
+static void
+put_raised(Buf *b, PyObject *type, PyObject *value, PyObject *traceback)
 {
-    if (!core.tells)
+    b->used = 0;
+    buf_byte(b, TAG_TUPLE);
+    buf_varint(b, 2);
+    report_exception(b, type, value);
+    report_frames(b, traceback);
+}
+
+/* The exception that ends the program; exit() is one, too. */
+void
+told_raised(PyObject *type, PyObject *value, PyObject *traceback)
+{
+    if (core.tells)
+        put_raised(&raised, type, value, traceback);
+}
+
+static newfunc hook_args_new;
+
+/* What threading.excepthook is given is made for each exception that ends a thread, whoever has put a hook of its own
+ * there. */
+static PyObject *
+new_hook_args(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *made = hook_args_new(type, args, kwargs);
+    if (made && core.tells && PyTuple_Check(made) && PyTuple_GET_SIZE(made) > 2) {
+        put_raised(&of_thread, PyTuple_GET_ITEM(made, 0), PyTuple_GET_ITEM(made, 1), PyTuple_GET_ITEM(made, 2));
+        tell(THREAD, of_thread.data, of_thread.used);
+    }
+    return made;
+}
+
+void
+told_listen(void)
+{
+    PyObject *modules = PyImport_GetModuleDict(), *module = modules ? PyDict_GetItemString(modules, "_thread") : NULL;
+    PyObject *type = module ? PyDict_GetItemString(PyModule_GetDict(module), "_ExceptHookArgs") : NULL;
+    if (!core.tells || type == NULL || !PyType_Check(type))
         return;
-    raised.used = 0;
-    report_frames(&raised, traceback);
+    hook_args_new = ((PyTypeObject *)type)->tp_new;
+    ((PyTypeObject *)type)->tp_new = new_hook_args;
 }
 
 /* The calls that are open, and then how it ends. Of several reasons for which the process ends, the first one counts. */
@@ -92,10 +128,9 @@ told_end(const char *how, int64_t number)
     report_text(&end, how, strlen(how));
     report_number(&end, number);
     report_stack(&end);
-    if (raised.used)
-        buf_bytes(&end, raised.data, raised.used);
-    else
-        report_list(&end, 0);
+    if (raised.used == 0)
+        put_raised(&raised, NULL, NULL, NULL);
+    buf_bytes(&end, raised.data, raised.used);
     tell(END, end.data, end.used);
     core.tells = false;
 }
