@@ -10,6 +10,7 @@ from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 from replaydbg.render.measures import show_seconds, show_size
 from replaydbg.store.catalog import DAMAGED, CatalogRow, command_text
+from replaydbg.store.directory import GROUP
 
 MOST_EXTENSIONS = 100
 """Number of extension modules that are listed."""
@@ -121,8 +122,11 @@ def _ended(row: CatalogRow) -> str:
     if row.status is None:
         return "not sealed"
     ended = printable(row.exception.rpartition(".")[2]) or show_status(row.status)
+    if not row.live:
+        return ended
     # Of a group it is the end of the first process; others may still run, or were killed with their recorder.
-    return f"{ended}, {row.live:,} not sealed" if row.live else ended
+    is_group = row.path.rpartition("/")[0].endswith(GROUP)
+    return f"{ended}, {row.live:,} not sealed" if is_group else f"{ended}, not sealed"
 
 
 @lru_cache(maxsize=1000)

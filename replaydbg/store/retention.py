@@ -171,12 +171,21 @@ def _is_sound(row: CatalogRow) -> bool:
     return row.status is not None and not row.problem and row.validity != DAMAGED
 
 
+def in_future(rows: Sequence[CatalogRow], now: datetime) -> list[CatalogRow]:
+    """Return the recordings that were made while the clock was ahead: until their time they are the newest."""
+    return [row for row in rows if (_recorded(row) or now) > now]
+
+
 def _time(row: CatalogRow, now: datetime) -> datetime:
     """Return when it was recorded; a time in the future, by a clock that was set back, counts as now."""
+    return min(_recorded(row) or now, now)
+
+
+def _recorded(row: CatalogRow) -> datetime | None:
     try:
-        return min(datetime.strptime(row.created, FORM).replace(tzinfo=UTC), now)
+        return datetime.strptime(row.created, FORM).replace(tzinfo=UTC)
     except ValueError:
-        return now
+        return None
 
 
 def _pinned(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
 from replaydbg.store.catalog import CatalogRow, command_text
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -24,7 +25,7 @@ SORTED_BY: dict[str, Callable[[CatalogRow], object]] = {
     "events": lambda row: row.events,
     "size": lambda row: row.size,
     "time": lambda row: row.seconds or 0.0,
-    "command": lambda row: row.command,
+    "command": lambda row: printable(row.problem or command_text(row.command)),
 }
 
 
@@ -45,7 +46,7 @@ class Selection(NamedTuple):
     since: str = ""
     """It was recorded then or later: ISO 8601, UTC."""
     until: str = ""
-    """It was recorded before that."""
+    """It was recorded before that; what cannot be read has no time."""
 
     def as_sql(self) -> tuple[str, list[object]]:
         """Return an expression of the catalog's columns, with its values, that holds for all that match.
@@ -60,7 +61,7 @@ class Selection(NamedTuple):
             ("(instr(command, ?) OR typeof(command) != 'text')", part),
             ("validity = ?", self.validity),
             ("created >= ?", self.since),
-            ("created < ?", self.until),
+            ("(created < ? AND created != '')", self.until),
         ]
         given = [(term, value) for term, value in terms if value and _is_unicode(value)]
         states = {None: [], True: ["status != 0"], False: ["status = 0"]}[self.has_failed]
@@ -77,7 +78,7 @@ class Selection(NamedTuple):
             and self.validity in ("", row.validity)
             and self.tags <= set(tags)
             and (not self.since or row.created >= self.since)
-            and (not self.until or row.created < self.until)
+            and (not self.until or "" < row.created < self.until)
         )
 
 

@@ -81,6 +81,21 @@ def test_what_no_rule_keeps_is_removed(store: Path, capsys: pytest.CaptureFixtur
     assert names(store) == ["run-3", "run-4"]
 
 
+@pytest.mark.parametrize("options", [["--dry-run"], []])
+def test_recordings_of_the_future_are_named(
+    store: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    made = example()
+    made.header = header_json(name="run-2", created="9999-01-01T00:00:00Z")
+    made.write(store, "run-2")
+
+    assert main(["gc", "--recordings", "--keep", "last", *options]) == 0
+
+    expected = "These recordings have a time in the future, so rules take them for the newest: run-2.\n"
+    assert capsys.readouterr().err == expected
+    assert options or names(store) == ["run-2", "run-4"]
+
+
 def damage(path: Path) -> None:
     """Change a byte in the middle: the recording opens, and nobody knows that it is damaged."""
     data = bytearray(path.read_bytes())

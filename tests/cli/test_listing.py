@@ -78,6 +78,63 @@ def test_bad_words_get_one_sentence(store: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("--exception", "."),
+            "--exception must be the name of a class, such as ValueError or shop.OutOfStock (got '.').",
+        ),
+        (
+            ("--exception", "shop."),
+            "--exception must be the name of a class, such as ValueError or shop.OutOfStock (got",
+        ),
+        (("--exception", ""), "--exception is empty, as if a variable of the shell were not set."),
+        (("--command", ""), "--command is empty, as if a variable of the shell were not set."),
+    ],
+)
+def test_an_option_that_can_match_nothing_is_named(
+    store: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert main(["ls", *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_full_stop_is_a_part_of_a_command(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(capsys, "--command", ".") == ["run-1", "run-3"]
+
+
+@pytest.mark.parametrize("words", ["--since 2000-01-01", "--until 1h"])
+def test_what_cannot_be_read_has_no_time(store: Path, capsys: pytest.CaptureFixture[str], words: str) -> None:
+    (store / "run-4.rdbg").write_bytes(b"nothing")
+
+    assert listed(capsys) == ["run-1", "run-2", "run-3", "run-4"]
+    assert listed(capsys, *words.split()) == ["run-1", "run-2", "run-3"]
+
+
+def test_commands_are_sorted_as_they_are_printed(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, argv in enumerate((["z"], ["b c"], ["a", "z"], ["a!"], ["ä"]), 4):
+        made = example()
+        made.header = header_json(name=f"run-{number}", target=argv[0], argv=argv)
+        made.write(store, f"run-{number}")
+
+    assert main(["ls", "--sort", "command"]) == 0
+
+    printed = [line.split("\t")[6] for line in capsys.readouterr().out.splitlines()]
+    assert len(printed) == 8
+    assert printed == sorted(printed)
+
+
+def test_one_process_whose_recorder_was_killed_is_not_counted(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = example()
+    live = made.write_live(store, "run-4")
+    (live / "end.json").write_text(json.dumps(made.end | {"status": 4}))
+
+    assert main(["ls"]) == 0
+
+    assert capsys.readouterr().out.splitlines()[-1].split("\t")[2] == "exit code 4, not sealed"
+
+
 def test_tags(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tag", "run-2", "slow", "pinned"]) == 0
     assert main(["tag", "latest", "slow"]) == 0

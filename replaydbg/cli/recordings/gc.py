@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from replaydbg.store.clearing import Cleared, blocks_in, clear
 from replaydbg.store.collecting import Collected, collect, only_collector
 from replaydbg.store.directory import Store
 from replaydbg.store.leftovers import remove_leftovers
-from replaydbg.store.retention import Decision, KeepRule, decide, parse_rule, rule_forms
+from replaydbg.store.retention import Decision, KeepRule, decide, in_future, parse_rule, rule_forms
 from replaydbg.store.room import Room
 from replaydbg.store.sealed_leftovers import remove_sealed_leftovers
 from replaydbg.store.selection import FORM
@@ -31,6 +32,8 @@ from replaydbg.store.tags import PINNED, Tags, TagsUnreadable
 from replaydbg.store.verifying import verify_row
 
 _TESTS = "test-results"
+_MOST_NAMES = 10
+"""Number of recordings that a line names."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +94,7 @@ def _remove_recordings(keep: list[str] | None, to: str | None, *, is_dry: bool, 
             collected = list(collect(store, decisions, partial(_is_pinned, store, rules), keep_elsewhere))
         if (store.directory / DIRECTORY).is_dir():
             clear(store.directory)
+    _warn_of_future(decisions)
     if as_json:
         facts = [{"name": each.row.name, "size": each.row.size, "rule": each.rule or None} for each in decisions]
         removed = [{"name": each.name, "size": each.size, "why_not": each.why_not or None} for each in collected]
@@ -133,6 +137,16 @@ def _tags(store: Store, rules: list[KeepRule]) -> Tags:
 def _is_pinned(store: Store, rules: list[KeepRule], row: CatalogRow) -> bool:
     """Whether a recording is pinned by now."""
     return any(each.kind == PINNED for each in rules) and PINNED in _tags(store, rules).of(row.name, row.run)
+
+
+def _warn_of_future(decisions: list[Decision]) -> None:
+    """Name the recordings that rules take for the newest although they may be old."""
+    found = [printable(each.name) for each in in_future([each.row for each in decisions], datetime.now(UTC))]
+    if found:
+        more = f" and {len(found) - _MOST_NAMES:,} more" if len(found) > _MOST_NAMES else ""
+        names = ", ".join(found[:_MOST_NAMES]) + more
+        text = "These recordings have a time in the future, so rules take them for the newest"
+        print(f"{text}: {names}.", file=sys.stderr)
 
 
 def _print_decisions(decisions: list[Decision]) -> None:

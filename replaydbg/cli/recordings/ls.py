@@ -121,9 +121,9 @@ def _selection(args: argparse.Namespace) -> Selection:
     now = datetime.now(UTC)
     return Selection(
         has_failed=True if args.failed else False if args.passed else None,
-        exception=_given(args.exception),
-        command=_given(args.command),
-        commit=_given(args.commit).lower(),
+        exception=_exception(args.exception),
+        command=_given("--command", args.command),
+        commit=_given("--commit", args.commit).lower(),
         validity=args.validity or "",
         tags=frozenset(map(check_tag, args.tag)),
         since="" if args.since is None else parse_time(args.since, now),
@@ -131,10 +131,20 @@ def _selection(args: argparse.Namespace) -> Selection:
     )
 
 
-def _given(text: str | None) -> str:
+def _exception(text: str | None) -> str:
+    """Return the name of an exception, empty if none is given. Raises UsageError for what cannot be one."""
+    name = _given("--exception", text)
+    if name.endswith("."):
+        raise UsageError(
+            f"--exception must be the name of a class, such as ValueError or shop.OutOfStock (got {name!r})."
+        )
+    return name
+
+
+def _given(option: str, text: str | None) -> str:
     """Return the value of an option, empty if it is not given. Raises UsageError for one that is given and empty."""
-    if text is not None and not text.strip("."):
-        raise UsageError("An option of ls is empty, as if a variable of the shell were not set.")
+    if text == "":
+        raise UsageError(f"{option} is empty, as if a variable of the shell were not set.")
     return text or ""
 
 
