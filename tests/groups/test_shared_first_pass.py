@@ -123,7 +123,7 @@ def test_objects_lie_at_the_same_addresses_from_wherever_a_process_comes(group: 
                 worker.run(RunOrder(until=count))
                 found.append(worker.locate_each(watches))
 
-    assert len(found) > 1 and found[0][0][0]
+    assert len(found) > 1 and found[0][0].object[0]
     assert found == found[:1] * len(found)
 
 
