@@ -135,7 +135,7 @@ def test_an_item_is_the_one_that_its_index_means_here(session: Session) -> None:
     session.seek("@exc")
     told = session.run.why("results[number]")
     assert (told.expression, told.after) == ("results[4]", "8")
-    with pytest.raises(UsageError, match="a number or a string, and account is <"):
+    with pytest.raises(UsageError, match="a number, a string, or numbers, and account is <"):
         session.run.why("results[account]")
     with pytest.raises(UsageError, match="and absent is NameError"):
         session.run.why("results[absent]")
