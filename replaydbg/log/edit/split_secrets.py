@@ -36,8 +36,8 @@ _NEAR = 1 << 16
 _APART = 256
 """Values that may be between two pieces: other threads, and what else is recorded of each call."""
 _LONGEST = 1 << 13
-_MOST_WINDOWS = 10_000
-"""Places in contents around which lines are looked at."""
+_MOST_WINDOWS = 256
+"""Places in contents around which lines are looked at: a word such as `password` may be everywhere."""
 _LINE = re.compile(rb"\r?\n[ \t]*")
 
 
@@ -111,8 +111,8 @@ class _Seeds:
             # What is whole is so in one of them.
             data = before + piece
             for at, number in find(self._words, data):
-                is_part = any([self._note(form, data, at) for form in self._forms[self._words[number]]])
-                if is_part and section == "content" and len(self.in_contents) < _MOST_WINDOWS:
+                most = max(self._note(form, data, at) for form in self._forms[self._words[number]])
+                if most >= _ENOUGH and section == "content" and len(self.in_contents) < _MOST_WINDOWS:
                     self.in_contents.append(offset - len(before) + at)
             offset += len(piece)
             before = data[-2 * self._longest :]
@@ -126,21 +126,24 @@ class _Seeds:
             if (form in first and form in last) or max(first.get(form, 0), last.get(form, 0)) >= _ENOUGH
         }
 
-    def _note(self, form: bytes, data: bytes, at: int) -> bool:
-        """Note how much of a form is there, of whose beginning or end the seed at `at` is; all of it is no piece."""
-        is_part = False
+    def _note(self, form: bytes, data: bytes, at: int) -> int:
+        """Note how many bytes of a form are there, of whose beginning or end the seed at `at` is, and return it.
+
+        All of it is no piece: 0.
+        """
+        most = 0
         if data.startswith(form[:_SEED], at):
             length = _common(data[at : at + len(form)], form)
             if length < len(form):
                 self._first[form] = max(self._first.get(form, 0), length)
-                is_part = True
+                most = length
         if data.startswith(form[-_SEED:], at):
             end = at + _SEED
             length = _common(data[max(end - len(form), 0) : end][::-1], form[::-1])
             if length < len(form):
                 self._last[form] = max(self._last.get(form, 0), length)
-                is_part = True
-        return is_part
+                most = max(most, length)
+        return most
 
 
 def _common(one: bytes, other: bytes) -> int:
