@@ -31,6 +31,8 @@ _SEED = 4
 """Bytes at the beginning and at the end of a form that are searched."""
 _ENOUGH = 6
 """Bytes of a beginning, or an end, that are a piece wherever they are: fewer are there by chance too often."""
+_TOGETHER = 1 << 20
+"""Bytes of a log that may be between a beginning and an end of fewer: in 300 MB four bytes are there by chance."""
 _NEAR = 1 << 16
 """Bytes before what is new that are searched again: pieces are near each other."""
 _APART = 256
@@ -100,9 +102,9 @@ class _Seeds:
                 self._forms.setdefault(seed, []).append(form)
         self._words = tuple(self._forms)
         self._longest = max(map(len, forms), default=0)
-        self._first: dict[bytes, int] = {}
-        """Of forms, the most bytes of a beginning."""
-        self._last: dict[bytes, int] = {}
+        self._broken: set[bytes] = set()
+        self._first: dict[bytes, tuple[str, int]] = {}
+        """Of forms, where the last short beginning is."""
 
     def search(self, section: str, pieces: Iterator[bytes], offset: int) -> None:
         """Search a section, whose pieces begin at `offset`."""
@@ -111,39 +113,37 @@ class _Seeds:
             # What is whole is so in one of them.
             data = before + piece
             for at, number in find(self._words, data):
-                most = max(self._note(form, data, at) for form in self._forms[self._words[number]])
+                place = offset - len(before) + at
+                most = max(self._note(form, data, at, (section, place)) for form in self._forms[self._words[number]])
                 if most >= _ENOUGH and section == "content" and len(self.in_contents) < _MOST_WINDOWS:
-                    self.in_contents.append(offset - len(before) + at)
+                    self.in_contents.append(place)
             offset += len(piece)
             before = data[-2 * self._longest :]
 
     def broken_off(self) -> set[bytes]:
         """Return the forms of which enough was found."""
-        first, last = self._first, self._last
-        return {
-            form
-            for form in {*first, *last}
-            if (form in first and form in last) or max(first.get(form, 0), last.get(form, 0)) >= _ENOUGH
-        }
+        return self._broken
 
-    def _note(self, form: bytes, data: bytes, at: int) -> int:
+    def _note(self, form: bytes, data: bytes, at: int, place: tuple[str, int]) -> int:
         """Note how many bytes of a form are there, of whose beginning or end the seed at `at` is, and return it.
 
-        All of it is no piece: 0.
+        `place`: where the seed is. All of a form is no piece: 0.
         """
-        most = 0
-        if data.startswith(form[:_SEED], at):
-            length = _common(data[at : at + len(form)], form)
-            if length < len(form):
-                self._first[form] = max(self._first.get(form, 0), length)
-                most = length
-        if data.startswith(form[-_SEED:], at):
-            end = at + _SEED
-            length = _common(data[max(end - len(form), 0) : end][::-1], form[::-1])
-            if length < len(form):
-                self._last[form] = max(self._last.get(form, 0), length)
-                most = max(most, length)
+        first = _common(data[at : at + len(form)], form) if data.startswith(form[:_SEED], at) else 0
+        end = at + _SEED
+        has_end = data.startswith(form[-_SEED:], at)
+        last = _common(data[max(end - len(form), 0) : end][::-1], form[::-1]) if has_end else 0
+        most = max(each for each in (first, last, 0) if each < len(form))
+        if most >= _ENOUGH or (0 < last < len(form) and self._has_begun(form, place)):
+            self._broken.add(form)
+        if 0 < first < len(form):
+            self._first[form] = place
         return most
+
+    def _has_begun(self, form: bytes, place: tuple[str, int]) -> bool:
+        """Whether a short beginning of a form is not far before a place, or in another section."""
+        section, at = self._first.get(form, ("", 0))
+        return section != "" and (section != place[0] or at > place[1] - _TOGETHER)
 
 
 def _common(one: bytes, other: bytes) -> int:
@@ -268,10 +268,13 @@ class _Following:
             elif length == len(data):
                 self._begun[form, place.end] = _Begun((*begun.places, place), number)
         for form in self._forms:
-            for length in range(min(len(form) - 1, len(data)), 0, -1):
+            # Only where the form has the value's last byte can a beginning of it be the value's end.
+            length = form.find(data[-1:], 0, len(data)) + 1
+            while 0 < length < len(form):
                 if data.endswith(form[:length]):
                     place = SplitPlace(section, at + len(data) - length, form, 0, length)
                     self._begun[form, length] = _Begun((place,), number)
+                length = form.find(data[-1:], length, len(data)) + 1
 
     def forget(self, number: int) -> None:
         """Forget what was begun before the value with a number."""
