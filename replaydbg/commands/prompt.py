@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 
 from replaydbg.commands import (
     about,
+    called_functions,
     heap_commands,
     inspecting,
     landmarks,
@@ -58,7 +59,7 @@ class Prompt:
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
             "Inspecting": (*inspecting.COMMANDS, *module_browser.COMMANDS, *resources.COMMANDS),
-            "The whole run": whole_run.COMMANDS,
+            "The whole run": (*whole_run.COMMANDS, *called_functions.COMMANDS),
             "Processes": (*processes.COMMANDS, *messages.COMMANDS),
             "Memory": heap_commands.COMMANDS,
             "More": (*about.COMMANDS, help_),

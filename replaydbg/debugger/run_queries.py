@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
+from replaydbg.debugger.calls.call_tree import CallTree, call_tree
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.object_export import Export, export
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Moment, Output
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
 from replaydbg.debugger.writes.value_history import ValueHistory
@@ -85,6 +87,14 @@ class RunQueries:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""
         self._view.work.begin(f"logging {file}:{line}")
         return breakpoint_search.log(self._view, self._view.sources.file_named(file), line, expression, condition)
+
+    def calls(self, first: int, last: int = 0, *, own: OwnCode | None = None) -> CallTree:
+        """Return the calls of functions between two lines of the run, by their counts.
+
+        `last` = 0: to the end of the function that is called at `first`. `own`: only calls of own code.
+        """
+        self._view.work.begin("collecting calls")
+        return call_tree(self._view, first, last, own)
 
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""

@@ -20,6 +20,8 @@ STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE, BECAME = "S", "K", "C
 thread, the address of an object, an answer, a file with a snapshot of its heap, that it became a child. X in place of
 an answer or a file has the reason of a failure."""
 
+MOST_CALLS = 100_000
+"""The most calls that are reported of a run."""
 MOST_BREAKS = 255
 """The most breaks of a run: the core has one byte for their number."""
 
@@ -173,6 +175,8 @@ class RunOrder:
     """Stop inside the line `until`, at this point of it; 0: before it."""
     follows_path: bool = False
     """Whether to report the path of the innermost frame: its instructions, calls and events."""
+    most_calls: int = 0
+    """Report so many calls of functions, at most MOST_CALLS; with `own` only those of own code."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
     passages: EvaluatePassages | FindStores | EvaluateAtLines | None = None
@@ -192,6 +196,7 @@ class RunOrder:
         head += varint(int(self.own is not None)) + varint(len(patterns))
         head += b"".join(text(each + "\0") for each in patterns)
         head += varint(int(self.at_raises)) + varint(self.event) + varint(self.point) + varint(int(self.follows_path))
+        head += varint(self.most_calls)
         breaks = b"".join(
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
             for each in self.breaks

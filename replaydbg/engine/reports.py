@@ -56,6 +56,42 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledCode:
+    """A function that was called."""
+
+    file: str
+    line: int
+    """The first one of its code."""
+    function: str
+    """The qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a function in a stretch of the run."""
+
+    code: CalledCode
+    parent: int
+    """The call in which it began, counted from 1; 0: none of the stretch."""
+    lane: int
+    goes_on: bool
+    """Whether it is a generator or a coroutine that had waited."""
+    begun: int
+    """The count of its first line."""
+    ended: int
+    """The count of lines at its end, or when it began to wait; 0: it has not ended in the stretch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of a stretch of the run, in the order in which they began."""
+
+    each: tuple[FunctionCall, ...] = ()
+    is_cut: bool = False
+    """Whether there were more than were wanted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lane:
     """A thread of the program."""
 
@@ -189,6 +225,8 @@ class Where:
     """The path of the frame that was followed."""
     tracked: int
     """The count of the last line that the rule TRACK has met; 0: none."""
+    calls: Calls
+    """The calls of functions, if they were wanted."""
 
     @property
     def top(self) -> Frame | None:
@@ -259,6 +297,7 @@ _WHERE = {
         ListOf((COUNT, COUNT, range(2))),
     ),
     "tracked": COUNT,
+    "calls": (range(2), ListOf((str, COUNT, str)), ListOf((COUNT, COUNT, COUNT, range(2), COUNT, COUNT))),
 }
 _ENDED = {"kind": str}
 _OPTIONAL: dict[str, tuple[object, object]] = {
@@ -298,7 +337,17 @@ def read_where(payload: bytes) -> Where:
         all_changes=changes,
         path=_path(*fields_read["path"]),
         tracked=fields_read["tracked"],
+        calls=_calls(*fields_read["calls"]),
     )
+
+
+def _calls(is_cut: int, codes: Sequence[tuple[str, int, str]], calls: Sequence[tuple[int, ...]]) -> Calls:
+    found = []
+    for number, (code, parent, lane, goes_on, begun, ended) in enumerate(calls):
+        if code >= len(codes) or parent > number:
+            raise ForgedMessage("it sent a call of a function, or by a call, that it does not know")
+        found.append(FunctionCall(CalledCode(*codes[code]), parent, lane, bool(goes_on), begun, ended))
+    return Calls(tuple(found), bool(is_cut))
 
 
 def read_stack(payload: bytes) -> tuple[int, tuple[Frame, ...]]:

@@ -49,6 +49,8 @@ typedef struct CodeFacts {
     uint32_t raise_id;            /* raises.c: from 1; 0: not met yet */
     uint32_t course_hash;         /* course.c; 0: not met yet */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
+    uint32_t called_id;           /* calls.c: from 1, under the order `called_order` */
+    uint32_t called_order;
 } CodeFacts;
 
 typedef struct {

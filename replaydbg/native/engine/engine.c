@@ -241,7 +241,7 @@ report_lanes(Buf *b)
 static void
 report_where(Buf *b, const char *why)
 {
-    report_dict(b, 14);
+    report_dict(b, 15);
     report_key(b, "why");
     report_text(b, why, strlen(why));
     report_key(b, "count");
@@ -265,6 +265,7 @@ report_where(Buf *b, const char *why)
     watch_report(b);
     path_report(b);
     rule_report(b);
+    called_report(b);
 }
 
 static void
@@ -377,6 +378,7 @@ obey_run(Command *c)
     run.at_raises = number(c);
     uint64_t event = number(c), point = number(c);
     bool is_followed = number(c);
+    uint64_t most_calls = number(c);
     uint64_t n = number(c);
     stepclock_drop_breaks();
     for (uint64_t i = 0; c->ok && i < n; i++) {
@@ -394,7 +396,7 @@ obey_run(Command *c)
     if (!c->ok || size > (uint64_t)(c->end - c->p) || !passages_begin_lines(c->p, c->p + size))
         return false;
     c->p += size;
-    if (!watch_begin(c->p, c->end) || !path_begin(is_followed))
+    if (!watch_begin(c->p, c->end) || !path_begin(is_followed) || !called_begin(most_calls, own.is_set))
         c->ok = false;
     points_begin(event, run.stop, point);
     if (point && run.stop != UINT64_MAX)
@@ -999,6 +1001,14 @@ engine_function_starts(_PyInterpreterFrame *frame)
     watch_start(frame);
     path_start(frame);
     judge_start(frame);
+    called_start(frame);
+}
+
+void
+engine_function_resumes(_PyInterpreterFrame *frame)
+{
+    watch_resume(frame);
+    called_resume(frame);
 }
 
 void
@@ -1006,4 +1016,5 @@ engine_function_ends(_PyInterpreterFrame *frame, PyObject *value)
 {
     watch_look(frame);
     path_return(frame, value);
+    called_end(frame);
 }

@@ -62,12 +62,12 @@ void points_crossed(void); /* an event has been consumed, inside its crossing */
 void points_stand(void);
 
 /* path.c */
+void engine_function_resumes(_PyInterpreterFrame *frame);
 void path_instruction(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* watch.c */
 void watch_look(_PyInterpreterFrame *frame); /* frame: a function returns; NULL: another lane goes on */
 /* a generator or coroutine goes on; as returns, if these are listened to */
-void watch_resume(_PyInterpreterFrame *frame);
 bool watch_is_set(void);
 
 /* engine.c */

@@ -11,6 +11,7 @@ void path_return(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yield
 
 /* watch.c */
 void watch_start(_PyInterpreterFrame *frame); /* a function begins */
+void watch_resume(_PyInterpreterFrame *frame);
 
 /* judge.c */
 void judge_start(_PyInterpreterFrame *frame); /* the same */
@@ -51,6 +52,14 @@ void rule_report(Buf *b); /* a key and its value */
 bool rule_is_set(void);
 bool rule_line(_PyInterpreterFrame *frame);
 bool rule_has_stopped(void);
+bool rule_is_own(_PyInterpreterFrame *frame); /* by the patterns of the order */
+
+/* called.c */
+bool called_begin(uint64_t most, bool is_own); /* is_own: only of own code; false: they cannot be listened to */
+void called_start(_PyInterpreterFrame *frame);
+void called_resume(_PyInterpreterFrame *frame);
+void called_end(_PyInterpreterFrame *frame);
+void called_report(Buf *b); /* a key and its value */
 
 /* points.c */
 void points_begin(uint64_t event, uint64_t count, uint64_t point); /* where to stand inside a line; zeros: nowhere */

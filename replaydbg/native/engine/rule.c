@@ -121,8 +121,8 @@ decide_own(PyCodeObject *code)
     return is_own;
 }
 
-static bool
-is_own(_PyInterpreterFrame *frame)
+bool
+rule_is_own(_PyInterpreterFrame *frame)
 {
     CodeFacts *facts = code_facts(compat_frame_code(frame));
     if (facts->own_order != rule.own_order) {
@@ -189,7 +189,7 @@ lane_has_ended(void)
 static bool
 track(_PyInterpreterFrame *frame)
 {
-    if (core.lane == rule.lane && (!rule.own.is_set || is_own(frame)))
+    if (core.lane == rule.lane && (!rule.own.is_set || rule_is_own(frame)))
         rule.tracked = stepclock.count;
     return false;
 }
@@ -209,7 +209,7 @@ rule_line(_PyInterpreterFrame *frame)
         rule.stopped = rule.kind == NEXT;
     else
         rule.stopped = is_outer(frame) && has_ended();
-    if (rule.stopped && rule.own.is_set && !is_own(frame)) {
+    if (rule.stopped && rule.own.is_set && !rule_is_own(frame)) {
         rule.stopped = false;
         rule.kind = STEP;
     }

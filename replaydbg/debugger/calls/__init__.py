@@ -1,0 +1,1 @@
+"""Which functions were called in a part of the run."""
