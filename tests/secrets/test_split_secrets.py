@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from replaydbg.heap.storage.recorded_snapshots import load_series
 from replaydbg.heap.storage.snapshot_file import unpack
+from replaydbg.log.edit.split_secrets import split_secrets
 from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.children import completed
@@ -277,3 +279,17 @@ def test_pieces_in_objects_are_masked_in_snapshots(tmp_path: Path) -> None:
     assert len(heaps) > 1
     assert any(b"<" + b"*" * 13 in each for each in texts), [each for each in texts if b"*" in each]
     assert [text for text in texts if secret[:8].encode() in text or b"batterystaple" in text] == []
+
+
+@pytest.mark.parametrize(("between", "is_decoded"), [(1000, True), (3 << 20, False)])
+def test_a_beginning_and_an_end_of_four_bytes_far_apart_are_chance(between: int, is_decoded: bool) -> None:
+    """Decoding a log takes long: large ones have such bytes."""
+    read: list[str] = []
+
+    def pieces(name: str) -> Iterator[bytes]:
+        read.append(name)
+        yield b"secr" + b"." * between + b"6789" if name == "log" else b""
+
+    split_secrets([b"secret-0123456789"], pieces)
+
+    assert (read.count("log") > 1) == is_decoded
