@@ -65,7 +65,7 @@ def test_all_calls_of_own_code_are_those_of_a_plain_run(session: Session) -> Non
     assert not isinstance(where, EndReport)
     calls = where.calls.each
 
-    found = [[each.lane == 0, each.code.function, callers_of(calls, each)] for each in calls]
+    found = [(each.lane == 0, each.code.function, callers_of(calls, each)) for each in calls]
 
     # The stretch begins inside the module; its calls have it as their first caller in the other run.
     assert not where.calls.is_cut
