@@ -57,7 +57,7 @@ for i in range(40):
     except TimeoutError as error:
         print(i, error, flush=True)
 there.setblocking(False)
-print(sent == len(there.recv(1000)))
+print(sent, len(there.recv(1000)) if sent else "none was in time")
 """
 
 
