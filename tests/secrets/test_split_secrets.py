@@ -31,8 +31,8 @@ for _ in range(150):
     first, last = len(pieces[0]), len(pieces[-1])
     if max(first, last) < 6 and min(first, last) < 4:
         continue
-    for piece in pieces:
-        os.write(writer, b"in front of it " * (piece is pieces[0]) + piece + b" behind" * (piece is pieces[-1]))
+    for number, piece in enumerate(pieces, 1):
+        os.write(writer, b"in front of it " * (number == 1) + piece + b" behind" * (number == len(pieces)))
         os.read(reader, 100)
         time.time()
         os.path.exists(__file__)
