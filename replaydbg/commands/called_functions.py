@@ -29,7 +29,7 @@ def _calls(view: View, rest: str) -> None:
         whose = "" if own is None else " of code that is yours (`calls all` shows others)"
         view.screen.line(f"No calls{whose}.")
     if tree.is_cut:
-        view.screen.line(f"Showing the first {tree.calls:,} calls.")
+        view.screen.line(f"Showing {tree.calls:,} calls: later ones, or those nested too deeply, are left out.")
 
 
 def _stretch(view: View, words: Sequence[str]) -> tuple[int, int]:

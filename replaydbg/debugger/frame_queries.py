@@ -174,7 +174,7 @@ class FrameQueries:
         try:
             return self._ask(FindRows(at.frame, at.lane, place.variable, place.keys))
         except AskFailed:
-            return []  # what hinders is told when it is tracked
+            return []  # the reason is reported when the place is tracked
 
     def check_steps(self, place: PlaceExpression, at: At) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""

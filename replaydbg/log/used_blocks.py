@@ -57,7 +57,7 @@ def block_files(path: Path) -> dict[str, Path]:
 
 
 class RestoredBlocks(NamedTuple):
-    """What became of the blocks of a group that are damaged or missing in its directory, but not above."""
+    """Blocks of a group that were damaged or missing in its directory, but not in the store above."""
 
     restored: int
     """How many are links to those above now."""

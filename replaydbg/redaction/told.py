@@ -66,7 +66,7 @@ class ToldException(NamedTuple):
     name: str
     """The qualified name of its class."""
     text: str | None
-    """What str() of it is; None: code of the program makes it, or it is long."""
+    """`str()` of it; None: code of the program makes it, or it is long."""
 
     def __str__(self) -> str:
         """Return it as the last line of a traceback."""

@@ -155,7 +155,7 @@ def _common(one: bytes, other: bytes) -> int:
 # ---- in the values ----
 
 Parts = list[tuple[int, bytes]]
-"""What a program received or wrote, as parts in order with their places: of a long content only some are looked at."""
+"""A value that a program received or wrote: its parts in order, with their places. A long content lacks some parts."""
 
 
 class _Contents:

@@ -23,7 +23,9 @@ text_copy(char *to, size_t size, PyObject *text)
 {
     size_t n = 0;
     Py_ssize_t length = PyUnicode_Check(text) ? PyUnicode_GET_LENGTH(text) : 0;
-    for (Py_ssize_t i = 0; i < length && n + 4 < size; i++)
+    if (length && (size_t)length < size && PyUnicode_IS_COMPACT_ASCII(text)) /* nearly all are */
+        memcpy(to, PyUnicode_DATA(text), n = (size_t)length);
+    for (Py_ssize_t i = (Py_ssize_t)n; i < length && n + 4 < size; i++)
         n += put_character((uint8_t *)to + n, PyUnicode_READ_CHAR(text, i));
     to[n] = 0;
     return n;

@@ -49,7 +49,7 @@ typedef struct CodeFacts {
     uint32_t raise_id;            /* raises.c: from 1; 0: not met yet */
     uint32_t course_hash;         /* course.c; 0: not met yet */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
-    uint32_t called_id;           /* calls.c: from 1, under the order `called_order` */
+    uint32_t called_id;           /* called.c: from 1, under the order `called_order` */
     uint32_t called_order;
 } CodeFacts;
 
@@ -92,9 +92,10 @@ typedef struct {
     bool are_objects;
     Py_ssize_t shape[MOST_DIMENSIONS], strides[MOST_DIMENSIONS];
 } Elements;
-bool elements_of(Elements *found, PyObject *o);   /* false: it has none, or their sizes differ */
-bool elements_enter(Elements *of, int64_t index); /* to what has that index; false: there is none */
-PyObject *elements_object(const Elements *of);    /* borrowed; NULL: it is a number, or several */
+PyTypeObject *base_named(PyObject *o, const char *name); /* of its type's bases in C; NULL: none */
+bool elements_of(Elements *found, PyObject *o);          /* false: it has none, or their sizes differ */
+bool elements_enter(Elements *of, int64_t index);        /* to what has that index; false: there is none */
+PyObject *elements_object(const Elements *of);           /* borrowed; NULL: it is a number, or several */
 size_t elements_bytes(const Elements *of);
 uint64_t elements_hash(const Elements *of);
 

@@ -32,13 +32,13 @@ enum { OBJECTS = 17 };
 /* By number; 0: texts and records, whose sizes differ. */
 static const uint8_t ndarray_sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 4, 8, 16, 8, 16, 32, 8, 0, 0, 0, 8, 8, 2};
 
-static bool
-is_of(PyObject *o, const char *name)
+PyTypeObject *
+base_named(PyObject *o, const char *name)
 {
     PyTypeObject *type = Py_TYPE(o);
     while (type && strcmp(type->tp_name, name) != 0)
         type = type->tp_base;
-    return type != NULL;
+    return type;
 }
 
 static bool
@@ -75,9 +75,9 @@ elements_of(Elements *found, PyObject *o)
 {
     if (PyByteArray_Check(o))
         return one_row(found, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), 1);
-    if (is_of(o, "numpy.ndarray"))
+    if (base_named(o, "numpy.ndarray"))
         return of_ndarray(found, (const NdarrayHead *)o);
-    if (!is_of(o, "array.array"))
+    if (base_named(o, "array.array") == NULL)
         return false;
     const ArrayHead *array = (const ArrayHead *)o;
     return array->description && one_row(found, array->items, Py_SIZE(o), array->description->itemsize);

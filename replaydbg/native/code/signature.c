@@ -232,10 +232,7 @@ see_item(PyObject *item, void *context)
 PyTypeObject *
 deque_type(PyObject *o)
 {
-    PyTypeObject *type = Py_TYPE(o);
-    while (type && strcmp(type->tp_name, "collections.deque") != 0)
-        type = type->tp_base;
-    return type;
+    return base_named(o, "collections.deque");
 }
 
 /* What it holds only its own module knows to find; for the collector it shows that, in order. */

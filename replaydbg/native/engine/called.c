@@ -22,7 +22,8 @@ typedef struct {
 
 typedef struct {
     _PyInterpreterFrame *frame;
-    uint32_t number, below; /* of the call; the place of the one that is open below it, from 1 */
+    uint32_t number,
+        below; /* of the call; the place of the one that is open below it, or of the next free one, from 1 */
 } OpenCall;
 
 static struct {
@@ -31,7 +32,8 @@ static struct {
     bool is_cut, is_own;
     uint32_t order;                 /* by which it is known which codes have names here */
     CallRecord *records;            /* MOST_CALLS */
-    OpenCall *open;                 /* MOST_OPEN, of all lanes; free ones have no frame */
+    OpenCall *open;                 /* MOST_OPEN, of all lanes */
+    uint32_t free;                  /* the place of the first that is free, from 1; 0: none is */
     uint32_t innermost[MOST_LANES]; /* of each lane: the place of its last open one, from 1 */
     Buf names;
 } calls;
@@ -53,7 +55,9 @@ called_begin(uint64_t most, bool is_own)
         calls.open = memory_apart(MOST_OPEN * sizeof *calls.open);
         calls.names = (Buf){.data = memory_apart(MOST_NAMES), .size = MOST_NAMES, .is_fixed = true};
     }
-    memset(calls.open, 0, MOST_OPEN * sizeof *calls.open);
+    for (uint32_t i = 0; i < MOST_OPEN; i++)
+        calls.open[i].below = i + 1 < MOST_OPEN ? i + 2 : 0;
+    calls.free = 1;
     memset(calls.innermost, 0, sizeof calls.innermost);
     return calls.most == 0 || listen_to(listening_to() | LISTEN_RETURNS) == 0;
 }
@@ -83,19 +87,12 @@ code_number(PyCodeObject *code)
 static void
 drop_innermost(int lane)
 {
-    OpenCall *o = &calls.open[calls.innermost[lane] - 1];
+    uint32_t place = calls.innermost[lane];
+    OpenCall *o = &calls.open[place - 1];
     calls.records[o->number - 1].ended = stepclock.count;
     calls.innermost[lane] = o->below;
-    o->frame = NULL;
-}
-
-static uint32_t
-free_place(void)
-{
-    for (uint32_t i = 0; i < MOST_OPEN; i++)
-        if (calls.open[i].frame == NULL)
-            return i + 1;
-    return 0;
+    o->below = calls.free;
+    calls.free = place;
 }
 
 static void
@@ -111,11 +108,12 @@ begin_call(_PyInterpreterFrame *frame, bool goes_on)
            !is_among_callers(calls.open[calls.innermost[lane] - 1].frame, compat_previous_frame(frame)))
         drop_innermost(lane);
     bool has_room = calls.used < calls.most && calls.names.used + 3 * LONGEST_NAME < MOST_NAMES;
-    uint32_t place = has_room ? free_place() : 0;
+    uint32_t place = has_room ? calls.free : 0;
     if (place == 0) {
         calls.is_cut = true;
         return;
     }
+    calls.free = calls.open[place - 1].below;
     uint32_t below = calls.innermost[lane];
     CallRecord *record = &calls.records[calls.used++];
     record->code = code_number(code);

@@ -56,18 +56,17 @@ PyObject *engine_answer(Crossing *c);
 /* engine.c */
 void engine_function_starts(_PyInterpreterFrame *frame);
 void engine_function_ends(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
+void engine_function_resumes(_PyInterpreterFrame *frame);               /* a generator or coroutine goes on */
 
 /* points.c */
 void points_crossed(void); /* an event has been consumed, inside its crossing */
 void points_stand(void);
 
 /* path.c */
-void engine_function_resumes(_PyInterpreterFrame *frame);
 void path_instruction(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* watch.c */
 void watch_look(_PyInterpreterFrame *frame); /* frame: a function returns; NULL: another lane goes on */
-/* a generator or coroutine goes on; as returns, if these are listened to */
 bool watch_is_set(void);
 
 /* engine.c */
