@@ -191,13 +191,10 @@ def _run(name: str, words: list[str]) -> int:
 
 def print_error(error: ReplaydbgError) -> None:
     """Print an error as JSON."""
-    # Imported here: only JSON output needs it.
-    import json
-
-    from replaydbg.cli.common.fetched_names import facts_with_addresses
+    from replaydbg.cli.common.fetched_names import json_with_addresses
     from replaydbg.cli.common.schema import SCHEMA_VERSION
 
-    print(json.dumps({"schema_version": SCHEMA_VERSION, "error": facts_with_addresses(error.as_dict())}))
+    print(json_with_addresses({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
 
 
 def _plain_arguments(name: str, words: list[str], command: CommandModule) -> argparse.Namespace | None:

@@ -140,11 +140,15 @@ def to_json(value: Value) -> Any:
         return {"kind": kind.__name__, **convert(value)}
     if isinstance(value, TypeName):
         return str(value)
-    return {"kind": kind.__name__, **{name: to_json(getattr(value, name)) for name in kind.__match_args__}}
+    facts: dict[str, Any] = {"kind": kind.__name__}
+    for name in kind.__match_args__:
+        facts[name] = to_json(getattr(value, name))
+    return facts
 
 
+# No comprehension here: it has a frame of its own, and values may be nested as deep as Python's stack allows.
 def _items(value: Iterable[Value]) -> dict[str, Any]:
-    return {"items": [to_json(item) for item in value]}
+    return {"items": list(map(to_json, value))}
 
 
 def _base64(value: bytes | bytearray) -> dict[str, Any]:
@@ -159,5 +163,5 @@ _CONVERT: dict[type, Callable[[Any], dict[str, Any]]] = {
     list: _items,
     set: _items,
     frozenset: _items,
-    dict: lambda value: {"items": [[to_json(key), to_json(item)] for key, item in value.items()]},
+    dict: lambda value: {"items": list(map(list, zip(map(to_json, value), map(to_json, value.values()), strict=True)))},
 }

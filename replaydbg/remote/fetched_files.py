@@ -67,9 +67,12 @@ _addresses: dict[str, str] = {}
 """For each directory of fetched files the address of its recording."""
 
 
-def with_addresses(text: str) -> str:
-    """Return a text that names fetched files with their addresses instead: the files are gone when we end."""
-    for folder, address in _addresses.items():
+def with_addresses(text: str, written: Callable[[str], str] = str) -> str:
+    """Return a text that names fetched files with their addresses instead: the files are gone when we end.
+
+    `written` says how the text has paths and addresses.
+    """
+    for folder, address in ((written(one), written(other)) for one, other in _addresses.items()):
         if folder in text:
             text = re.sub(rf"{re.escape(folder)}/([0-9]+){re.escape(SEALED)}(?![\w.-])", rf"{_plain(address)}/\1", text)
             text = text.replace(f"{folder}/{address.rpartition('/')[2]}{SEALED}", address).replace(folder, address)

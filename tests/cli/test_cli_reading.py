@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from replaydbg.cli.common.output import print_json
 from replaydbg.cli.main import COMMANDS, main
 from replaydbg.events import values
 from replaydbg.events.show import printable, show_value, to_json
-from replaydbg.events.values import ExceptionValue, TypeName
+from replaydbg.events.values import ExceptionValue, StructSequence, TypeName, Value
+from replaydbg.log.coding.encode import encode_value
 from tests.harness.build import LogBuilder, example, header_json
 
 READING = ("info", "events", "verify")
@@ -411,6 +415,30 @@ def test_the_way_to_a_recorded_program_is_short() -> None:
 def test_values_are_shown_shortly(value: object, text: str) -> None:
     assert show_value(value) == text
     assert json.loads(json.dumps(to_json(value))) is not None
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda value: [value],
+        lambda value: {"a": value},
+        lambda value: ExceptionValue(TypeName("builtins", "ValueError"), (value,)),
+        lambda value: StructSequence(TypeName("time", "struct_time"), (value,)),
+    ],
+    ids=["list", "dict", "exception", "sequence"],
+)
+def test_values_as_deep_as_a_log_can_have_them_are_printed(
+    wrap: Callable[[Value], Value], capsys: pytest.CaptureFixture[str]
+) -> None:
+    importlib.import_module("replaydbg.remote.fetched_files")  # addresses are put into what is printed from now on
+    deeper: Value = None
+    with pytest.raises(ValueError, match="nested deeper"):
+        while encode_value(deeper, lambda _: 0):
+            value, deeper = deeper, wrap(deeper)
+
+    print_json({"value": to_json(value)})
+
+    assert json.loads(capsys.readouterr().out)["value"] == to_json(value)
 
 
 def test_an_integer_too_long_for_repr() -> None:

@@ -31,8 +31,10 @@ from replaydbg.resources.kinds import (
     Unknown,
 )
 from replaydbg.resume.digest import output_digest
-from replaydbg.resume.plan_rows import CannotReopen, Fate
+from replaydbg.resume.plan_rows import AddressKept, CannotReopen, Fate
+from replaydbg.resume.reopening import reopen_sockets
 from replaydbg.resume.reopening.compare_files import content_differences
+from replaydbg.resume.reopening.kept_addresses import Keeper, keeper_of
 from replaydbg.resume.reopening.reopen_sockets import reset_socket
 from replaydbg.resume.reopening.rules import RULES, plan_resources
 from tests.harness.waiting import wait_until
@@ -122,6 +124,29 @@ def test_the_plan_tells_that_an_address_is_taken() -> None:
         row = RULES[OpenedSocket].plan(sock(SocketState.LISTENING, bound=other.getsockname()))
 
     assert (row.fate, row.reason) == (Fate.REFUSED, "Address already in use")
+
+
+def test_an_address_that_is_let_go_between_two_looks_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as keeps:
+        keeps.bind(("127.0.0.1", 0))
+        opened = sock(SocketState.LISTENING, bound=keeps.getsockname())
+
+        def looks(host: str, port: int) -> Keeper:
+            keeps.close()
+            return keeper_of(host, port)
+
+        monkeypatch.setattr(reopen_sockets, "keeper_of", looks)
+        with socket.socket(fileno=RULES[OpenedSocket].reopen(opened)) as again:
+            assert again.getsockname() == opened.bound
+
+
+def test_an_address_that_a_program_only_has_bound_is_taken_by_it() -> None:
+    with socket.socket() as keeps:  # the kernel lists it nowhere
+        keeps.bind(("127.0.0.1", 0))
+        with pytest.raises(CannotReopen, match="already in use") as found:
+            RULES[OpenedSocket].reopen(sock(SocketState.LISTENING, bound=keeps.getsockname()))
+
+    assert not isinstance(found.value, AddressKept)
 
 
 def test_a_datagram_socket_is_bound_again() -> None:

@@ -13,16 +13,11 @@ def with_addresses(text: str) -> str:
     return text if fetched is None else str(fetched.with_addresses(text))
 
 
-def facts_with_addresses(facts: Mapping[str, object]) -> Mapping[str, object]:
-    """Return data for JSON with addresses in their place."""
-    if "replaydbg.remote.fetched_files" not in sys.modules:
-        return facts
-    return {name: _replaced(each) for name, each in facts.items()}
+def json_with_addresses(facts: Mapping[str, object], indent: int | None = None) -> str:
+    """Return facts as JSON, with addresses in the place of the paths."""
+    import json  # only JSON output needs it
 
-
-def _replaced(value: object) -> object:
-    if isinstance(value, str):
-        return with_addresses(value)
-    if isinstance(value, Mapping):
-        return facts_with_addresses(value)
-    return [_replaced(each) for each in value] if isinstance(value, list | tuple) else value
+    text = json.dumps(facts, indent=indent)
+    fetched = sys.modules.get("replaydbg.remote.fetched_files")
+    # They are replaced in the text: the facts may be nested as deep as Python's stack allows.
+    return text if fetched is None else str(fetched.with_addresses(text, lambda each: json.dumps(each)[1:-1]))

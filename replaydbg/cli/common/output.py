@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from replaydbg.cli.common.fetched_names import facts_with_addresses, with_addresses
+from replaydbg.cli.common.fetched_names import json_with_addresses, with_addresses
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import is_colour_forced
@@ -64,7 +63,7 @@ def one_process(name: str) -> UsageError:
 
 def print_json(facts: Mapping[str, object]) -> None:
     """Print `facts` as one JSON object."""
-    print(json.dumps({"schema_version": SCHEMA_VERSION, **facts_with_addresses(facts)}, indent=2))
+    print(json_with_addresses({"schema_version": SCHEMA_VERSION, **facts}, indent=2))
 
 
 def print_problems(recording: Recording) -> None:

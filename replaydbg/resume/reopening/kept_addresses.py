@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import socket
 import sys
 from collections.abc import Iterator
@@ -29,10 +30,23 @@ class _Kept(NamedTuple):
     """Whether a process has it open: a closed connection has no inode any more."""
 
 
-def is_left_over(host: str, port: int) -> bool:
-    """Whether nothing but closed connections keeps an address."""
+class Keeper(enum.Enum):
+    """Who keeps an address."""
+
+    CLOSED = enum.auto()
+    """Nothing but closed connections."""
+    PROGRAM = enum.auto()
+    """A socket that a process has open."""
+    NONE_SEEN = enum.auto()
+    """Nobody any more, or a socket that only has the address: the kernel lists those that listen or are connected."""
+
+
+def keeper_of(host: str, port: int) -> Keeper:
+    """Return who keeps an address at the moment."""
     found = [each for each in _sockets() if each.port == port and _overlap(each.host, host)]
-    return bool(found) and not any(each.is_owned for each in found)
+    if not found:
+        return Keeper.NONE_SEEN
+    return Keeper.PROGRAM if any(each.is_owned for each in found) else Keeper.CLOSED
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from replaydbg.resources.kinds import OpenedSocket, SocketState, Unknown
 from replaydbg.resume.plan_rows import AddressKept, CannotReopen, Fate, PlanRow
-from replaydbg.resume.reopening.kept_addresses import is_left_over
+from replaydbg.resume.reopening.kept_addresses import Keeper, keeper_of
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
@@ -81,8 +81,6 @@ def reopen_socket(opened: OpenedSocket) -> int:
         made = _at_address(opened, opened.family, opened.type) if is_at_address else reset_socket(opened.family)
     except OSError as error:
         where = address_text(opened.bound if is_at_address else opened.peer)
-        if is_at_address and _is_of_closed(opened, error):
-            raise AddressKept(where) from error
         raise CannotReopen(f"{where}: {error.strerror or error}") from error
     set_mode(made.fileno(), opened)
     return made.detach()
@@ -95,13 +93,22 @@ def set_mode(fd: int, opened: OpenedSocket) -> None:
     os.set_blocking(fd, not (opened.is_non_blocking is True or is_set))
 
 
-def _is_of_closed(opened: OpenedSocket, error: OSError) -> bool:
-    """Whether binding failed only because closed connections keep the address."""
+def _bind(made: socket.socket, opened: OpenedSocket) -> None:
+    """Bind to the recorded address. Raises AddressKept if only closed connections keep it, OSError."""
     address = opened.bound
-    is_tcp = opened.type == socket.SOCK_STREAM and opened.family in (socket.AF_INET, socket.AF_INET6)
-    if error.errno != errno.EADDRINUSE or not is_tcp or not isinstance(address, tuple):
-        return False
-    return is_left_over(str(address[0]), int(address[1]))
+    assert not isinstance(address, Unknown)
+    try:
+        made.bind(address)
+    except OSError as error:
+        is_tcp = opened.type == socket.SOCK_STREAM and opened.family in (socket.AF_INET, socket.AF_INET6)
+        if error.errno != errno.EADDRINUSE or not is_tcp or not isinstance(address, tuple):
+            raise
+        keeper = keeper_of(str(address[0]), int(address[1]))
+        if keeper is Keeper.CLOSED:
+            raise AddressKept(address_text(address)) from error
+        if keeper is Keeper.PROGRAM:
+            raise
+        made.bind(address)  # the last of them may have ended between both looks
 
 
 def _obstacle(opened: OpenedSocket) -> tuple[Fate, str]:
@@ -115,10 +122,10 @@ def _obstacle(opened: OpenedSocket) -> tuple[Fate, str]:
         return Fate.REOPENED, ""
     try:
         with _with_options(opened, opened.family, opened.type) as made:
-            made.bind(opened.bound)
+            _bind(made, opened)
+    except AddressKept:
+        return Fate.REOPENED, "waits until closed connections no longer keep the address, about a minute"
     except OSError as error:
-        if _is_of_closed(opened, error):
-            return Fate.REOPENED, "waits until closed connections no longer keep the address, about a minute"
         return Fate.REFUSED, error.strerror or str(error)
     return Fate.REOPENED, ""
 
@@ -141,7 +148,7 @@ def _at_address(opened: OpenedSocket, family: int, kind: int) -> socket.socket:
         if opened.bound is not None:
             if family == socket.AF_UNIX:
                 _remove_abandoned(opened.bound)
-            made.bind(opened.bound)
+            _bind(made, opened)
         if opened.state is SocketState.LISTENING:
             made.listen(opened.backlog if opened.backlog is not None else socket.SOMAXCONN)
         elif opened.peer is not None:
