@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.resume.reopening.kept_addresses import Keeper, keeper_of
+from replaydbg.resume.reopening.kept_addresses import AddressKeeper, keeper_of
 from tests.harness.process import run
 from tests.harness.sanitizer import SLOWER
 from tests.harness.surroundings import without_steering
@@ -158,4 +158,4 @@ def test_an_interrupt_ends_the_wait(follow: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0"])
 def test_an_address_that_a_program_has_open_is_not_waited_for(host: str) -> None:
     with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as server:
-        assert keeper_of(host, server.getsockname()[1]) is Keeper.PROGRAM
+        assert keeper_of(host, server.getsockname()[1]) is AddressKeeper.PROGRAM

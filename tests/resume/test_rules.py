@@ -34,7 +34,7 @@ from replaydbg.resume.digest import output_digest
 from replaydbg.resume.plan_rows import AddressKept, CannotReopen, Fate
 from replaydbg.resume.reopening import reopen_sockets
 from replaydbg.resume.reopening.compare_files import content_differences
-from replaydbg.resume.reopening.kept_addresses import Keeper, keeper_of
+from replaydbg.resume.reopening.kept_addresses import AddressKeeper, keeper_of
 from replaydbg.resume.reopening.reopen_sockets import reset_socket
 from replaydbg.resume.reopening.rules import RULES, plan_resources
 from tests.harness.waiting import wait_until
@@ -131,7 +131,7 @@ def test_an_address_that_is_let_go_between_two_looks_is_taken(monkeypatch: pytes
         keeps.bind(("127.0.0.1", 0))
         opened = sock(SocketState.LISTENING, bound=keeps.getsockname())
 
-        def looks(host: str, port: int) -> Keeper:
+        def looks(host: str, port: int) -> AddressKeeper:
             keeps.close()
             return keeper_of(host, port)
 

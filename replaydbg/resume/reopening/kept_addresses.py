@@ -30,7 +30,7 @@ class _Kept(NamedTuple):
     """Whether a process has it open: a closed connection has no inode any more."""
 
 
-class Keeper(enum.Enum):
+class AddressKeeper(enum.Enum):
     """Who keeps an address."""
 
     CLOSED = enum.auto()
@@ -41,12 +41,12 @@ class Keeper(enum.Enum):
     """Nobody any more, or a socket that only has the address: the kernel lists those that listen or are connected."""
 
 
-def keeper_of(host: str, port: int) -> Keeper:
+def keeper_of(host: str, port: int) -> AddressKeeper:
     """Return who keeps an address at the moment."""
     found = [each for each in _sockets() if each.port == port and _overlap(each.host, host)]
     if not found:
-        return Keeper.NONE_SEEN
-    return Keeper.PROGRAM if any(each.is_owned for each in found) else Keeper.CLOSED
+        return AddressKeeper.NONE_SEEN
+    return AddressKeeper.PROGRAM if any(each.is_owned for each in found) else AddressKeeper.CLOSED
 
 
 def _overlap(one: str, other: str) -> bool:

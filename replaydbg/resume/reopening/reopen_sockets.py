@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from replaydbg.resources.kinds import OpenedSocket, SocketState, Unknown
 from replaydbg.resume.plan_rows import AddressKept, CannotReopen, Fate, PlanRow
-from replaydbg.resume.reopening.kept_addresses import Keeper, keeper_of
+from replaydbg.resume.reopening.kept_addresses import AddressKeeper, keeper_of
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _TYPES = (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET)
@@ -104,9 +104,9 @@ def _bind(made: socket.socket, opened: OpenedSocket) -> None:
         if error.errno != errno.EADDRINUSE or not is_tcp or not isinstance(address, tuple):
             raise
         keeper = keeper_of(str(address[0]), int(address[1]))
-        if keeper is Keeper.CLOSED:
+        if keeper is AddressKeeper.CLOSED:
             raise AddressKept(address_text(address)) from error
-        if keeper is Keeper.PROGRAM:
+        if keeper is AddressKeeper.PROGRAM:
             raise
         made.bind(address)  # the last of them may have ended between both looks
 
