@@ -24,8 +24,9 @@ NATIVE = Path("replaydbg") / "native"
 GRAPH = NATIVE / "graph"
 DIGEST = NATIVE / "digest"
 WORDS = NATIVE / "words"
+LEAVES = NATIVE / "leaves"
 JOIN = NATIVE / "join"
-APART = (GRAPH, DIGEST, WORDS, JOIN)
+APART = (GRAPH, DIGEST, WORDS, LEAVES, JOIN)
 """Extensions of their own."""
 START = "replaydbg/pytest_plugin/startup/replaydbg.pth"
 
@@ -150,6 +151,13 @@ setup(
         Extension(
             "replaydbg.native._words",
             sources=[path.as_posix() for path in sorted(WORDS.glob("*.c"))],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
+        ),
+        Extension(
+            "replaydbg.native._leaves",
+            sources=[path.as_posix() for path in sorted(LEAVES.glob("*.c"))],
+            depends=[(NATIVE / "base" / "constants.h").as_posix()],
+            include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
         ),
         # No module: a library that is loaded into programs, see native/join/join.c.

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import Hiding, live_pieces, names_in, split
+from replaydbg.log.edit.joined_secrets import JoinedSecrets
+from replaydbg.log.entries.leaves import Content, Leaf, leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import BRANCH, bytes_behind
 from replaydbg.log.sealed.shared import compressor, expand
@@ -25,8 +27,8 @@ from replaydbg.secrets.user_patterns import patterns_in_header, patterns_of_live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replaydbg.log.edit.content_parts import Pieces
     from replaydbg.log.edit.growing_secrets import GrowingSecrets
-    from replaydbg.log.edit.split_secrets import Pieces
     from replaydbg.secrets.masks import Masks
 
 
@@ -202,8 +204,11 @@ def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
 
     The other sections have them from there.
     """
+    joined = JoinedSecrets()
+    for piece in bytes_behind(LOG_HEADER, pieces("log")):
+        joined.add(piece)
     in_log, in_content = (sorted(places_in_pieces(pieces(name))) for name in ("log", "content"))
-    found = _in_pieces(pieces("header"))
+    found = _in_pieces(pieces("header")) | joined.found()
     if in_log or in_content:
         found |= exact_secrets(in_log, in_content, pieces("log"))
     return found
@@ -216,15 +221,22 @@ def exact_secrets(in_log: list[SecretPlace], in_content: list[SecretPlace], log:
     """
     # Imported here: in most logs nothing looks like a secret.
     from replaydbg.log.edit.whole_values import in_contents, in_leaves
-    from replaydbg.log.entries.leaves import Leaves
 
-    leaves = Leaves(bytes_behind(LOG_HEADER, log))
-    found = in_leaves((each._replace(at=each.at - LOG_HEADER) for each in in_log), leaves)
-    if in_content:
-        for _ in leaves:
-            pass  # up to the end: each content is known then
-        found |= in_contents(in_content, leaves.contents)
-    return found
+    contents: list[Content] = []
+    only_leaves = _only_leaves(leaves(bytes_behind(LOG_HEADER, log)), contents)
+    found = in_leaves((each._replace(at=each.at - LOG_HEADER) for each in in_log), only_leaves)
+    for _ in only_leaves:
+        pass  # up to the end: each content is known then
+    return found | in_contents(in_content, contents)
+
+
+def _only_leaves(items: Iterable[Leaf | Content], contents: list[Content]) -> Iterator[Leaf]:
+    """Yield the leaves; the contents are added to `contents`."""
+    for each in items:
+        if isinstance(each, Leaf):
+            yield each
+        else:
+            contents.append(each)
 
 
 def _in_pieces(pieces: Iterable[bytes]) -> set[bytes]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from replaydbg.classes import NamedTuple
-from replaydbg.log.edit.split_secrets import end_pieces
 from replaydbg.redaction.told import output_pieces
 from replaydbg.secrets.pseudonyms import Pseudonyms
+from replaydbg.secrets.secret_pieces import end_pieces
 
 _WINDOW = 1 << 24
 """Bytes that are compared at once: a secret may be written in several pieces."""

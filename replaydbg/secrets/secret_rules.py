@@ -18,7 +18,7 @@ from replaydbg.secrets.secret_values import (
 )
 from replaydbg.secrets.user_patterns import found_by_user_patterns
 
-__all__ = ("MOST_BEFORE", "WIDEST", "is_secret_name", "is_secret_value", "secrets_in")
+__all__ = ("HINTS", "MOST_BEFORE", "WIDEST", "is_secret_name", "is_secret_value", "secrets_in")
 
 WIDEST = 1 << 13
 """Bytes from a hint on in which a secret is looked for."""
@@ -26,7 +26,8 @@ _BY_HINT: dict[bytes, list[SecretRule]] = {}
 for _each in RULES:
     for _hint in _each.hints:
         _BY_HINT.setdefault(_hint, []).append(_each)
-_HINTS = tuple(_BY_HINT)
+HINTS = tuple(_BY_HINT)
+"""The words of which one is in whatever a rule finds."""
 
 
 class SecretPlace(NamedTuple):
@@ -38,6 +39,10 @@ class SecretPlace(NamedTuple):
     """Whether it is in a text, which may be a program: not all of what has the form is a secret there."""
     is_of_user: bool = False
     """Whether a pattern of the user's has found it: then it is a secret, whatever it looks like."""
+    since: int = 0
+    """Where the form begins that it has: with a telling name, for instance."""
+    until: int = 0
+    """The byte behind that form: a quotation mark, for instance, or the last line of a key."""
 
     def counts(self, text: bytes) -> bool:
         """Whether `text`, all or a part of it, is a secret, and not a setting or a name in a program."""
@@ -57,15 +62,16 @@ def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[by
 def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterator[SecretPlace]:
     """Yield what has the form of a secret and whose hint is between two offsets; whether it counts is not asked yet."""
     for at, text in found_by_user_patterns(data, start, end):
-        yield SecretPlace(at, text, is_strict=False, is_of_user=True)
-    for offset, hint in find(_HINTS, data):
+        yield SecretPlace(at, text, is_strict=False, is_of_user=True, since=at, until=at + len(text))
+    for offset, hint in find(HINTS, data):
         if start <= offset and (end is None or offset < end):
-            for rule in _BY_HINT[_HINTS[hint]]:
+            for rule in _BY_HINT[HINTS[hint]]:
                 begin = max(offset - rule.before, 0)
                 if rule.behind and not compiled(rule.behind).search(data[max(begin - MOST_BEFORE, 0) : begin]):
                     continue
                 if match := rule.pattern.match(data, begin, begin + WIDEST):
-                    yield from (SecretPlace(at, text, rule.is_strict) for at, text in _values(rule, match))
+                    shape = SecretPlace(0, b"", rule.is_strict, since=begin, until=match.end())
+                    yield from (shape._replace(at=at, text=text) for at, text in _values(rule, match))
 
 
 def places_in_pieces(pieces: Iterable[bytes]) -> Iterator[SecretPlace]:
@@ -84,7 +90,7 @@ def places_in_pieces(pieces: Iterable[bytes]) -> Iterator[SecretPlace]:
 
 
 def _moved(places: Iterable[SecretPlace], offset: int) -> Iterator[SecretPlace]:
-    return (each._replace(at=each.at + offset) for each in places)
+    return (each._replace(at=each.at + offset, since=each.since + offset, until=each.until + offset) for each in places)
 
 
 def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -43,7 +43,7 @@ LAYERS = (
 )
 """From the lowest to the highest: a folder uses those before it."""
 
-APART = {"graph", "digest", "words", "join"}
+APART = {"graph", "digest", "words", "leaves", "join"}
 """Extensions of their own, and a library; they share nothing with the core but the layout of a page (`log/page.h`)."""
 
 SHARED_HEADERS = {"base/core.h", "base/compat.h", "base/constants.h", "base/many.h"}

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from replaydbg.log.container import Hiding
+from replaydbg.log.edit.joined_secrets import JoinedSecrets
+from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.files import bytes_behind
 from replaydbg.native._words import find
 from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
@@ -20,7 +23,7 @@ from replaydbg.secrets.user_patterns import current_patterns, searching_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.log.edit.split_secrets import Pieces
+    from replaydbg.log.edit.content_parts import Pieces
 
 
 class GrowingSecrets:
@@ -40,8 +43,12 @@ class GrowingSecrets:
         self._places: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
         """Of each section the pieces of secrets: first byte, and the one behind the last."""
         self._forms: tuple[bytes, ...] = ()
+        self._known_forms: set[bytes] = set()
+        """Those whose pieces were searched."""
         self._searched: dict[str, int] = {}
         """How many bytes of each section were searched for pieces."""
+        self._joined, self._joined_end = JoinedSecrets(), LOG_HEADER
+        """Those that the program received in several values, and up to where the log was read for them."""
         self._recipients = tuple(recipients)
         self._patterns = current_patterns()
         self._margin = 4 * WIDEST  # of what is still to be found in UTF-32
@@ -92,8 +99,14 @@ class GrowingSecrets:
         # Imported here: most runs have no secrets.
         from replaydbg.log.edit.split_secrets import split_secrets, words_in
 
+        for piece in bytes_behind(self._joined_end, pieces("log")):
+            self._joined.add(piece)
+            self._joined_end += len(piece)
+        self.learn(self._joined.found())
         if self._forms:
-            found = split_secrets(self._forms, pieces, self._searched)
+            known, new = self._known_forms, tuple(set(self._forms) - self._known_forms)
+            found = split_secrets(known, pieces, self._searched) + split_secrets(new, pieces)
+            self._known_forms = {*known, *new}
             self._add_words(words_in(found))
             for each in found:
                 self._places[each.section].add((each.at, each.at + each.end - each.start))

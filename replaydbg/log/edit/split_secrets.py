@@ -1,46 +1,44 @@
 """Known secrets that a program received, or wrote, in several pieces: at the edge of a buffer, or in lines.
 
 The pieces are values of a log and contents of files beside it, and the lines of values, as in base64 with line ends.
-Decoding a log takes a hundred times as long as searching its bytes, so the bytes are searched first: for the first and
-the last bytes of each form of a secret where not all of it is. Only for those the log is decoded. Then
+The bytes are searched first: for the first and the last bytes of each form of a secret where not all of it is. Only
+around those, values are compared.
 
-- a beginning of a form of six bytes or more is a piece wherever a value or a line ends with it, and an end of a form
-  where one begins with it: they may come in any order, several times, or without the rest;
-- shorter pieces are found by following the values: they are one behind the other, perhaps with others between them.
+- A beginning of a form of six bytes or more is a piece wherever a value or a line ends with it, and an end of a form
+  where one begins with it; so is a value that is in the middle of a form. They may come in any order, several times,
+  or without the rest.
+- Shorter pieces are found from such a one on, behind a beginning and before an end: in the next values, perhaps with
+  others between them. Fewer than four bytes at the other end must come from the same kind of call.
 
-A form is not found if neither its first nor its last piece has six bytes, unless both have four.
+A form is not found if neither its first nor its last piece has six bytes, unless both have four, or two values, one
+behind the other, are in the middle of it.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from replaydbg.classes import NamedTuple
+from replaydbg.log.edit.secret_seeds import SEED, SeedHit, Seeds, common_length
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import bytes_behind
-from replaydbg.native._words import find
-from replaydbg.secrets.secret_pieces import is_long_piece
+from replaydbg.secrets.secret_pieces import ENOUGH, is_long_piece, without_longer
 
-Pieces = Callable[[str], Iterator[bytes]]
-"""Returns a section's bytes, in pieces."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.edit.content_parts import Parts, Pieces
 
-_SEED = 4
-"""Bytes at the beginning and at the end of a form that are searched."""
-_ENOUGH = 6
-"""Bytes of a beginning, or an end, that are a piece wherever they are: fewer are there by chance too often."""
-_TOGETHER = 1 << 20
-"""Bytes of a log that may be between a beginning and an end of fewer: in 300 MB four bytes are there by chance."""
 _NEAR = 1 << 16
 """Bytes before what is new that are searched again: pieces are near each other."""
 _APART = 256
 """Values that may be between two pieces: other threads, and what else is recorded of each call."""
 _LONGEST = 1 << 13
-_MOST_WINDOWS = 256
-"""Places in contents around which lines are looked at: a word such as `password` may be everywhere."""
-_LINE = re.compile(rb"\r?\n[ \t]*")
+_BREAK = re.compile(rb"\r?\n[ \t]*")
+"""Between two lines of a value that was wrapped."""
 
 
 class SplitPlace(NamedTuple):
@@ -60,24 +58,27 @@ def split_secrets(
 ) -> list[SplitPlace]:
     """Return the pieces of all forms that are nowhere whole where they are, in a log and the contents beside it.
 
-    `since`: so many bytes of each section had nothing of that kind; if there is something behind them, all is searched.
+    `since`: so many bytes of each section were searched for these forms before.
     """
-    known = [each for each in forms if _SEED < len(each) <= _LONGEST]
-    seeds = _Seeds(known)
+    known = [each for each in forms if SEED < len(each) <= _LONGEST]
+    seeds = Seeds(known)
     for name in ("log", "content"):
         first = max(since.get(name, 0) - _NEAR, 0)
         seeds.search(name, bytes_behind(first, pieces(name)), first)
-    wanted = seeds.broken_off()
-    if not wanted:
+    # What grows is searched many times: looking at all its values each time would take too long.
+    if not seeds.broken_off and (since or not seeds.are_few):
         return []
-    # Imported here: nearly all recordings with secrets come only this far.
-    from replaydbg.log.entries.leaves import Leaf, Leaves
+    # Imported here: recordings without secrets do not need it.
+    from replaydbg.log.edit.content_parts import ContentParts
+    from replaydbg.log.entries.leaves import Leaf, leaves
 
-    search = _Search(wanted)
-    contents = _Contents(pieces, seeds.in_contents)
-    for each in Leaves(bytes_behind(LOG_HEADER, pieces("log"))).with_contents():
-        parts = [(each.start + LOG_HEADER, each.data)] if isinstance(each, Leaf) else contents.parts(each)
-        search.add("log" if isinstance(each, Leaf) else "content", parts)
+    search = _Search(seeds)
+    contents = ContentParts(pieces, seeds.in_contents)
+    for each in leaves(bytes_behind(LOG_HEADER, pieces("log"))):
+        if isinstance(each, Leaf):
+            search.add("log", each.gate, [(each.start + LOG_HEADER, each.data)])
+        else:
+            search.add("content", each.gate, contents.parts(each))
     return list(search.found.values())
 
 
@@ -86,235 +87,216 @@ def words_in(places: Iterable[SplitPlace]) -> set[bytes]:
     return set(filter(is_long_piece, (each.form[each.start : each.end] for each in places)))
 
 
-# ---- in the bytes ----
+class _Value(NamedTuple):
+    """A value, or the part of a long one that is at its end."""
 
-
-class _Seeds:
-    """Beginnings and ends of forms in the bytes of sections that are there without the rest beside them."""
-
-    def __init__(self, forms: Collection[bytes]) -> None:
-        self.in_contents: list[int] = []
-        """Where they are in the contents, in order."""
-        self._forms: dict[bytes, list[bytes]] = {}
-        """By their first and last bytes."""
-        for form in forms:
-            for seed in {form[:_SEED], form[-_SEED:]}:
-                self._forms.setdefault(seed, []).append(form)
-        self._words = tuple(self._forms)
-        self._longest = max(map(len, forms), default=0)
-        self._broken: set[bytes] = set()
-        self._first: dict[bytes, tuple[str, int]] = {}
-        """Of forms, where the last short beginning is."""
-
-    def search(self, section: str, pieces: Iterator[bytes], offset: int) -> None:
-        """Search a section, whose pieces begin at `offset`."""
-        before = b""
-        for piece in pieces:
-            # What is whole is so in one of them.
-            data = before + piece
-            for at, number in find(self._words, data):
-                place = offset - len(before) + at
-                most = max(self._note(form, data, at, (section, place)) for form in self._forms[self._words[number]])
-                if most >= _ENOUGH and section == "content" and len(self.in_contents) < _MOST_WINDOWS:
-                    self.in_contents.append(place)
-            offset += len(piece)
-            before = data[-2 * self._longest :]
-
-    def broken_off(self) -> set[bytes]:
-        """Return the forms of which enough was found."""
-        return self._broken
-
-    def _note(self, form: bytes, data: bytes, at: int, place: tuple[str, int]) -> int:
-        """Note how many bytes of a form are there, of whose beginning or end the seed at `at` is, and return it.
-
-        `place`: where the seed is. All of a form is no piece: 0.
-        """
-        first = _common(data[at : at + len(form)], form) if data.startswith(form[:_SEED], at) else 0
-        end = at + _SEED
-        has_end = data.startswith(form[-_SEED:], at)
-        last = _common(data[max(end - len(form), 0) : end][::-1], form[::-1]) if has_end else 0
-        most = max(each for each in (first, last, 0) if each < len(form))
-        if most >= _ENOUGH or (0 < last < len(form) and self._has_begun(form, place)):
-            self._broken.add(form)
-        if 0 < first < len(form):
-            self._first[form] = place
-        return most
-
-    def _has_begun(self, form: bytes, place: tuple[str, int]) -> bool:
-        """Whether a short beginning of a form is not far before a place, or in another section."""
-        section, at = self._first.get(form, ("", 0))
-        return section != "" and (section != place[0] or at > place[1] - _TOGETHER)
-
-
-def _common(one: bytes, other: bytes) -> int:
-    """Return how many bytes two have in common at their beginnings."""
-    length = min(len(one), len(other))
-    return next((at for at in range(length) if one[at] != other[at]), length)
-
-
-# ---- in the values ----
-
-Parts = list[tuple[int, bytes]]
-"""A value that a program received or wrote: its parts in order, with their places. A long content lacks some parts."""
-
-
-class _Contents:
-    """Reads contents, which lie one behind the other: of long ones their two ends, and what is around some places."""
-
-    def __init__(self, pieces: Pieces, places: Iterable[int]) -> None:
-        self._pieces = pieces
-        self._places = sorted(places)
-        self._rest: Iterator[bytes] = iter(())
-        self._at, self._held = 0, b""
-
-    def parts(self, place: tuple[int, int]) -> Parts:
-        """Return the parts of the content between two bytes of its section."""
-        start, end = place
-        spans = [(start, min(start + _LONGEST, end))]
-        inside = self._places[bisect_left(self._places, start) : bisect_left(self._places, end)]
-        around = [(max(each - _LONGEST, start), min(each + _LONGEST, end)) for each in inside]
-        for low, high in [*around, (max(end - _LONGEST, start), end)]:
-            if low <= spans[-1][1]:
-                spans[-1] = spans[-1][0], max(high, spans[-1][1])
-            else:
-                spans.append((low, high))
-        return [(low, self._read(low, high)) for low, high in spans]
-
-    def _read(self, start: int, end: int) -> bytes:
-        if start < self._at or not self._held:
-            self._rest, self._at, self._held = self._pieces("content"), 0, b""
-        while self._at + len(self._held) < end:
-            piece = next(self._rest, b"")
-            if not piece:
-                break
-            drop = max(min(start - self._at, len(self._held)), 0)
-            self._held = self._held[drop:] + piece
-            self._at += drop
-        return self._held[max(start - self._at, 0) : max(end - self._at, 0)]
-
-
-class _Begun(NamedTuple):
-    """A form of which some pieces were found."""
-
-    places: tuple[SplitPlace, ...]
-    seen: int
-    """The number of the value with the last one."""
-
-
-class EndPiece(NamedTuple):
-    """A piece of a form at the beginning or the end of a value, or all of the value."""
-
+    section: str
+    gate: int
+    """The number of the gate of its call."""
     at: int
-    """Its first byte in the value."""
+    data: bytes
+
+
+class _Chain(NamedTuple):
+    """Pieces of a form, one behind the other, from its beginning on."""
+
     form: bytes
-    start: int
-    """The piece is `form[start:end]`."""
-    end: int
+    places: tuple[SplitPlace, ...]
+    gate: int
+    """Of the call with the first one."""
+    number: int
+    """Of the value with the last one."""
 
-
-def without_longer(forms: Iterable[bytes]) -> set[bytes]:
-    """Return the forms that begin with no other one.
-
-    Where a secret is at the end of a value, what the next value begins with may go on with it, or be something else:
-    then the end of both together is no piece of a secret by itself.
-    """
-    found: list[bytes] = []
-    for form in sorted(forms):
-        if not found or not form.startswith(found[-1]):
-            found.append(form)
-    return set(found)
-
-
-def end_pieces(forms: Iterable[bytes], ends: Collection[bytes], data: bytes) -> Iterator[EndPiece]:
-    """Yield what a value ends with of the beginning of each form, and begins with of its end, if it has six bytes.
-
-    `ends`: the forms whose ends are looked for.
-    """
-    for form in forms:
-        low = max(len(data) - len(form) + 1, 0)
-        while (low := data.find(form[:_ENOUGH], low)) >= 0:
-            if form.startswith(data[low:]):
-                yield EndPiece(low, form, 0, len(data) - low)
-                break
-            low += 1
-        if form not in ends:
-            continue
-        high = min(len(form) - 1, len(data))
-        while (found := data.rfind(form[-_ENOUGH:], 0, high)) >= 0:
-            high = found + _ENOUGH
-            if form.endswith(data[:high]):
-                yield EndPiece(0, form, len(form) - high, len(form))
-                break
-            high -= 1
-        if is_long_piece(data) and len(data) < len(form) and (inside := form.find(data)) >= 0:
-            yield EndPiece(0, form, inside, inside + len(data))
-
-
-class _Following:
-    """Follows values, and finds the forms whose pieces are one behind the other."""
-
-    def __init__(self, forms: Iterable[bytes]) -> None:
-        self._forms = forms
-        self._begun: dict[tuple[bytes, int], _Begun] = {}
-        """By form, and how much of it was found: the latest."""
-
-    def found(self, number: int, section: str, at: int, data: bytes) -> Iterator[SplitPlace]:
-        """Take the next one, of the value with a number; yield the pieces of the forms that end with it."""
-        for (form, done), begun in list(self._begun.items()):
-            length = _common(data[: len(form) - done], form[done:])
-            place = SplitPlace(section, at, form, done, done + length)
-            if place.end == len(form):
-                yield from (*begun.places, place)
-            elif length == len(data):
-                self._begun[form, place.end] = _Begun((*begun.places, place), number)
-        for form in self._forms:
-            # Only where the form has the value's last byte can a beginning of it be the value's end.
-            length = form.find(data[-1:], 0, len(data)) + 1
-            while 0 < length < len(form):
-                if data.endswith(form[:length]):
-                    place = SplitPlace(section, at + len(data) - length, form, 0, length)
-                    self._begun[form, length] = _Begun((place,), number)
-                length = form.find(data[-1:], length, len(data)) + 1
-
-    def forget(self, number: int) -> None:
-        """Forget what was begun before the value with a number."""
-        self._begun = {key: each for key, each in self._begun.items() if each.seen > number}
+    @property
+    def end(self) -> int:
+        """How much of the form they are."""
+        return self.places[-1].end
 
 
 class _Search:
     """Finds the pieces of forms in the values of a log."""
 
-    def __init__(self, forms: Iterable[bytes]) -> None:
+    def __init__(self, seeds: Seeds) -> None:
         self.found: dict[tuple[str, int, int], SplitPlace] = {}
         """By section, first byte, and length."""
-        self._forms = sorted(forms)
-        self._ends = without_longer(self._forms)
-        self._values, self._lines = _Following(self._forms), _Following(self._forms)
+        self._broken_off = without_longer(seeds.broken_off)
+        forms = without_longer(seeds.forms) if seeds.are_few else self._broken_off
+        self._begins = {name: _of_forms(hits, seeds.broken_off) for name, hits in seeds.begins.items()}
+        self._ends = {name: _of_forms(hits, seeds.broken_off) for name, hits in seeds.ends.items()}
+        self._middles: defaultdict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
+        """By six bytes, the forms that have them, and where."""
+        for form in sorted(forms):
+            for at in range(len(form) - ENOUGH + 1):
+                self._middles[form[at : at + ENOUGH]].append((form, at))
+        self._longest = max(map(len, forms), default=0)
+        self._chains: defaultdict[int, dict[tuple[bytes, int], _Chain]] = defaultdict(dict)
+        """By the byte with which they go on; by form, and how much of it was found: the latest."""
+        self._before: deque[tuple[str, int, int, bytes]] = deque(maxlen=_APART)
+        """The last values, each as in `_Value`."""
         self._number = 0
 
-    def add(self, section: str, parts: Parts) -> None:
-        """Take the next value; its lines are values of their own, too."""
+    def add(self, section: str, gate: int, parts: Parts) -> None:
+        """Take the next value."""
         self._number += 1
-        for at, part in parts:
-            self._look(self._values, section, at, part)
-            for line_at, line in _lines(at, part):
-                self._look(self._lines, section, line_at, line)
-        if self._number % _APART == 0:
-            for each in (self._values, self._lines):
-                each.forget(self._number - _APART)
-
-    def _look(self, following: _Following, section: str, at: int, data: bytes) -> None:
-        if not data:
+        (begin, data), last = parts[0], parts[-1]
+        end = last[0] + len(last[1])
+        if begin == end:
             return
-        ends = (SplitPlace(section, at + each.at, *each[1:]) for each in end_pieces(self._forms, self._ends, data))
-        for place in (*ends, *following.found(self._number, section, at, data)):
-            self.found.setdefault((section, place.at, place.end - place.start), place)
+        # What nearly all values have not is asked first.
+        if data[0] in self._chains:
+            self._follow(_Value(section, gate, begin, data))
+        begins, ends = self._begins[section], self._ends[section]
+        for each in _between(begins, begin, end - 1) if begins else ():
+            self._take_begin(each, _part_at(section, gate, parts, each.at), is_last=each.at >= last[0])
+        for each in _between(ends, begin + 1, end) if ends else ():
+            self._take_end(each, _part_at(section, gate, parts, each.at - 1), is_first=each.at <= begin + len(data))
+        if data[:ENOUGH] in self._middles and len(parts) == 1:
+            self._take_middle(_Value(section, gate, begin, data))
+        self._before.append((section, gate, *last))
+
+    def _follow(self, value: _Value) -> None:
+        """Let pieces that were found go on in the next value."""
+        chains = self._chains[value.data[0]]
+        for key, chain in list(chains.items()):
+            if self._number - chain.number > _APART:
+                del chains[key]
+            else:
+                self._go_on(chain, value, 0)
+        if not chains:
+            del self._chains[value.data[0]]
+
+    def _note(self, places: Iterable[SplitPlace]) -> None:
+        for place in places:
+            self.found.setdefault((place.section, place.at, place.end - place.start), place)
+
+    def _take_middle(self, value: _Value) -> None:
+        """Note a value that is a part of a form; of one without other pieces only if the next value goes on with it."""
+        data = value.data
+        if len(data) < self._longest and is_long_piece(data):
+            for form, start in self._middles.get(data[:ENOUGH], ()):
+                if len(data) < len(form) and form.startswith(data, start):
+                    place = SplitPlace(value.section, value.at, form, start, start + len(data))
+                    if form in self._broken_off:
+                        self._note([place])
+                    if place.end < len(form):
+                        self._keep(_Chain(form, (place,), value.gate, self._number))
+
+    # ---- from a beginning on ----
+
+    def _take_begin(self, hit: SeedHit, value: _Value, *, is_last: bool) -> None:
+        """Note the beginning of a form if a value or a line ends with it, and follow it."""
+        first, size = hit.at - value.at, len(value.data)
+        if is_last and size - first <= hit.length:
+            length, following = size - first, size
+        else:
+            found = _BREAK.search(value.data, first, first + hit.length + 2)
+            if found is None or found.start() - first > hit.length:
+                return
+            length, following = found.start() - first, _BREAK.match(value.data, found.start()).end()  # type: ignore[union-attr]
+        if length < SEED:
+            return
+        place = SplitPlace(value.section, hit.at, hit.form, 0, length)
+        if length >= ENOUGH:
+            self._note([place])
+        chain = _Chain(hit.form, (place,), value.gate, self._number)
+        if following < size:
+            self._go_on(chain, value, following)
+        else:
+            self._keep(chain)
+
+    def _keep(self, chain: _Chain) -> None:
+        chains = self._chains[chain.form[chain.end]]
+        known = chains.get((chain.form, chain.end))
+        # One that ends in the same value, and began earlier, knows more.
+        if known is None or known.number != chain.number or chain.places[0].start < known.places[0].start:
+            chains[chain.form, chain.end] = chain
+
+    def _go_on(self, chain: _Chain, value: _Value, first: int) -> None:
+        """Follow pieces into a value, whose bytes from `first` on may go on with them."""
+        form, data = chain.form, value.data
+        while first < len(data):
+            length = common_length(data[first : first + len(form) - chain.end], form[chain.end :])
+            if not length:
+                return
+            place = SplitPlace(value.section, value.at + first, form, chain.end, chain.end + length)
+            begin = chain.places[0]
+            if begin.start and is_long_piece(data[first : first + length]):
+                self._note((*chain.places, place))
+                self._go_back(begin, value, 0)
+            if place.end == len(form):
+                if length >= SEED or (begin.end >= ENOUGH and value.gate == chain.gate):
+                    self._note((*chain.places, place))
+                return
+            chain = _Chain(form, (*chain.places, place), chain.gate, self._number)
+            first += length
+            if first < len(data):
+                found = _BREAK.match(data, first)
+                if found is None:
+                    return
+                first = found.end()
+        self._keep(chain)
+
+    # ---- from an end back ----
+
+    def _take_end(self, hit: SeedHit, value: _Value, *, is_first: bool) -> None:
+        """Note the end of a form if a value or a line begins with it, and look for what is before it."""
+        end = hit.at - value.at
+        if is_first and end <= hit.length:
+            length, before = end, 0
+        else:
+            found = _last_break(value.data, end, hit.length)
+            if found is None or end - found.end() > hit.length:
+                return
+            length, before = end - found.end(), found.start()
+        if length < ENOUGH:
+            return
+        place = SplitPlace(value.section, hit.at - length, hit.form, len(hit.form) - length, len(hit.form))
+        if hit.form in self._broken_off:
+            self._note([place])
+        self._go_back(place, value, before)
+
+    def _go_back(self, last: SplitPlace, value: _Value, end: int) -> None:
+        """Look for the pieces before one: in the bytes of its value before `end`, and in the values before it."""
+        places, form = [last], last.form
+        ends = ((value, end), *((_Value(*each), len(each[-1])) for each in reversed(self._before)))
+        for each, stop in ends:
+            while stop > 0:
+                left = form[: places[-1].start]
+                if each.data.endswith(left, 0, stop):
+                    if len(left) >= SEED or each.gate == value.gate:
+                        first = each.at + stop - len(left)
+                        self._note((SplitPlace(each.section, first, form, 0, len(left)), *places))
+                        return
+                    break
+                found = _last_break(each.data, stop, len(left))
+                begin = found.end() if found is not None else 0
+                if not (begin < stop and stop - begin < len(left) and left.endswith(each.data[begin:stop])):
+                    break
+                start = len(left) - (stop - begin)
+                places.append(SplitPlace(each.section, each.at + begin, form, start, len(left)))
+                stop = found.start() if found is not None else 0
 
 
-def _lines(at: int, data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a value that is at `at`, with their places."""
-    start = 0
-    for match in _LINE.finditer(data):
-        yield at + start, data[start : match.start()]
-        start = match.end()
-    yield at + start, data[start:]
+def _of_forms(hits: Iterable[SeedHit], forms: Collection[bytes]) -> list[SeedHit]:
+    return sorted(each for each in hits if each.form in forms)
+
+
+def _between(hits: list[SeedHit], first: int, last: int) -> list[SeedHit]:
+    """Return the hits from a byte to another one."""
+    low = bisect_left(hits, first, key=_place)
+    return hits[low : bisect_right(hits, last, lo=low, key=_place)] if low < len(hits) else []
+
+
+def _place(hit: SeedHit) -> int:
+    return hit.at
+
+
+def _part_at(section: str, gate: int, parts: Parts, place: int) -> _Value:
+    """Return the part of a value with a place; the last one before it if none has it: a long content lacks some."""
+    at, data = next((each for each in reversed(parts) if each[0] <= place), parts[0])
+    return _Value(section, gate, at, data)
+
+
+def _last_break(data: bytes, end: int, length: int) -> re.Match[bytes] | None:
+    """Return the last end of a line before `end`, if no more than so many bytes are behind it."""
+    return next(reversed([*_BREAK.finditer(data, max(end - length - 66, 0), end)]), None)

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from replaydbg.log.entries.leaves import Leaf
+from replaydbg.log.entries.leaves import Content, Leaf
 from replaydbg.secrets.secret_rules import SecretPlace
 from replaydbg.secrets.secret_values import is_secret_value
 
@@ -53,18 +53,17 @@ def _in_leaf(at: int, text: bytes, leaf: Leaf, following: Leaf | None) -> Iterat
             yield rest
 
 
-def in_contents(found: Iterable[SecretPlace], contents: Iterable[tuple[int, int]]) -> set[bytes]:
+def in_contents(found: Iterable[SecretPlace], contents: Iterable[Content]) -> set[bytes]:
     """Return the secrets among `found`, in order, by the contents of files that lie one behind the other.
 
-    `contents`: of each its first byte, and the one behind its last.
+    One that goes on behind the end of a content counts both up to there and as a whole.
     """
-    ends = sorted({end for _, end in contents})
+    ends = sorted({each.end for each in contents})
     secrets: set[bytes] = set()
     for place in found:
         number = bisect_right(ends, place.at)
         part = place.text[: ends[number] - place.at] if number < len(ends) else place.text
-        if place.counts(part):
-            secrets.add(part)
+        secrets.update(filter(place.counts, (part, place.text)))
     return secrets
 
 

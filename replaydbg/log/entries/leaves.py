@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replaydbg.classes import NamedTuple
-from replaydbg.events.records import Entry, Site
-from replaydbg.events.values import ContentRef, Value
-from replaydbg.log.coding import encode
-from replaydbg.log.coding.decode import Cursor
-from replaydbg.log.entries.stream import LogStream
+from replaydbg.native._leaves import Walker
 
-_ANY = 1 << 62
+DEFINED, RECORDED, CONTENT = range(3)
+"""What the core has found: a part of a definition, of any other record, or the place of a content."""
 
 
 class Leaf(NamedTuple):
@@ -21,6 +18,8 @@ class Leaf(NamedTuple):
     """Its first byte, counted from the first record."""
     data: bytes
     """All of it."""
+    gate: int = 0
+    """The number of the gate of its call; 0: it is none of a call's outcome."""
 
     @property
     def end(self) -> int:
@@ -28,76 +27,75 @@ class Leaf(NamedTuple):
         return self.start + len(self.data)
 
 
-class Leaves:
-    """The leaves of one log, in order, and the contents beside it to which it refers."""
+class Content(NamedTuple):
+    """A content beside a log, where the log refers to it."""
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        """`pieces` begin after the log's header."""
-        self.contents: list[tuple[int, int]] = []
-        """Of each content to which the log has referred so far, its first byte and the one behind its last."""
-        self._stream = _LeafStream(iter(pieces), self.contents)
-
-    def __iter__(self) -> Iterator[Leaf]:
-        """Yield the leaves as far as the log can be decoded."""
-        for _ in self._stream.records():
-            yield from self._stream.found
-            self._stream.found.clear()
-
-    def with_contents(self) -> Iterator[Leaf | tuple[int, int]]:
-        """Yield the leaves of each record, and behind them the contents to which it refers, as in `contents`."""
-        for _ in self._stream.records():
-            yield from self._stream.found
-            yield from self.contents
-            self._stream.found.clear()
-            self.contents.clear()
+    start: int
+    """Its first byte in the section."""
+    end: int
+    """The byte behind its last one."""
+    gate: int = 0
+    """As of a leaf."""
 
 
-class _LeafCursor(Cursor):
-    __slots__ = ("contents", "leaves")
+class LeafReader:
+    """Reads a log that comes piece by piece."""
 
-    def __init__(self, contents: list[tuple[int, int]]) -> None:
-        super().__init__(b"")
-        self.leaves: list[tuple[int, bytes]] = []
-        self.contents = contents
+    def __init__(self) -> None:
+        self._walker = Walker()
+        self._parts: list[bytes] = []
+        self._have = 0
+        """Bytes of these parts, which begin with the first record that is not whole."""
+        self._wanted = 1
+        """So many of them are waited for; 0: the log cannot be read any further."""
+        self._position = 0
+        """Where they begin, counted from the first record."""
 
-    def text(self) -> str:
-        found = super().text()
-        data = found.encode("utf-8", "surrogatepass")
-        self.leaves.append((self.pos - len(data), data))
-        return found
+    def add(self, piece: bytes) -> Iterator[Leaf | Content]:
+        """Take the next piece, the first one from behind the log's header; yield what is in records that are whole now.
 
-    def value(self, depth: int = 0) -> Value:
-        tag = self.data[self.pos] if self.pos < len(self.data) else -1
-        found = super().value(depth)
-        if tag in (encode.BYTES, encode.BYTEARRAY):
-            assert isinstance(found, bytes | bytearray)
-            self.leaves.append((self.pos - len(found), bytes(found)))
-        elif isinstance(found, ContentRef):
-            self.contents.append((found.offset, found.offset + found.length))
-        return found
+        Nothing that is empty is yielded. From damage on, nothing is yielded any more.
+        """
+        data, position, found = self.walked(piece)
+        for kind, gate, _, _, first, last in found:
+            if kind == CONTENT:
+                yield Content(first, last, gate)
+            elif first < last:
+                yield Leaf(first, data[first - position : last - position], gate)
+
+    def walked(self, piece: bytes) -> tuple[bytes, int, list[tuple[int, int, int, int, int, int]]]:
+        """Do the same for what is hot: return the data of whole records, where it begins, and what the core has found.
+
+        That is `DEFINED`, `RECORDED` or `CONTENT`, the numbers of the call's gate and of its place, how many others its
+        record has before it, its first byte, and the one behind its last.
+        """
+        if not self._wanted:
+            return b"", self._position, []
+        self._parts.append(piece)
+        self._have += len(piece)
+        if self._have < self._wanted:
+            return b"", self._position, []
+        data, position = b"".join(self._parts), self._position
+        found, end, needed = self._walker.walk(data)
+        left = data[end:]
+        self._parts, self._have, self._position = [left], len(left), position + end
+        # Doubled each time, or a long record would be walked over again for each piece of it.
+        self._wanted = max(needed, 2 * len(left)) if needed else 0
+        return data, position, found
+
+    def wait_for_no_more(self) -> None:
+        """Let the next call look at all that is there, though the last record was not whole when it had less."""
+        if 0 < self._have < self._wanted:
+            self._wanted = self._have
 
 
-class _LeafStream(LogStream):
-    """Decodes records for their leaves alone: neither the gates nor limits for foreign files are needed."""
+def leaves(pieces: Iterable[bytes]) -> Iterator[Leaf | Content]:
+    """Yield the leaves of a log and the contents to which it refers, in order, as far as the log can be read.
 
-    def __init__(self, pieces: Iterator[bytes], contents: list[tuple[int, int]]) -> None:
-        super().__init__(pieces, total=_ANY, stored=_ANY)
-        self._builds_events = False
-        self._cursor = self._leaves = _LeafCursor(contents)
-        self._cursor.types = self._types
-        self.found: list[Leaf] = []
-
-    def records(self) -> Iterator[Entry | None]:
-        """Yield once for each record; its leaves are in `found`."""
-        return self._decode(self._entry)
-
-    def _entry(self, cursor: Cursor) -> Entry | None:
-        self._leaves.leaves.clear()  # of a record that broke off at the end of a piece
-        begin = cursor.pos
-        entry = super()._entry(cursor)
-        self.found += [Leaf(self.position + at - begin, data) for at, data in self._leaves.leaves]
-        return entry
-
-    def _site(self, cursor: Cursor) -> tuple[Site, int]:
-        *_, shape = (cursor.varint() for _ in range(5))
-        return Site("", None, None, None, 0), shape
+    `pieces` begin behind the log's header.
+    """
+    reader = LeafReader()
+    for piece in pieces:
+        yield from reader.add(piece)
+    reader.wait_for_no_more()
+    yield from reader.add(b"")

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.branch import bytes_before, open_live
+from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.files import bytes_behind
 from replaydbg.log.hidden import secrets_masked_in
 from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.record.caches.sources import own_sources
@@ -91,6 +93,10 @@ class _LiveSecrets:
         """Where each had ended when all of it was searched."""
         self._places: dict[str, set[SecretPlace]] = {name: set() for name in _SEARCHED}
         self._in_sources: set[bytes] = set()
+        with searching_for(patterns_of_live(live)):
+            self._joined = JoinedSecrets()
+        self._joined_end = LOG_HEADER
+        """Up to where its log and those of its ancestors were put together."""
 
     def update(self) -> None:
         """Search what was added. Raises what opening a live directory raises, and OSError."""
@@ -126,14 +132,18 @@ class _LiveSecrets:
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
-        if has_more:
-            self.found |= self._exact()
+        if has_more or self._ends["log"] != self._seen.get("log"):
+            self.found |= self._exact(has_places=has_more)
         self.found |= {*header.secrets(), *self._in_sources}
 
-    def _exact(self) -> set[bytes]:
+    def _exact(self, *, has_places: bool) -> set[bytes]:
         in_log, in_content = (sorted(self._places[name]) for name in _SEARCHED)
         sections = open_live(self._live)
         try:
-            return exact_secrets(in_log, in_content, sections.pieces("log"))
+            for piece in bytes_behind(self._joined_end, sections.pieces("log")):
+                self._joined.add(piece)
+                self._joined_end += len(piece)
+            found = exact_secrets(in_log, in_content, sections.pieces("log")) if has_places else set()
         finally:
             sections.close()
+        return found | self._joined.found()

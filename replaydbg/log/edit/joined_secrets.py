@@ -1,0 +1,217 @@
+"""Secrets of which a program received a part, and then the rest: no value of the log has the form of one.
+
+The values that the same line received, one after the other, are put together, and so are those of all lines; there the
+rules are asked. Only around their hints: most values have none, and are passed over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+from replaydbg.log.entries.leaves import RECORDED, LeafReader
+from replaydbg.native._words import find
+from replaydbg.secrets.secret_rules import HINTS, MOST_BEFORE, WIDEST, SecretPlace, places_in
+from replaydbg.secrets.user_patterns import current_patterns, searching_for
+
+_MOST_OF_HINT = max(map(len, HINTS)) - 1
+"""Bytes of a hint that a value can end with, while the next one has the rest."""
+_BEFORE = MOST_BEFORE + _MOST_OF_HINT
+"""Bytes of a value without hints that the next one may need."""
+_ENOUGH = 4 * WIDEST
+"""Bytes behind a hint at which they are searched: less often, or tiny values would be searched again and again."""
+_MOST_ENDS = 4
+"""Values in which a secret may go on, up to which it is looked for one that ends earlier."""
+_SORTED = sorted(HINTS)
+_ENDS = frozenset(b"".join(each[:-1] for each in HINTS))
+"""The bytes that a value may end with and begin a hint."""
+_GOES_ON = frozenset(b"".join(each[1:] for each in HINTS))
+
+_Key = tuple[int, int]
+"""A place of calls, and which of its values."""
+
+
+class JoinedSecrets:
+    """The secrets of one log that are in several of its values, as far as it was read."""
+
+    def __init__(self) -> None:
+        """The user's patterns that are in effect now are in effect for all that follows."""
+        self._patterns = current_patterns()
+        self._reader = LeafReader()
+        self._streams: dict[_Key, _Stream] = {}
+        self._every = _Stream(is_of_place=False, is_always=bool(self._patterns))
+        """The first value of each record. While one place receives all, without hints, its own stream is enough."""
+        self._last: _Stream | None = None
+        """The stream of the last value."""
+        self._hints: list[int] = []
+        """Where hints begin, behind the last value."""
+        self._tail, self._length = b"", 0
+        self._found: set[bytes] = set()
+
+    def add(self, piece: bytes) -> None:
+        """Take the next piece of the log, the first one from behind its header."""
+        data = self._tail + piece
+        before = self._length - len(self._tail)
+        last = self._hints[-1] if self._hints else -1
+        self._hints += (before + at for at, _ in find(HINTS, data) if before + at > last)
+        self._tail, self._length = data[-_MOST_OF_HINT:], self._length + len(piece)
+        with searching_for(self._patterns):
+            self._take_values(*self._reader.walked(piece))
+
+    def found(self) -> set[bytes]:
+        """Return the secrets that were found so far."""
+        self._reader.wait_for_no_more()
+        with searching_for(self._patterns):
+            self._take_values(*self._reader.walked(b""))
+            for each in (*self._streams.values(), self._every):
+                self._found.update(each.secrets())
+        return self._found
+
+    def _take_values(self, data: bytes, position: int, leaves: list[tuple[int, int, int, int, int, int]]) -> None:
+        hints, streams = self._hints, self._streams
+        for kind, _, site, number, start, end in leaves:
+            if kind != RECORDED or not site or start == end:
+                continue
+            inside = self._hints_in(start, end) if hints and hints[0] < end else ()
+            stream = streams.get((site, number))
+            if stream is None:
+                stream = streams[site, number] = _Stream(is_of_place=True, is_always=bool(self._patterns))
+            value = data[start - position : end - position]
+            if not number and (self._every.is_collecting or stream is not self._last):
+                if not self._every.is_collecting and self._last is not None:
+                    self._every.begin_as(self._last)
+                self._found.update(self._every.add(value, inside))
+            self._found.update(stream.add(value, inside))
+            if not number:  # what else a record has, such as the names in a directory, goes on with nothing
+                self._last = stream
+
+    def _hints_in(self, start: int, end: int) -> Sequence[int]:
+        """Return where hints begin in a value, counted from its first byte; those up to its end are forgotten."""
+        first, last = bisect_left(self._hints, start), bisect_left(self._hints, end)
+        found = [each - start for each in self._hints[first:last]]
+        del self._hints[:last]
+        return found
+
+
+class _Stream:
+    """Values that are put together: the last ones, as far as they are needed."""
+
+    def __init__(self, *, is_of_place: bool, is_always: bool) -> None:
+        self.is_collecting = is_always
+        """Whether what comes next may belong to a secret."""
+        self._is_always = is_always
+        """Whether secrets may have no hint."""
+        self._is_of_place = is_of_place
+        """Whether one place received them: then they go on where the one before ended."""
+        self._data: bytes | bytearray = b""
+        """Of bytes, if nothing is collected."""
+        self._bounds: list[int] = []
+        """Where values begin, except the first."""
+        self._hints: list[int] = []
+
+    def add(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
+        """Take the next value, in which hints are; return secrets that are known by now."""
+        if not self.is_collecting:
+            before = self._data
+            is_begun = before and before[-1] in _ENDS and value[0] in _GOES_ON and self._ends_in_a_hint(value)
+            if not hints and not is_begun:  # nearly always
+                self._data = value[-_BEFORE:] if len(value) >= _BEFORE else before[-_BEFORE:] + value
+                self._bounds = [len(self._data) - len(value)] if len(self._data) > len(value) else []
+                return ()
+            self._data, self.is_collecting = bytearray(before), True
+            self._hints = [max(len(before) - _MOST_OF_HINT, 0)] if is_begun else []
+        if len(value) > WIDEST:  # what begins before is over in it
+            return self._begin_anew(value, hints)
+        self._append(value, hints)
+        return self._checked() if len(self._data) - min(self._hints, default=0) > _ENOUGH else ()
+
+    def begin_as(self, other: _Stream) -> None:
+        """Take over what another one has."""
+        self._data, self.is_collecting = other._data[:], other.is_collecting
+        self._bounds, self._hints = [*other._bounds], [*other._hints]
+
+    def secrets(self) -> Iterable[bytes]:
+        """Return the secrets that are in several values."""
+        return set(self._joined()) if self.is_collecting and self._bounds else ()
+
+    def _begin_anew(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
+        """Take a long value, in which only the hints near its end are of interest."""
+        self._append(value[:WIDEST], ())
+        found = self.secrets()
+        first = max(len(value) - WIDEST - _BEFORE, 0)
+        self._data, self._bounds, self._hints = bytearray(), [], []
+        self._append(value[first:], [each - first for each in hints if each >= first + _BEFORE])
+        self._rest()
+        return found
+
+    def _checked(self) -> Iterable[bytes]:
+        """Return the secrets so far, and keep what may go on."""
+        found = self.secrets()
+        self._cut(WIDEST + _BEFORE)
+        self._rest()
+        return found
+
+    def _rest(self) -> None:
+        """Collect nothing if no hint is left."""
+        if not self._hints and not self._is_always:
+            self.is_collecting = False
+            self._cut(_BEFORE)
+            self._data = bytes(self._data)
+
+    def _append(self, data: bytes, hints: Sequence[int]) -> None:
+        end = len(self._data)
+        if end:
+            self._bounds.append(end)
+        self._hints += (end + each for each in hints)
+        self._data += data
+
+    def _cut(self, size: int) -> None:
+        """Keep only the last bytes, and the hints that have something before them."""
+        first = max(len(self._data) - size, 0)
+        self._data = bytearray(self._data[first:])
+        self._bounds = [each - first for each in self._bounds if each > first]
+        self._hints = [each - first for each in self._hints if each >= first + min(first, _BEFORE)]
+
+    def _ends_in_a_hint(self, value: bytes) -> bool:
+        """Whether a hint begins in the last value and ends in the next one."""
+        tail = bytes(self._data[-_MOST_OF_HINT:])
+        return any(_is_hint(tail[at:], value) for at in range(len(tail)))
+
+    def _joined(self) -> Iterator[bytes]:
+        data = bytes(self._data)
+        for place in places_in(data):
+            bounds = [
+                each for each in self._bounds if place.since < each < place.until and self._may_be_in(place, each)
+            ]
+            if bounds and place.counts(place.text):
+                yield place.text
+            # What follows may be something else, that looks as if the value went on. Of tiny values it would be much.
+            end = place.at + len(place.text)
+            inside = [each for each in bounds if place.at < each < end]
+            for bound in inside if len(inside) <= _MOST_ENDS else ():
+                yield from _up_to(data[:bound], place)
+
+    def _may_be_in(self, place: SecretPlace, bound: int) -> bool:
+        """Whether a value may begin there: between a name and its value only if one place has received both."""
+        return (
+            self._is_of_place
+            or bound > place.at
+            or _is_hint(bytes(self._data[place.since : bound]), bytes(self._data[bound : bound + _MOST_OF_HINT]))
+        )
+
+
+def _is_hint(begun: bytes, data: bytes) -> bool:
+    """Whether something and what `data` begins with are a hint together."""
+    at = bisect_left(_SORTED, begun)
+    while at < len(_SORTED) and _SORTED[at].startswith(begun):
+        if len(begun) < len(_SORTED[at]) and data.startswith(_SORTED[at][len(begun) :]):
+            return True
+        at += 1
+    return False
+
+
+def _up_to(data: bytes, found: SecretPlace) -> Iterator[bytes]:
+    """Yield a secret if it is one, too, when it ends with `data`."""
+    for place in places_in(data, start=found.since):
+        if place.at == found.at and place.at + len(place.text) == len(data) and place.counts(place.text):
+            yield place.text

@@ -1,0 +1,256 @@
+"""A secret that nothing but its form tells is found where a program received it in several pieces."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import string
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replaydbg.log.edit.joined_secrets import JoinedSecrets
+from replaydbg.log.edit.split_secrets import SplitPlace, split_secrets
+from replaydbg.log.entries.logfile import LOG_HEADER
+from replaydbg.log.reader import open_recording
+from replaydbg.secrets.secret_rules import secrets_in
+from replaydbg.secrets.user_patterns import searching_for
+from tests.harness import tool
+from tests.harness.build import LogBuilder
+from tests.harness.replays import passed_on, run
+
+_DRAW = random.Random(7)
+_LETTERS = string.ascii_letters + string.digits
+
+
+def token(length: int) -> str:
+    return "".join(_DRAW.choices(_LETTERS, k=length))
+
+
+JWT = ".".join(
+    ("eyJ" + token(30), "eyJ" + token(60), token(43)),
+)
+PEM = "".join(f"{token(64)}\n" for _ in range(12))
+KINDS: dict[str, tuple[str, str, str]] = {
+    "GitHub": ("see ", "ghp_" + token(36), " here"),
+    "GitLab": ("see ", "glpat-" + token(20), " here"),
+    "AWS": ("id ", "AKIA" + token(16).upper(), "\n"),
+    "JWT": ("jwt ", JWT, "\n"),
+    "JSON": ('{"user": "bob", "password": "', token(24), '", "x": 1}'),
+    "YAML": ("db:\n  password: '", token(24), "'\n  host: y\n"),
+    "XML": ("<a><password>", token(24), "</password></a>"),
+    "Python": ("password = '", token(24), "'\n"),
+    "header": ("Host: x\r\nAuthorization: Bearer ", token(24), "\r\nAccept: */*\r\n"),
+    "setting": ("A=1\nexport DB_PASSWORD=", token(24), "\nB=2\n"),
+    "URL": ("postgres://bob:", token(24), "@db.example.com:5432/main\n"),
+    "form": ("user=bob&password=", token(24), "&go=1"),
+}
+
+
+def log_of(values: list[tuple[bytes, int]], *, between: bool = False) -> bytes:
+    """Return a log, from behind its header, of values and the lines that received them."""
+    log = LogBuilder()
+    for value, line in values:
+        log.crossing(0, value, line=line)
+        if between:
+            log.crossing(4, 1.5, line=line + 1, arguments=("/a/path",))
+    return log.to_bytes()[LOG_HEADER:]
+
+
+def found_in(log: bytes, size: int = 1 << 20) -> set[bytes]:
+    joined = JoinedSecrets()
+    for at in range(0, len(log), size):
+        joined.add(log[at : at + size])
+    return joined.found()
+
+
+@pytest.mark.parametrize("same_line", [True, False], ids=["one line", "two lines"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_found_at_each_cut(kind: str, same_line: bool) -> None:
+    before, secret, behind = (each.encode() for each in KINDS[kind])
+    text = b"x y z\n" * 30 + before + secret + behind + b"u v w\n" * 30
+    first = text.index(secret)
+
+    for cut in range(first + 1, first + len(secret)):
+        log = log_of([(text[:cut], 3), (text[cut:], 3 if same_line else 9)], between=not same_line)
+        assert any(secret in each for each in found_in(log)), (cut - first, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_telling_name_may_be_cut(kind: str) -> None:
+    before, secret, behind = (each.encode() for each in KINDS[kind])
+    text = b"x y z\n" + before + secret + behind
+
+    for cut in range(1, text.index(secret)):
+        if secret not in secrets_in(text[cut:]):
+            assert any(secret in each for each in found_in(log_of([(text[:cut], 3), (text[cut:], 3)]))), cut
+
+
+@pytest.mark.parametrize("size", [3, 7, 20, 64, 100])
+def test_tiny_pieces(size: int) -> None:
+    keys = ("-----BEGIN PRIVATE KEY-----\n", PEM, "-----END PRIVATE KEY-----\n")
+    for before, secret, behind in (*KINDS.values(), keys):
+        data = f"{'x y z ' * 20}{before}{secret}{behind}{'u v ' * 30}".encode()
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        found = found_in(log_of([(each, 3) for each in pieces]), 50)
+        assert len(found) < 60
+        for line in secret.encode().split():
+            assert any(line in each for each in (*found, *(more for each in pieces for more in secrets_in(each)))), line
+
+
+def test_what_follows_it_may_be_something_else() -> None:
+    secret = b"ghp_" + token(36).encode()
+
+    found = found_in(log_of([(b"x " + secret[:20], 3), (secret[20:], 3), (b"abcdefgh", 3)]))
+
+    assert {secret, secret + b"abcdefgh"} <= found
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"password=", b"Traceback"],
+        [b"see token", b"ize.py"],
+        [b"the secret", b": abcdefg1234"],
+    ],
+)
+def test_different_lines_must_cut_the_secret_itself(values: list[bytes]) -> None:
+    assert found_in(log_of([(each, number) for number, each in enumerate(values)], between=True)) == set()
+
+
+def test_names_in_a_directory_are_not_put_together() -> None:
+    log = LogBuilder()
+    log.crossing(0, ["glpat-" + token(10), token(10), token(10), "x"])
+
+    assert found_in(log.to_bytes()[LOG_HEADER:]) == set()
+
+
+def test_a_long_value_between_two_is_no_obstacle() -> None:
+    secret = b"ghp_" + token(36).encode()
+    log = log_of(
+        [
+            (b"x" * 50_000 + secret[:9], 3),
+            (secret[9:] + b"\n" + b"y" * 50_000 + secret[:30], 3),
+            (secret[30:] + b" ", 3),
+        ]
+    )
+
+    for size in (1000, 1 << 20):
+        assert secret in found_in(log, size)
+
+
+def test_patterns_of_the_user() -> None:
+    secret = b"corp:" + token(12).encode()
+    with searching_for(["corp:[a-zA-Z0-9]{12}"]):
+        joined = JoinedSecrets()
+    joined.add(log_of([(b"x " + secret[:8], 3), (secret[8:] + b" y", 3)]))
+
+    assert joined.found() == {secret}
+
+
+@given(st.lists(st.binary(min_size=1, max_size=30), max_size=12), st.integers(1, 60))
+def test_pieces_of_the_log_do_not_matter(values: list[bytes], size: int) -> None:
+    log = log_of([(each, number % 3) for number, each in enumerate([*values, b'"password": "', b"hunter-22", b'2"'])])
+
+    assert found_in(log, size) == found_in(log)
+
+
+def places_of(secret: bytes, values: list[tuple[int, bytes]]) -> list[tuple[bytes, SplitPlace]]:
+    """Return the pieces of a secret in values of calls of some gates, each with its bytes."""
+    log = LogBuilder()
+    for gate, value in values:
+        log.crossing(gate, value, arguments=("x",))
+    data = log.to_bytes()
+    found = split_secrets([secret], lambda name: iter([data]) if name == "log" else iter(()))
+    return [(data[each.at : each.at + each.end - each.start], each) for each in found]
+
+
+def test_one_byte_of_something_else_is_no_piece() -> None:
+    secret = b"ghp_Qb3dEf6hIj9kLm2"
+
+    found = places_of(secret, [(1, b"/a/path/of/mg"), (0, secret[1:]), (0, b"xg")])
+
+    assert [piece for piece, _ in found] == [secret[1:]]
+
+
+def test_one_byte_received_in_the_same_way_is_one() -> None:
+    secret = b"ghp_Qb3dEf6hIj9kLm2"
+
+    found = places_of(secret, [(0, b"xg"), (1, b"/a/path/of/mg"), (0, secret[1:9]), (0, secret[9:])])
+
+    assert sorted(piece for piece, _ in found) == sorted([b"g", secret[1:9], secret[9:]])
+
+
+AT_A_BUFFERS_EDGE = """
+with open("settings") as file:
+    print(sum(len(line) for line in file))
+"""
+IN_TINY_READS = """
+import os
+fd = os.open("settings", os.O_RDONLY)
+size = 0
+while data := os.read(fd, 20):
+    size += len(data)
+print(size)
+"""
+IN_LARGE_READS = """
+import os
+fd = os.open("settings", os.O_RDONLY)
+print(len(os.read(fd, 1 << 20)), len(os.read(fd, 1 << 20)))
+"""
+WAYS = {
+    "buffer": (AT_A_BUFFERS_EDGE, 8192, 200),
+    "tiny": (IN_TINY_READS, 200, 200),
+    "large": (IN_LARGE_READS, 1 << 20, 1 << 19),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("way", "kind"), [*itertools.product(WAYS, ("GitHub", "JSON")), ("tiny", "PEM"), ("buffer", "JWT")]
+)
+def test_nothing_of_it_is_in_the_clear(way: str, kind: str, tmp_path: Path) -> None:
+    program, edge, rest = WAYS[way]
+    before, secret, behind = KINDS.get(kind, ("-----BEGIN PRIVATE KEY-----\n", PEM, "-----END PRIVATE KEY-----\n"))
+    cut = len(secret) // 2
+    padding = "x y\n" * (edge // 4)
+    text = padding[: edge - len(before) - cut] + before + secret + behind + "u v\n" * (rest // 4)
+    (tmp_path / "settings").write_text(text)
+    (tmp_path / "prog.py").write_text(program)
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+    made = run(tool.record(sys.executable, tmp_path / "r", ["prog.py"]), cwd=tmp_path, env=env)
+
+    assert made.status == 0, made
+    parts = {line[at : at + 8].encode() for line in secret.split() for at in range(len(line) - 7)}
+    with open_recording(tmp_path / "r.rdbg", with_secrets=False) as recording:
+        for name in recording.sections:
+            data = b"".join(recording.pieces(name))
+            assert not [part for part in parts if part in data], name
+    for command in (["replay", "-q", "r.rdbg"], ["redact", "r.rdbg", "-o", "copy.rdbg"]):
+        done = run([sys.executable, "-m", "replaydbg", *command], cwd=tmp_path, env=env)
+        assert done.status == 0, done
+    with open_recording(tmp_path / "copy.rdbg") as copy:
+        for name in copy.sections:
+            data = b"".join(copy.pieces(name))
+            assert not [part for part in parts if part in data], name
+
+
+@pytest.mark.slow
+def test_a_file_that_is_read_backwards_can_be_redacted(tmp_path: Path) -> None:
+    """The first byte of the secret is at the end of a path, too."""
+    (tmp_path / "value").write_text("xghp_Qb3dEf6hIj9kLm2")
+    (tmp_path / "prog.py").write_text(
+        f"import os\nos.path.exists({str(tmp_path / 'mg')!r})\nfd = os.open('value', os.O_RDONLY)\n"
+        "last = os.pread(fd, 100, 2)\nprint(len(os.pread(fd, 2, 0) + last))\n"
+    )
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data"), "A_TOKEN": "ghp_Qb3dEf6hIj9kLm2"}
+    made = run(tool.record(sys.executable, tmp_path / "r", ["prog.py"]), cwd=tmp_path, env=env)
+    assert made.status == 0, made
+
+    done = run([sys.executable, "-m", "replaydbg", "redact", "r.rdbg", "-o", "copy.rdbg"], cwd=tmp_path, env=env)
+
+    assert done.status == 0, done
