@@ -168,6 +168,10 @@ def masked_argv(masks: Masks, words: list[str]) -> list[str]:
     return [masks.masked(each).decode("utf-8", "surrogateescape") for each in data]
 
 
+_OWN = "REPLAYDBG_SECRET"
+"""Begins the names of variables that say what is a secret."""
+
+
 class HeaderSecrets:
     """The secrets in a header, and the user's wishes about secrets."""
 
@@ -184,8 +188,10 @@ class HeaderSecrets:
             self._env, self.keeps_secrets, self._names, self.recipients = {}, False, [], []
 
     def secrets(self) -> Iterator[bytes]:
-        """Yield the values of variables with telling names."""
+        """Yield the values of variables with telling names, other than our settings about secrets."""
         for name, value in self._env.items():
+            if name.startswith(_OWN):
+                continue
             data = value.encode("utf-8", "surrogateescape")
             if (is_secret_name(name) or _is_listed(name, self._names)) and is_secret_value(data):
                 yield data
@@ -208,7 +214,7 @@ def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
     for piece in bytes_behind(LOG_HEADER, pieces("log")):
         joined.add(piece)
     in_log, in_content = (sorted(places_in_pieces(pieces(name))) for name in ("log", "content"))
-    found = _in_pieces(pieces("header")) | joined.found()
+    found = _in_pieces(pieces("header")) | joined.found() | joined.in_contents(pieces)
     if in_log or in_content:
         found |= exact_secrets(in_log, in_content, pieces("log"))
     return found

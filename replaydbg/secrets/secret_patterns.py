@@ -140,7 +140,7 @@ _SHORTEST_LINE = 6
 _STOPS = r"\s&\"'<>\\;,(){}\[\]$:=\x00-\x1f"
 _IS = r"[ \t]{0,8}[:=][ \t]{0,8}"
 _WORD = r"([^\s\"'\x00-\x1f]{5,500}[^\s\"',(\[{\x00-\x1f])"
-_CLASS = r"[A-Z][a-zA-Z]*[\r\n]"
+_CLASS = r"[A-Z]*(?:[A-Z][a-z]+)+[\r\n]"
 """The name of a class up to the end of its line, as in an annotation."""
 _LINE = r"(?:\A|[^\x20-\x7e])[ \t]*"
 """The beginning of a line, or of a text in a record."""
@@ -169,7 +169,7 @@ RULES: Sequence[SecretRule] = (
     _rule(
         "authorization",
         "=authorization",
-        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?(?!(?i:digest|aws4-hmac-sha256)\s)([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
+        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?(?!(?i:digest|aws4-hmac-sha256)\s|[A-Za-z-]+:\s)([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
     ),
     _rule("digest", "response=", r"response=\\?\"([0-9a-fA-F]{32,128})"),
     _rule("AWS signature", "Signature=", r"Signature=([0-9a-f]{64})"),

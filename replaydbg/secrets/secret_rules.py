@@ -61,16 +61,21 @@ def secrets_in(data: bytes, *, start: int = 0, end: int | None = None) -> set[by
 
 def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterator[SecretPlace]:
     """Yield what has the form of a secret and whose hint is between two offsets; whether it counts is not asked yet."""
-    for at, text in found_by_user_patterns(data, start, end):
-        yield SecretPlace(at, text, is_strict=False, is_of_user=True, since=at, until=at + len(text))
+    for found, group in found_by_user_patterns(data, start, end):
+        first, last = found.span()
+        yield SecretPlace(found.start(group), found[group], is_strict=False, is_of_user=True, since=first, until=last)
     for offset, hint in find(HINTS, data):
         if start <= offset and (end is None or offset < end):
             for rule in _BY_HINT[HINTS[hint]]:
-                begin = max(offset - rule.before, 0)
-                if rule.behind and not compiled(rule.behind).search(data[max(begin - MOST_BEFORE, 0) : begin]):
-                    continue
+                begin = since = max(offset - rule.before, 0)
+                if rule.behind:
+                    low = max(begin - MOST_BEFORE, 0)
+                    before = compiled(rule.behind).search(data[low:begin])
+                    if before is None:
+                        continue
+                    since = low + before.start()
                 if match := rule.pattern.match(data, begin, begin + WIDEST):
-                    shape = SecretPlace(0, b"", rule.is_strict, since=begin, until=match.end())
+                    shape = SecretPlace(0, b"", rule.is_strict, since=since, until=match.end())
                     yield from (shape._replace(at=at, text=text) for at, text in _values(rule, match))
 
 

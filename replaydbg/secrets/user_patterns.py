@@ -55,10 +55,10 @@ def searching_for(patterns: Iterable[str]) -> Iterator[None]:
         _in_effect.reset(token)
 
 
-def found_by_user_patterns(data: bytes, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
+def found_by_user_patterns(data: bytes, start: int, end: int | None) -> Iterator[tuple[re.Match[bytes], int]]:
     """Yield what the patterns in effect match in data from `start` on, if the match begins before `end`.
 
-    Where a secret begins, and its bytes.
+    With each match, the group that is the secret.
     """
     for pattern in filter(None, map(_compiled, _in_effect.get())):
         for match in pattern.finditer(data, start):
@@ -66,7 +66,7 @@ def found_by_user_patterns(data: bytes, start: int, end: int | None) -> Iterator
                 break
             group = 1 if pattern.groups and match[1] is not None else 0
             if SHORTEST <= len(match[group]) <= _LONGEST:
-                yield match.start(group), match[group]
+                yield match, group
 
 
 @cache

@@ -84,7 +84,7 @@ def contents_in(value: Any) -> Iterator[tuple[int, int]]:
 def of_calls(log: bytes) -> list[bytes]:
     """Return the texts and bytes in what calls returned."""
     found, _, _ = Walker().walk(log)
-    return [log[start:end] for kind, _, site, _, start, end in found if kind == RECORDED and site and start < end]
+    return [log[start:end] for kind, _, site, _, _, start, end in found if kind == RECORDED and site and start < end]
 
 
 def in_pieces(data: bytes, size: int) -> list[bytes]:
@@ -139,7 +139,7 @@ def test_damage_does_no_harm(other: bytes, first: int, length: int, size: int) -
     found, end, needed = Walker().walk(data)
     assert 0 <= end <= len(data)
     assert needed >= 0
-    assert all(start <= last <= len(data) for kind, _, _, _, start, last in found if kind == RECORDED)
+    assert all(start <= last <= len(data) for kind, _, _, _, _, start, last in found if kind == RECORDED)
 
 
 def test_what_claims_more_than_there_is_ends_the_walk() -> None:

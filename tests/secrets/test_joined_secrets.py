@@ -47,6 +47,10 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "setting": ("A=1\nexport DB_PASSWORD=", token(24), "\nB=2\n"),
     "URL": ("postgres://bob:", token(24), "@db.example.com:5432/main\n"),
     "form": ("user=bob&password=", token(24), "&go=1"),
+    "request": ("GET /login?user_password=", token(24), " HTTP/1.1\r\n"),
+    "connection": ("Server=db;User=sa;Password=", token(24), ";Database=main"),
+    "netrc": ("machine h login bob password ", token(24), "\n"),
+    "option": ("run --db-password ", token(24), "\n"),
 }
 
 
@@ -128,6 +132,24 @@ def test_names_in_a_directory_are_not_put_together() -> None:
     assert found_in(log.to_bytes()[LOG_HEADER:]) == set()
 
 
+@pytest.mark.parametrize("size", [5, 30, 400])
+def test_connections_whose_values_come_in_turn(size: int) -> None:
+    texts = []
+    for number in range(4):
+        secret = b"ghp_" + token(36).encode()
+        texts.append((b"x" * (50 + number) + secret + b" " + b"y" * 900, secret))
+    log = LogBuilder()
+    for at in range(0, 400, size):
+        for number, (text, _) in enumerate(texts):
+            # The line of a loop may be two places.
+            log.crossing(1, text[at : at + size] or b"-", line=3 + (at == 0), arguments=(number, 4096))
+    found = found_in(log.to_bytes()[LOG_HEADER:])
+
+    for text, secret in texts:
+        whole = any(secret in text[at : at + size] for at in range(0, 400, size))
+        assert whole or any(secret in each for each in found)
+
+
 def test_a_long_value_between_two_is_no_obstacle() -> None:
     secret = b"ghp_" + token(36).encode()
     log = log_of(
@@ -142,13 +164,20 @@ def test_a_long_value_between_two_is_no_obstacle() -> None:
         assert secret in found_in(log, size)
 
 
-def test_patterns_of_the_user() -> None:
-    secret = b"corp:" + token(12).encode()
-    with searching_for(["corp:[a-zA-Z0-9]{12}"]):
-        joined = JoinedSecrets()
-    joined.add(log_of([(b"x " + secret[:8], 3), (secret[8:] + b" y", 3)]))
+@pytest.mark.parametrize(
+    ("pattern", "text", "secret"),
+    [
+        ("corp:[a-zA-Z0-9]{12}", b"x corp:abcdefABC123 y", b"corp:abcdefABC123"),
+        ("Badge: ([0-9]{8})", b"x Badge: 83920174 y", b"83920174"),
+    ],
+)
+def test_patterns_of_the_user(pattern: str, text: bytes, secret: bytes) -> None:
+    for cut in range(3, text.index(secret) + len(secret)):
+        with searching_for([pattern]):
+            joined = JoinedSecrets()
+        joined.add(log_of([(text[:cut], 3), (text[cut:], 3)]))
 
-    assert joined.found() == {secret}
+        assert joined.found() == {secret}, cut
 
 
 @given(st.lists(st.binary(min_size=1, max_size=30), max_size=12), st.integers(1, 60))
@@ -182,6 +211,15 @@ def test_one_byte_received_in_the_same_way_is_one() -> None:
     found = places_of(secret, [(0, b"xg"), (1, b"/a/path/of/mg"), (0, secret[1:9]), (0, secret[9:])])
 
     assert sorted(piece for piece, _ in found) == sorted([b"g", secret[1:9], secret[9:]])
+
+
+def test_tiny_values_between_long_ones() -> None:
+    secret = b"rl63XykWZeiNNCiia3anXnQ4"
+    values = [b'filler 12345\n{"password": "rl', *(secret[at : at + 7] for at in range(2, 24, 7)), b'"x":1}\n']
+
+    found = places_of(secret, [(0, each) for each in values])
+
+    assert b"".join(piece for piece, _ in sorted(found, key=lambda each: each[1].at)) == secret
 
 
 AT_A_BUFFERS_EDGE = """
@@ -236,6 +274,36 @@ def test_nothing_of_it_is_in_the_clear(way: str, kind: str, tmp_path: Path) -> N
     with open_recording(tmp_path / "copy.rdbg") as copy:
         for name in copy.sections:
             data = b"".join(copy.pieces(name))
+            assert not [part for part in parts if part in data], name
+
+
+BOTH_IN_TURN = """
+import os
+files = [os.open(name, os.O_RDONLY) for name in ("one", "two")]
+for _ in range(24):
+    for fd in files:
+        os.read(fd, 65536)
+"""
+
+
+@pytest.mark.slow
+def test_two_large_files_in_turn(tmp_path: Path) -> None:
+    """Their contents are stored in pieces of 1 MiB, first one of the first file, then one of the second."""
+    parts = set()
+    for name in ("one", "two"):
+        secret = "ghp_" + token(36)
+        parts |= {secret[at : at + 8].encode() for at in range(33)}
+        (tmp_path / name).write_text("x y\n" * ((1 << 18) - 5) + secret + " \n" + "u v\n" * (1 << 18))
+    (tmp_path / "prog.py").write_text(BOTH_IN_TURN)
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+    made = run(tool.record(sys.executable, tmp_path / "r", ["prog.py"]), cwd=tmp_path, env=env)
+
+    assert made.status == 0, made
+    with open_recording(tmp_path / "r.rdbg", with_secrets=False) as recording:
+        assert recording.size("content") > 1 << 21
+        for name in recording.sections:
+            data = b"".join(recording.pieces(name))
             assert not [part for part in parts if part in data], name
 
 

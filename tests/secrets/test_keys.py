@@ -116,6 +116,13 @@ def test_names_of_ones_own(people: tuple[Person, Person]) -> None:
     assert masked is not None and list(masked.places) == ["header"]
 
 
+def test_what_says_what_is_a_secret_is_none(people: tuple[Person, Person]) -> None:
+    one, _ = people
+    made = one.record("print(1)\n", REPLAYDBG_SECRET_PATTERNS="Badge: ([0-9]{8})", REPLAYDBG_SECRET_NAMES="DOOR_*")
+
+    assert SealedFile(made).masked is None
+
+
 def test_patterns_of_ones_own(people: tuple[Person, Person]) -> None:
     one, two = people
     (one.place / "conf").write_text("Badge: 20250101, known to all: 20250102, ACME-77\n")

@@ -39,9 +39,12 @@ SECRETS = {
     "?user=u&pin=1&password=83920174": "83920174",
     "url = postgresql://app:my-secret@db/x": "my-secret",
     "token = 'prod.token.8fj3kd'": "prod.token.8fj3kd",
+    "password: EijpGsWXGKmQBMMPBIbhCRBP\n": "EijpGsWXGKmQBMMPBIbhCRBP",
     "aws_secret_access_key = /JalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\n": "/JalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
 }
 NONE = (
+    "Authorization: \r\nContent-Length: 42\r\n",
+    "credentials: HTTPBasicCredentials\ntoken: APIKey\n",
     "secret=base64.b64\n",
     "secret=base64.b64encode(x)",
     "login(\n    user=user,\n    password=args.password\n)",

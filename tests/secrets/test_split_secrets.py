@@ -308,7 +308,7 @@ def test_values_in_the_middle_that_go_on_are_pieces_without_long_ends() -> None:
 
 def test_a_word_that_a_secret_has_is_no_piece() -> None:
     log = LogBuilder()
-    for value in (b"production", b"other", b"production"):
+    for value in (b"production", b"other", b"production", b"-key-4720", b"more"):
         log.crossing(0, value)
     data = log.to_bytes()
 

@@ -50,3 +50,15 @@ class ContentParts:
             self._held = self._held[drop:] + piece
             self._at += drop
         return self._held[max(start - self._at, 0) : max(end - self._at, 0)]
+
+
+def spans_of(content: Iterable[bytes], spans: Iterable[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
+    """Return what a section of contents has between some bytes; it is read once."""
+    found: dict[tuple[int, int], bytes] = {}
+    rest, held, at = iter(content), b"", 0
+    for first, end in sorted(spans):
+        while at + len(held) < end and (piece := next(rest, b"")):
+            drop = min(max(first - at, 0), len(held))
+            held, at = held[drop:] + piece, at + drop
+        found[first, end] = held[max(first - at, 0) : end - at]
+    return found

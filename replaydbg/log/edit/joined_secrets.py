@@ -1,7 +1,8 @@
 """Secrets of which a program received a part, and then the rest: no value of the log has the form of one.
 
-The values that the same line received, one after the other, are put together, and so are those of all lines; there the
-rules are asked. Only around their hints: most values have none, and are passed over.
+The values that the same line received, one after the other, are put together; those of calls with equal arguments, as
+of one of several connections; and those of all lines. There the rules are asked, only around their hints: most values
+have none, and are passed over.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
-from replaydbg.log.entries.leaves import RECORDED, LeafReader
+from replaydbg.log.entries.leaves import CONTENT, LeafReader, Walked
 from replaydbg.native._words import find
 from replaydbg.secrets.secret_rules import HINTS, MOST_BEFORE, WIDEST, SecretPlace, places_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
@@ -22,13 +23,23 @@ _ENOUGH = 4 * WIDEST
 """Bytes behind a hint at which they are searched: less often, or tiny values would be searched again and again."""
 _MOST_ENDS = 4
 """Values in which a secret may go on, up to which it is looked for one that ends earlier."""
+_MOST_STREAMS = 1 << 16
+"""Places and different arguments whose values are put together: the paths of files may all be different."""
+_MOST_APART = 1 << 12
+"""Pairs of contents apart from each other that are looked at."""
 _SORTED = sorted(HINTS)
 _ENDS = frozenset(b"".join(each[:-1] for each in HINTS))
 """The bytes that a value may end with and begin a hint."""
 _GOES_ON = frozenset(b"".join(each[1:] for each in HINTS))
 
-_Key = tuple[int, int]
-"""A place of calls, and which of its values."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.log.edit.content_parts import Pieces
+
+_Key = tuple[int, int, int]
+"""0 and a place of calls, or a gate and arguments of its calls; and which of the values of a record."""
+Span = tuple[int, int]
+"""The first byte of a content in its section, and the one behind its last."""
 
 
 class JoinedSecrets:
@@ -39,20 +50,28 @@ class JoinedSecrets:
         self._patterns = current_patterns()
         self._reader = LeafReader()
         self._streams: dict[_Key, _Stream] = {}
+        self._contents: dict[_Key, Span] = {}
+        """The last content of each."""
         self._every = _Stream(is_of_place=False, is_always=bool(self._patterns))
         """The first value of each record. While one place receives all, without hints, its own stream is enough."""
         self._last: _Stream | None = None
         """The stream of the last value."""
         self._hints: list[int] = []
-        """Where hints begin, behind the last value."""
+        """Where hints begin in the last pieces."""
+        self._next = 0
+        """The index of the first one that is behind the last value."""
         self._tail, self._length = b"", 0
         self._found: set[bytes] = set()
+        self._apart: list[tuple[Span, Span]] = []
+        """Contents of which one call after the other received, and which do not lie one behind the other."""
 
     def add(self, piece: bytes) -> None:
         """Take the next piece of the log, the first one from behind its header."""
         data = self._tail + piece
         before = self._length - len(self._tail)
         last = self._hints[-1] if self._hints else -1
+        del self._hints[: self._next]
+        self._next = 0
         self._hints += (before + at for at, _ in find(HINTS, data) if before + at > last)
         self._tail, self._length = data[-_MOST_OF_HINT:], self._length + len(piece)
         with searching_for(self._patterns):
@@ -63,34 +82,76 @@ class JoinedSecrets:
         self._reader.wait_for_no_more()
         with searching_for(self._patterns):
             self._take_values(*self._reader.walked(b""))
-            for each in (*self._streams.values(), self._every):
+            for each in (self._every, *self._streams.values()):
                 self._found.update(each.secrets())
         return self._found
 
-    def _take_values(self, data: bytes, position: int, leaves: list[tuple[int, int, int, int, int, int]]) -> None:
-        hints, streams = self._hints, self._streams
-        for kind, _, site, number, start, end in leaves:
-            if kind != RECORDED or not site or start == end:
+    def _take_values(self, data: bytes, position: int, leaves: list[Walked]) -> None:
+        for kind, gate, site, arguments, number, start, end in leaves:
+            if not site or start == end:
                 continue
-            inside = self._hints_in(start, end) if hints and hints[0] < end else ()
-            stream = streams.get((site, number))
-            if stream is None:
-                stream = streams[site, number] = _Stream(is_of_place=True, is_always=bool(self._patterns))
+            if kind == CONTENT:
+                self._take_content(gate, site, arguments, (start, end))
+                continue
+            hints = self._hints_in(start, end)
             value = data[start - position : end - position]
-            if not number and (self._every.is_collecting or stream is not self._last):
-                if not self._every.is_collecting and self._last is not None:
-                    self._every.begin_as(self._last)
-                self._found.update(self._every.add(value, inside))
-            self._found.update(stream.add(value, inside))
+            stream = self._stream((0, site, number))
             if not number:  # what else a record has, such as the names in a directory, goes on with nothing
+                if self._every.is_collecting or stream is not self._last:
+                    if not self._every.is_collecting and self._last is not None:
+                        self._every.begin_as(self._last)
+                    self._found.update(self._every.add(value, hints))
                 self._last = stream
+            self._found.update(stream.add(value, hints))
+            if arguments:
+                self._found.update(self._stream((gate, arguments, number)).add(value, hints))
+
+    def _stream(self, key: _Key) -> _Stream:
+        found = self._streams.get(key)
+        if found is None:
+            if len(self._streams) == _MOST_STREAMS:
+                del self._streams[next(iter(self._streams))]
+            found = self._streams[key] = _Stream(is_of_place=True, is_always=bool(self._patterns))
+        return found
+
+    def _take_content(self, gate: int, site: int, arguments: int, content: Span) -> None:
+        """Note a content that goes on with another one; where it lies behind that one, its section is searched."""
+        for key in ((0, site, 0), (gate, arguments, 0)):
+            before = self._contents.get(key)
+            if before is not None and before[1] != content[0] and len(self._apart) < _MOST_APART:
+                self._apart.append((before, content))
+            self._contents[key] = content
+
+    def in_contents(self, pieces: Pieces) -> set[bytes]:
+        """Return the secrets that begin in one content and go on in another, where the section has something between.
+
+        `pieces` returns the sections of the log.
+        """
+        if not self._apart:
+            return set()
+        # Imported here: it takes two large files that a program reads at the same time.
+        from replaydbg.log.edit.content_parts import spans_of
+
+        ends = {(max(end - WIDEST, start), end) for (start, end), _ in self._apart}
+        begins = {(start, min(start + WIDEST, end)) for _, (start, end) in self._apart}
+        data = spans_of(pieces("content"), ends | begins)
+        found: set[bytes] = set()
+        with searching_for(self._patterns):
+            for (first, end), (start, last) in self._apart:
+                both = _Stream(is_of_place=True, is_always=True)
+                both.add(data[max(end - WIDEST, first), end], ())
+                both.add(data[start, min(start + WIDEST, last)], ())
+                found.update(both.secrets())
+        return found
 
     def _hints_in(self, start: int, end: int) -> Sequence[int]:
-        """Return where hints begin in a value, counted from its first byte; those up to its end are forgotten."""
-        first, last = bisect_left(self._hints, start), bisect_left(self._hints, end)
-        found = [each - start for each in self._hints[first:last]]
-        del self._hints[:last]
-        return found
+        """Return where hints begin in a value, counted from its first byte; those up to its end are passed over."""
+        hints = self._hints
+        if self._next == len(hints) or hints[self._next] >= end:
+            return ()
+        first = bisect_left(hints, start, self._next)
+        self._next = bisect_left(hints, end, first)
+        return [each - start for each in hints[first : self._next]]
 
 
 class _Stream:

@@ -120,7 +120,7 @@ class _Search:
         self.found: dict[tuple[str, int, int], SplitPlace] = {}
         """By section, first byte, and length."""
         self._broken_off = without_longer(seeds.broken_off)
-        forms = without_longer(seeds.forms) if seeds.are_few else self._broken_off
+        forms = seeds.forms if seeds.are_few else seeds.broken_off
         self._begins = {name: _of_forms(hits, seeds.broken_off) for name, hits in seeds.begins.items()}
         self._ends = {name: _of_forms(hits, seeds.broken_off) for name, hits in seeds.ends.items()}
         self._middles: defaultdict[bytes, list[tuple[bytes, int]]] = defaultdict(list)
@@ -192,7 +192,9 @@ class _Search:
             found = _BREAK.search(value.data, first, first + hit.length + 2)
             if found is None or found.start() - first > hit.length:
                 return
-            length, following = found.start() - first, _BREAK.match(value.data, found.start()).end()  # type: ignore[union-attr]
+            length, following = found.start() - first, found.end()
+            while following < size and value.data[following] in b" \t":
+                following += 1
         if length < SEED:
             return
         place = SplitPlace(value.section, hit.at, hit.form, 0, length)
@@ -219,22 +221,27 @@ class _Search:
             if not length:
                 return
             place = SplitPlace(value.section, value.at + first, form, chain.end, chain.end + length)
-            begin = chain.places[0]
-            if begin.start and is_long_piece(data[first : first + length]):
+            first += length
+            found = _BREAK.match(data, first)
+            if place.end < len(form) and first < len(data) and found is None:
+                return
+            chain = self._longer(chain, place, value)
+            if place.end == len(form):
+                return
+            first = found.end() if found is not None else first
+        self._keep(chain)
+
+    def _longer(self, chain: _Chain, place: SplitPlace, value: _Value) -> _Chain:
+        """Note pieces of which a form is made, or that are in its middle; return them with the next one."""
+        begin, length = chain.places[0], place.end - place.start
+        is_known = begin.end - begin.start >= ENOUGH and value.gate == chain.gate
+        if begin.start:
+            if is_long_piece(place.form[place.start : place.end]) or (place.end == len(place.form) and is_known):
                 self._note((*chain.places, place))
                 self._go_back(begin, value, 0)
-            if place.end == len(form):
-                if length >= SEED or (begin.end >= ENOUGH and value.gate == chain.gate):
-                    self._note((*chain.places, place))
-                return
-            chain = _Chain(form, (*chain.places, place), chain.gate, self._number)
-            first += length
-            if first < len(data):
-                found = _BREAK.match(data, first)
-                if found is None:
-                    return
-                first = found.end()
-        self._keep(chain)
+        elif place.end == len(place.form) and (length >= SEED or is_known):
+            self._note((*chain.places, place))
+        return _Chain(chain.form, (*chain.places, place), chain.gate, self._number)
 
     # ---- from an end back ----
 

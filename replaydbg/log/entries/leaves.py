@@ -11,6 +11,11 @@ DEFINED, RECORDED, CONTENT = range(3)
 """What the core has found: a part of a definition, of any other record, or the place of a content."""
 
 
+Walked = tuple[int, int, int, int, int, int, int]
+"""`DEFINED`, `RECORDED` or `CONTENT`; the numbers of the call's gate, place and arguments; how many others its record
+has before it; its first byte, and the one behind its last."""
+
+
 class Leaf(NamedTuple):
     """A text, or bytes, in a log."""
 
@@ -57,18 +62,14 @@ class LeafReader:
         Nothing that is empty is yielded. From damage on, nothing is yielded any more.
         """
         data, position, found = self.walked(piece)
-        for kind, gate, _, _, first, last in found:
+        for kind, gate, _, _, _, first, last in found:
             if kind == CONTENT:
                 yield Content(first, last, gate)
             elif first < last:
                 yield Leaf(first, data[first - position : last - position], gate)
 
-    def walked(self, piece: bytes) -> tuple[bytes, int, list[tuple[int, int, int, int, int, int]]]:
-        """Do the same for what is hot: return the data of whole records, where it begins, and what the core has found.
-
-        That is `DEFINED`, `RECORDED` or `CONTENT`, the numbers of the call's gate and of its place, how many others its
-        record has before it, its first byte, and the one behind its last.
-        """
+    def walked(self, piece: bytes) -> tuple[bytes, int, list[Walked]]:
+        """Do the same for what is hot: return the data of whole records, where it begins, and what the core found."""
         if not self._wanted:
             return b"", self._position, []
         self._parts.append(piece)

@@ -44,7 +44,7 @@ typedef struct {
     State state;
     PyObject *found;
     Kind kind;
-    uint64_t site, gate;
+    uint64_t site, gate, arguments;
     Py_ssize_t leaves; /* of this record */
 } Cursor;
 
@@ -101,8 +101,9 @@ add(Cursor *c, Kind kind, uint64_t start, uint64_t end)
         fail(c, MALFORMED);
         return;
     }
-    PyObject *leaf = Py_BuildValue("(iKKnKK)", (int)kind, (unsigned long long)c->gate, (unsigned long long)c->site,
-                                   c->leaves, (unsigned long long)start, (unsigned long long)end);
+    PyObject *leaf =
+        Py_BuildValue("(iKKKnKK)", (int)kind, (unsigned long long)c->gate, (unsigned long long)c->site,
+                      (unsigned long long)c->arguments, c->leaves, (unsigned long long)start, (unsigned long long)end);
     if (!leaf || PyList_Append(c->found, leaf) < 0)
         fail(c, FAILED);
     Py_XDECREF(leaf);
@@ -368,8 +369,8 @@ crossing(Cursor *c, uint64_t site)
     c->site = site;
     c->gate = w->sites[site - 1].gate;
     if (shape & SHAPE_ARGUMENTS) {
-        uint64_t arguments = number(c);
-        if (c->state == FINE && (arguments < 1 || arguments > w->arguments))
+        c->arguments = number(c);
+        if (c->state == FINE && (c->arguments < 1 || c->arguments > w->arguments))
             fail(c, MALFORMED);
     }
     if (shape & SHAPE_DIGEST)
@@ -383,7 +384,7 @@ static void
 record(Cursor *c)
 {
     c->kind = RECORDED;
-    c->site = c->gate = 0;
+    c->site = c->gate = c->arguments = 0;
     c->leaves = 0;
     uint64_t head = number(c);
     if (c->state != FINE)
