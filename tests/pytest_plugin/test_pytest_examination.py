@@ -166,6 +166,10 @@ class TestAlone:
         assert meta["leftovers"].startswith("Replay diverged")
         assert "depends on state left by earlier tests" in ran.output
         assert line_of_failure(ran.recording("test_it.py-test_bad")) == "def test_bad(): assert not seen"
+        (left,) = meta["left_behind"]
+        assert (left["name"], left["value"], left["alone"]) == ("test_it.seen[0]", "1", "")
+        assert left["test"] == "test_it.py::test_leaves"
+        assert left["source"] == "def test_leaves(): seen.append(1)"
 
     @pytest.mark.parametrize(
         ("source", "options", "other"),

@@ -18,10 +18,9 @@ from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.pytest_plugin.examination.minimize import KeptFailure
 from replaydbg.pytest_plugin.examination.shared_replay import SharedReplay
-from replaydbg.pytest_plugin.shared.results import Examination, ExaminedLine, Written, Wrong
+from replaydbg.pytest_plugin.shared.results import Examination, ExaminedLine, Written, Wrong, shortened
 from replaydbg.render import texts
 
-_LONGEST = 200
 _NO_DATA = ("module", "type", "function", "method", "builtin_function_or_method")
 """Types of values that imports and definitions write, whose writes are of no interest."""
 _CLASSES = ("<class '", "<enum '", "<flag '")
@@ -85,9 +84,9 @@ def writes(session: Session, number: int) -> Iterator[Written]:
             continue
         yield Written(
             name=name,
-            value=_short(value.text if value is not None else last.after),
+            value=shortened(value.text if value is not None else last.after),
             where=texts.place_text(session, last.file, last.line, last.function),
-            source=_short(last.source),
+            source=shortened(last.source),
             moment=texts.moment_text(last.moment),
         )
 
@@ -124,15 +123,11 @@ def bisected(session: Session) -> Wrong | None:
     return Wrong(
         what=found.predicate,
         where=texts.place_text(session, culprit.file, culprit.line, culprit.function),
-        source=_short(culprit.source),
+        source=shortened(culprit.source),
         moment=texts.moment_text(culprit.moment),
-        values=tuple(f"{each.source}  {_short(each.before)} -> {_short(each.after)}" for each in changed[:3]),
+        values=tuple(f"{each.source}  {shortened(each.before)} -> {shortened(each.after)}" for each in changed[:3]),
     )
 
 
 def _source(session: Session, frame: Frame) -> str:
     return "\n".join(session.sources.lines(frame.file))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

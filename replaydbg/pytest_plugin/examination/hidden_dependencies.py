@@ -51,16 +51,38 @@ def other_values(session: Session, before: Snapshot, event: int, recording: Path
     ReplaydbgError if this cannot be determined. The secrets of `recording`, which has `before`, count as equal: there
     they are masked.
     """
-    count = _where_taken(session, event)
-    golden = Holding(before)
-    after = Holding(masked_snapshot_of(recording, holdings(session, [count])[0].snapshot))
-    own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
-    reached = _Reach(before, own).walk(
-        [*_own_frames(before, session.ask.stack()), *_modules(before, _used(session, own))]
-    )
-    changes = drift(golden, after, most=None, scope="all").changed.items
-    mine = (each for each in changes if before.find(each.owner[0]) in reached)
-    return _texts(each for each in mine if not any(name in each.path for name in _NOT_OURS))
+    after = _masked(session, _where_taken(session, event), recording)
+    own = _own_modules(after)
+    roots = [*_own_frames(before, session.ask.stack()), *_modules(before, _used(session, own))]
+    return _texts(_differences(Holding(before), after, roots))
+
+
+def values_left_behind(whole: Session, alone: Session, recording: Path) -> list[Change]:
+    """Return the values that differ when the test begins: `before` it is with all tests, `after` it is without others.
+
+    `whole`, a session at the test's failure, has all tests, `alone` not those before it. As for `other_values`,
+    secrets of `recording` count as equal, and modules that the test cannot have read do not count. Raises
+    ReplaydbgError if this cannot be determined.
+    """
+    before, after = (_masked(each, each.count_of("@test"), recording) for each in (whole, alone))
+    roots = _modules(before.snapshot, _used(whole, _own_modules(before)))
+    return list(_differences(before, after, roots))
+
+
+def _masked(session: Session, count: int, recording: Path) -> Holding:
+    return Holding(masked_snapshot_of(recording, holdings(session, [count])[0].snapshot))
+
+
+def _own_modules(holding: Holding) -> list[str]:
+    return [each for each in holding.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
+
+
+def _differences(before: Holding, after: Holding, roots: Iterable[int]) -> Iterator[Change]:
+    """Yield the changes of what can be reached from `roots`."""
+    reached = _Reach(before.snapshot, _own_modules(after)).walk(roots)
+    for each in drift(before, after, most=None, scope="all").changed.items:
+        if before.snapshot.find(each.owner[0]) in reached and not any(name in each.path for name in _NOT_OURS):
+            yield each
 
 
 def _where_taken(session: Session, event: int) -> int:

@@ -27,6 +27,7 @@ from replaydbg.pytest_plugin.shared.end_of_test import RecordedEnd
 from replaydbg.pytest_plugin.shared.mark_reader import Making, Reports, ReportsEnded, read_mark
 from replaydbg.pytest_plugin.shared.marks_of_tests import (
     REPORT_LEFT_OUT,
+    AttemptBegun,
     AttemptEnded,
     PhaseRaised,
     RandomState,
@@ -67,6 +68,8 @@ class MarkedTest:
     """The tests, numbered from 1, that set up fixtures which exist when it begins."""
     random: RandomState | None
     """The state of the module's generator when it begins; None: unchanged since the previous test began."""
+    nodeid: str = ""
+    """Its pytest node id; empty: it did not begin."""
     question: tuple[int, int] = (0, 0)
     """The range of the question's event in the log."""
     has_arguments: bool = False
@@ -144,6 +147,18 @@ class SessionLog:
     def number_of(self, kept: KeptFailure) -> int:
         """Return the number of its test, from 1."""
         return bisect_left(self._begins, kept.log)
+
+    def number_at(self, event: int) -> int:
+        """Return the number of the test that ran after so many events, from 1; 0: none had begun."""
+        return bisect_right([each.began for each in self.items], event)
+
+    def needed_by(self, number: int, also: Collection[int] = ()) -> set[int]:
+        """Return the numbers of the tests without which a test cannot be replayed, it and those in `also` included."""
+        return _needed(self.items[:number], {number, *also}) if number else set()
+
+    def with_only(self, number: int, also: Collection[int]) -> SmallerLog:
+        """Return the log of a test without those before it, except those in `also` and those that these need."""
+        return SmallerLog(self, self.items[:number], self.needed_by(number, also))
 
     def without_others(self, kept: Sequence[KeptFailure], differing: Collection[int] = ()) -> SmallerLog | None:
         """Return the log of these tests without those that passed, and without the `differing` ones (numbers from 1).
@@ -243,6 +258,8 @@ def _items(recording: Recording, data: bytes) -> list[MarkedTest]:
                 making = None
             elif isinstance(mark, PhaseRaised) and items:
                 items[-1].raised.setdefault(stream.crossings, at)
+            elif isinstance(mark, AttemptBegun) and items:
+                items[-1].nodeid = mark.node
             elif isinstance(mark, AttemptEnded) and items:
                 items[-1].has_failed |= mark.outcome in _FAILED
             continue

@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.classes import NamedTuple, replace
 from replaydbg.log.hidden import masked_like
 from replaydbg.pytest_plugin.shared import shared_names
-from replaydbg.pytest_plugin.shared.results import Result, Written, Wrong, write_result
+from replaydbg.pytest_plugin.shared.results import LeftBehind, Result, Written, Wrong, write_result
 from replaydbg.store.private import open_private
 
 
@@ -59,6 +59,25 @@ def leftovers_text(result: Result) -> str:
     return f"depends on state left by earlier tests; without them: {result.leftovers}"
 
 
+def left_behind_lines(result: Result) -> list[str]:
+    """Return what earlier tests left behind as lines, and the command that runs the fewest tests."""
+    lines = [left_behind_text(each) for each in result.left_behind]
+    if result.reproduced_by:
+        lines.append(f"fails in the same way with these tests: {reproducing_command(result)}")
+    return lines
+
+
+def left_behind_text(left: LeftBehind) -> str:
+    """Return a value that was left behind as a line."""
+    value = f"= {left.value}" if left.value else "is missing"
+    return f"{left.name} {value}  left by {left.test} at {left.moment}  {left.where}  {left.source}"
+
+
+def reproducing_command(result: Result) -> str:
+    """Return the command that runs the fewest tests with which the test fails in the same way."""
+    return shlex.join(["pytest", *result.reproduced_by])
+
+
 def processes_text(result: Result, folder: str) -> str:
     """Return how many processes of a test are recorded, with the command that lists them."""
     many = "process that it started is" if result.processes == 1 else "processes that it started are"
@@ -89,6 +108,7 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     lines = [f"{path} ({size_text(result.size)}, {result.events:,} events), {verified_text(result)}"]
     lines += [processes_text(result, folder)] if result.processes else []
     lines += [leftovers_text(result)] if result.leftovers else []
+    lines += left_behind_lines(result)
     if not is_first:
         return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
     if result.verified is None:
@@ -164,6 +184,8 @@ def summary(result: Result, folder: str) -> str:
         lines += [f"{_escaped(processes_text(result, folder))}", ""]
     if result.leftovers:
         lines += [f"{_escaped(leftovers_text(result))}", ""]
+    if result.left_behind or result.reproduced_by:
+        lines += ["```", *left_behind_lines(result), "```", ""]
     if result.writes:
         lines += ["| name | value | written at | by |", "|---|---|---|---|"]
         for each in result.writes:

@@ -14,6 +14,12 @@ from replaydbg.pytest_plugin.shared.marks_of_tests import PhaseRaised
 from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2
+_LONGEST = 200
+
+
+def shortened(text: str) -> str:
+    """Return a value or a source line as results have it: at most 200 characters."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,26 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """A value that an earlier test left behind."""
+
+    name: str
+    """A variable of a module, or an attribute or item that it leads to."""
+    value: str
+    """Its value when the failing test begins; empty: it is not there."""
+    alone: str
+    """Its value then without the earlier tests; empty: it is not there."""
+    test: str
+    """The pytest node id of the test that wrote it."""
+    where: str
+    """The line that wrote it."""
+    source: str
+    """The source text of that line."""
+    moment: str
+    """Its moment, in the form that every command accepts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Wrong:
     """The line after which the failing line's assertion became false."""
 
@@ -104,6 +130,10 @@ class Examination:
     """Size of the recording, if tests were left out."""
     writes: tuple[Written, ...] | None = None
     """The last write of each name in the failing line."""
+    left_behind: tuple[LeftBehind, ...] | None = None
+    """What earlier tests left behind, of which the failure depends on something."""
+    reproduced_by: tuple[str, ...] | None = None
+    """The pytest node ids of the fewest tests with which it fails in the same way, itself the last; empty: unknown."""
     wrong: Wrong | None = None
     """The result of a bisection."""
     problem: str | None = None
@@ -172,6 +202,10 @@ class Result:
     """Where it differed without them, if it did: then they are in the recording."""
     writes: tuple[Written, ...] = ()
     """The last write of each name in the failing line."""
+    left_behind: tuple[LeftBehind, ...] = ()
+    """What earlier tests left behind, of which the failure depends on something."""
+    reproduced_by: tuple[str, ...] = ()
+    """The pytest node ids of the fewest tests with which it fails in the same way, itself the last; empty: unknown."""
     wrong: Wrong | None = None
     """The result of a bisection, if requested, and if the line is an assertion."""
     problem: str = ""
