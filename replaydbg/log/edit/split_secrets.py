@@ -264,23 +264,23 @@ class _Search:
 
     def _go_back(self, last: SplitPlace, value: _Value, end: int) -> None:
         """Look for the pieces before one: in the bytes of its value before `end`, and in the values before it."""
-        places, form = [last], last.form
-        ends = ((value, end), *((_Value(*each), len(each[-1])) for each in reversed(self._before)))
-        for each, stop in ends:
-            while stop > 0:
+        places, form, gate = [last], last.form, value.gate
+        own = value._replace(data=value.data[:end])
+        for section, its_gate, at, data in (own, *reversed(self._before)):
+            stop = len(data)
+            # Nearly all values end with another byte.
+            while stop > 0 and data[stop - 1] == form[places[-1].start - 1]:
                 left = form[: places[-1].start]
-                if each.data.endswith(left, 0, stop):
-                    if len(left) >= SEED or each.gate == value.gate:
-                        first = each.at + stop - len(left)
-                        self._note((SplitPlace(each.section, first, form, 0, len(left)), *places))
+                if data.endswith(left, 0, stop):
+                    if len(left) >= SEED or its_gate == gate:
+                        self._note((SplitPlace(section, at + stop - len(left), form, 0, len(left)), *places))
                         return
                     break
-                found = _last_break(each.data, stop, len(left))
+                found = _last_break(data, stop, len(left))
                 begin = found.end() if found is not None else 0
-                if not (begin < stop and stop - begin < len(left) and left.endswith(each.data[begin:stop])):
+                if not (begin < stop and stop - begin < len(left) and left.endswith(data[begin:stop])):
                     break
-                start = len(left) - (stop - begin)
-                places.append(SplitPlace(each.section, each.at + begin, form, start, len(left)))
+                places.append(SplitPlace(section, at + begin, form, len(left) - (stop - begin), len(left)))
                 stop = found.start() if found is not None else 0
 
 
