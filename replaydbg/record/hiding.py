@@ -75,10 +75,19 @@ def _sections_of(live: Path) -> Iterator[Pieces]:
         sections.close()
 
 
+def _of_parent(live: Path) -> int:
+    """Return how many bytes of the log of a live directory are those of its parent. Raises what `open_live` raises."""
+    if not (live / BRANCH).exists():
+        return 0
+    from replaydbg.log.branch import bytes_before
+
+    return bytes_before(live)["log"]
+
+
 def _found_in_live(live: Path) -> tuple[HeaderSecrets, set[bytes]]:
     """Return the header and the secrets of a live directory; none if it keeps them."""
     with _sections_of(live) as pieces:
-        header, found = _found(pieces)
+        header, found = _found(pieces, _of_parent(live))
     if not header.keeps_secrets:
         for name in names_in(live / "source"):
             found |= _in_pieces(live_pieces(live, f"source/{name}"))
@@ -108,12 +117,15 @@ def masked_snapshot(masks: Masks, data: bytes) -> bytes:
     return masked_raw(data, masks.with_beginnings().masked)
 
 
-def _found(pieces: Callable[[str], Iterator[bytes]]) -> tuple[HeaderSecrets, set[bytes]]:
-    """Return the header and the secrets of a recording, of which `pieces` returns the sections."""
+def _found(pieces: Callable[[str], Iterator[bytes]], branch: int) -> tuple[HeaderSecrets, set[bytes]]:
+    """Return the header and the secrets of a recording, of which `pieces` returns the sections.
+
+    `branch`: so many bytes of its log are its parent's, whose secrets are known from there.
+    """
     header = HeaderSecrets(b"".join(pieces("header")))
     found: set[bytes] = set()
     if not header.keeps_secrets:
-        found = {*header.secrets(), *_received(pieces)}
+        found = {*header.secrets(), *_received(pieces, branch)}
     return header, found
 
 
@@ -205,12 +217,12 @@ def _is_listed(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, each) for each in patterns)
 
 
-def _received(pieces: Callable[[str], Iterator[bytes]]) -> set[bytes]:
+def _received(pieces: Callable[[str], Iterator[bytes]], branch: int = 0) -> set[bytes]:
     """Return the secrets in what came from outside: the header, the log and the contents of files.
 
     The other sections have them from there.
     """
-    joined = JoinedSecrets()
+    joined = JoinedSecrets(max(branch - LOG_HEADER, 0))
     for piece in bytes_behind(LOG_HEADER, pieces("log")):
         joined.add(piece)
     in_log, in_content = (sorted(places_in_pieces(pieces(name))) for name in ("log", "content"))

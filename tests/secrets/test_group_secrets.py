@@ -126,3 +126,38 @@ def test_a_parent_has_it_masked(text: str, tmp_path: Path, monkeypatch: pytest.M
     assert SECRETS[0] in output
     replayed = run([sys.executable, "-m", "replaydbg", "replay", "-q", str(group)], cwd=tmp_path, env=env)
     assert (replayed.status, replayed.stdout) == (0, output), replayed
+
+
+CUT_BY_A_FORK = """
+import os
+fd = os.open("token", os.O_RDONLY)
+first = os.read(fd, 120)
+if child := os.fork():
+    print(os.waitpid(child, 0)[1])
+else:
+    print(len(first + os.read(fd, 500)))
+"""
+
+
+def test_a_parent_has_received_its_beginning_and_a_child_its_end(tmp_path: Path) -> None:
+    token = "ghp_qZ7xKw93LmP0vT5yRb2Nd8aUcEfGhIjKlMnO"
+    (tmp_path / "token").write_text("x" * 100 + " " + token + " y" * 100)
+    (tmp_path / "prog.py").write_text(CUT_BY_A_FORK)
+    env = {**passed_on(), "XDG_DATA_HOME": str(tmp_path / "data")}
+
+    made = run(
+        tool.record(sys.executable, tmp_path / "r", ["prog.py"], options=["--children=fork"]), cwd=tmp_path, env=env
+    )
+
+    assert made.status == 0, made
+    completed(tmp_path / "r.rdbgs")
+    parts = {token[at : at + 8].encode() for at in range(len(token) - 7)}
+    for path in sorted((tmp_path / "r.rdbgs").glob("*.rdbg")):
+        with open_recording(path, with_secrets=False) as recording:
+            for name in recording.sections:
+                data = b"".join(recording.pieces(name))
+                assert not [part for part in parts if part in data], (path.name, name)
+    replayed = run(
+        [sys.executable, "-m", "replaydbg", "replay", "-q", str(tmp_path / "r.rdbgs")], cwd=tmp_path, env=env
+    )
+    assert (replayed.status, replayed.stdout) == (0, made.stdout), replayed

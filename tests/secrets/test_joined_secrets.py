@@ -150,6 +150,18 @@ def test_connections_whose_values_come_in_turn(size: int) -> None:
         assert whole or any(secret in each for each in found)
 
 
+def test_of_a_parents_log_only_what_goes_on_counts() -> None:
+    """What is before is searched in the parent's own log: each of a thousand children has it, too."""
+    secrets = [b"ghp_" + token(36).encode() for _ in range(2)]
+    early = [(b"x " + secrets[0][:20], 3), (secrets[0][20:] + b" " + b"y" * 20_000, 3), (b"z " + secrets[1][:20], 3)]
+    prefix = log_of(early)
+    joined = JoinedSecrets(len(prefix))
+    joined.add(log_of([*early, (secrets[1][20:] + b" ", 3)]))
+
+    assert joined.found() == {secrets[1]}
+    assert found_in(log_of([*early, (secrets[1][20:] + b" ", 3)])) == set(secrets)
+
+
 def test_a_long_value_between_two_is_no_obstacle() -> None:
     secret = b"ghp_" + token(36).encode()
     log = log_of(

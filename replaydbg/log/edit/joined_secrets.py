@@ -45,10 +45,15 @@ Span = tuple[int, int]
 class JoinedSecrets:
     """The secrets of one log that are in several of its values, as far as it was read."""
 
-    def __init__(self) -> None:
-        """The user's patterns that are in effect now are in effect for all that follows."""
+    def __init__(self, branch: int = 0) -> None:
+        """The user's patterns that are in effect now are in effect for all that follows.
+
+        `branch`: so many bytes behind the header are those of a parent, in whose log they are searched. Of them only
+        the last ones count here, with which something may go on.
+        """
         self._patterns = current_patterns()
-        self._reader = LeafReader()
+        self._first = max(branch - WIDEST, 0)
+        self._reader = LeafReader(self._first)
         self._streams: dict[_Key, _Stream] = {}
         self._contents: dict[_Key, Span] = {}
         """The last content of each."""
@@ -72,7 +77,8 @@ class JoinedSecrets:
         last = self._hints[-1] if self._hints else -1
         del self._hints[: self._next]
         self._next = 0
-        self._hints += (before + at for at, _ in find(HINTS, data) if before + at > last)
+        if before + len(data) > self._first:
+            self._hints += (before + at for at, _ in find(HINTS, data) if before + at > last)
         self._tail, self._length = data[-_MOST_OF_HINT:], self._length + len(piece)
         with searching_for(self._patterns):
             self._take_values(*self._reader.walked(piece))

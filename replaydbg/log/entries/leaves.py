@@ -46,8 +46,9 @@ class Content(NamedTuple):
 class LeafReader:
     """Reads a log that comes piece by piece."""
 
-    def __init__(self) -> None:
-        self._walker = Walker()
+    def __init__(self, first: int = 0) -> None:
+        """What ends before byte `first`, counted from the first record, is passed over."""
+        self._walker = Walker(first)
         self._parts: list[bytes] = []
         self._have = 0
         """Bytes of these parts, which begin with the first record that is not whole."""

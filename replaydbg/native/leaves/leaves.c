@@ -31,7 +31,9 @@ typedef struct {
 typedef struct {
     PyObject_HEAD Site *sites;
     size_t site_count, site_room;
-    uint64_t arguments, position; /* position: the end of the last whole record */
+    uint64_t arguments;
+    uint64_t position; /* the end of the last whole record */
+    uint64_t first;    /* what ends before it is passed over */
 } Walker;
 
 typedef enum { FINE, SHORT, MALFORMED, FAILED } State; /* FAILED: with an exception */
@@ -95,7 +97,7 @@ number(Cursor *c)
 static void
 add(Cursor *c, Kind kind, uint64_t start, uint64_t end)
 {
-    if (c->state != FINE)
+    if (c->state != FINE || c->walker->position + c->pos <= c->walker->first)
         return;
     if (c->leaves >= MOST_LEAVES) {
         fail(c, MALFORMED);
@@ -426,6 +428,18 @@ walk(PyObject *self, PyObject *argument)
     return Py_BuildValue("(Nnn)", c.found, (Py_ssize_t)end, (Py_ssize_t)needed);
 }
 
+static PyObject *
+make(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    unsigned long long first = 0;
+    if (!PyArg_ParseTuple(args, "|K:Walker", &first))
+        return NULL;
+    Walker *walker = (Walker *)type->tp_alloc(type, 0);
+    if (walker)
+        walker->first = first;
+    return (PyObject *)walker;
+}
+
 static void
 dealloc(PyObject *self)
 {
@@ -442,8 +456,10 @@ static PyMethodDef walker_methods[] = {
 };
 
 static PyType_Slot walker_slots[] = {
-    {Py_tp_doc, (void *)PyDoc_STR("Walks over the records of one event log, from behind its header.")},
-    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_doc,
+     (void *)PyDoc_STR(
+         "Walks over the records of one event log, from behind its header; what ends before `first` is passed over.")},
+    {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, walker_methods},
     {0, NULL},

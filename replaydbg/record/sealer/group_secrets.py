@@ -16,6 +16,7 @@ from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.files import bytes_behind
 from replaydbg.log.hidden import secrets_masked_in
 from replaydbg.log.live_directory import LiveDirectory
+from replaydbg.log.sealed.sections import Sections
 from replaydbg.record.caches.sources import own_sources
 from replaydbg.record.hiding import HeaderSecrets, exact_secrets
 from replaydbg.secrets.secret_rules import MOST_BEFORE, WIDEST, SecretPlace, places_in_pieces, secrets_in
@@ -93,10 +94,10 @@ class _LiveSecrets:
         """Where each had ended when all of it was searched."""
         self._places: dict[str, set[SecretPlace]] = {name: set() for name in _SEARCHED}
         self._in_sources: set[bytes] = set()
-        with searching_for(patterns_of_live(live)):
-            self._joined = JoinedSecrets()
+        self._joined: JoinedSecrets | None = None
+        """What is found in several values; None: nothing was searched yet."""
         self._joined_end = LOG_HEADER
-        """Up to where its log and those of its ancestors were put together."""
+        """Up to where its log, with what it has of its parent's, was read for that."""
 
     def update(self) -> None:
         """Search what was added. Raises what opening a live directory raises, and OSError."""
@@ -132,18 +133,35 @@ class _LiveSecrets:
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
-        if has_more or self._ends["log"] != self._seen.get("log"):
-            self.found |= self._exact(has_places=has_more)
+        if has_more:
+            self.found |= self._exact()
+        if self._ends["log"] != self._seen.get("log"):
+            self.found |= self._in_parts(own, before["log"])
         self.found |= {*header.secrets(), *self._in_sources}
 
-    def _exact(self, *, has_places: bool) -> set[bytes]:
+    def _exact(self) -> set[bytes]:
         in_log, in_content = (sorted(self._places[name]) for name in _SEARCHED)
         sections = open_live(self._live)
         try:
-            for piece in bytes_behind(self._joined_end, sections.pieces("log")):
-                self._joined.add(piece)
-                self._joined_end += len(piece)
-            found = exact_secrets(in_log, in_content, sections.pieces("log")) if has_places else set()
+            return exact_secrets(in_log, in_content, sections.pieces("log"))
         finally:
             sections.close()
-        return found | self._joined.found()
+
+    def _in_parts(self, own: LiveDirectory, before: int) -> set[bytes]:
+        """Search for secrets in several values in what was added; `before` bytes of the log are its parent's."""
+        sections: Sections | None = None
+        if self._joined is None:
+            self._joined = JoinedSecrets(max(before - LOG_HEADER, 0))
+            # Only now with its ancestors, who have defined what its records refer to.
+            sections = open_live(self._live)
+        try:
+            # Behind what its parent wrote; a log's header is in both.
+            first = self._joined_end - (before - LOG_HEADER if before else 0)
+            pieces = own.pieces("log", first) if sections is None else bytes_behind(LOG_HEADER, sections.pieces("log"))
+            for piece in pieces:
+                self._joined.add(piece)
+                self._joined_end += len(piece)
+        finally:
+            if sections is not None:
+                sections.close()
+        return self._joined.found()
