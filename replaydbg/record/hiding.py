@@ -242,7 +242,7 @@ def exact_secrets(in_log: list[SecretPlace], in_content: list[SecretPlace], log:
 
     contents: list[Content] = []
     only_leaves = _only_leaves(leaves(bytes_behind(LOG_HEADER, log)), contents)
-    found = in_leaves((each._replace(at=each.at - LOG_HEADER) for each in in_log), only_leaves)
+    found = in_leaves((each.moved(-LOG_HEADER) for each in in_log), only_leaves)
     for _ in only_leaves:
         pass  # up to the end: each content is known then
     return found | in_contents(in_content, contents)

@@ -44,6 +44,10 @@ class SecretPlace(NamedTuple):
     until: int = 0
     """The byte behind that form: a quotation mark, for instance, or the last line of a key."""
 
+    def moved(self, offset: int) -> SecretPlace:
+        """Return the same so many bytes further on."""
+        return self._replace(at=self.at + offset, since=self.since + offset, until=self.until + offset)
+
     def counts(self, text: bytes) -> bool:
         """Whether `text`, all or a part of it, is a secret, and not a setting or a name in a program."""
         if self.is_of_user:
@@ -88,14 +92,10 @@ def places_in_pieces(pieces: Iterable[bytes]) -> Iterator[SecretPlace]:
     for piece in pieces:
         data = before + piece
         end = max(len(data) - WIDEST, start)
-        yield from _moved(places_in(data, start=start, end=end), offset)
+        yield from (each.moved(offset) for each in places_in(data, start=start, end=end))
         first = max(end - MOST_BEFORE, 0)
         before, start, offset = data[first:], end - first, offset + first
-    yield from _moved(places_in(before, start=start), offset)
-
-
-def _moved(places: Iterable[SecretPlace], offset: int) -> Iterator[SecretPlace]:
-    return (each._replace(at=each.at + offset, since=each.since + offset, until=each.until + offset) for each in places)
+    yield from (each.moved(offset) for each in places_in(before, start=start))
 
 
 def _values(rule: SecretRule, match: re.Match[bytes]) -> Iterator[tuple[int, bytes]]:

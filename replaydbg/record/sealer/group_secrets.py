@@ -129,7 +129,7 @@ class _LiveSecrets:
             if end > self._ends[name]:
                 # Behind what its parent wrote; a log's header is in both.
                 shift = first + before[name] - (LOG_HEADER if name == "log" and before[name] else 0)
-                new = {each._replace(at=shift + each.at) for each in places_in_pieces(own.pieces(name, first))}
+                new = {each.moved(shift) for each in places_in_pieces(own.pieces(name, first))}
                 has_more = has_more or not new <= self._places[name]
                 self._places[name] |= new
                 self._ends[name] = end
