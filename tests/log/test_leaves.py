@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from replaydbg.events import values
 from replaydbg.events.records import Event
-from replaydbg.events.values import TypeName
 from replaydbg.log.entries.leaves import RECORDED, Content, Leaf, LeafReader, leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import bytes_behind
@@ -97,7 +96,7 @@ def test_they_are_the_texts_of_all_values(recorded: list[Any], size: int) -> Non
     assume(all(end <= limit for value in recorded for _, end in contents_in(value)))
     log = LogBuilder()
     for each in recorded:
-        log.crossing(1, each if not isinstance(each, TypeName) else None, arguments=("mode",))
+        log.crossing(1, each, arguments=("mode",))
     data = log.to_bytes()[LOG_HEADER:]
 
     found = list(leaves(in_pieces(data, size)))

@@ -37,9 +37,10 @@ class ContentParts:
                 spans[-1] = spans[-1][0], max(high, spans[-1][1])
             else:
                 spans.append((low, high))
-        return [(low, self._read(low, high)) for low, high in spans]
+        return [(low, self.read(low, high)) for low, high in spans]
 
-    def _read(self, start: int, end: int) -> bytes:
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes of the section between two places; going back reads it anew."""
         if start < self._at or not self._held:
             self._rest, self._at, self._held = self._pieces("content"), 0, b""
         while self._at + len(self._held) < end:
@@ -50,15 +51,3 @@ class ContentParts:
             self._held = self._held[drop:] + piece
             self._at += drop
         return self._held[max(start - self._at, 0) : max(end - self._at, 0)]
-
-
-def spans_of(content: Iterable[bytes], spans: Iterable[tuple[int, int]]) -> dict[tuple[int, int], bytes]:
-    """Return what a section of contents has between some bytes; it is read once."""
-    found: dict[tuple[int, int], bytes] = {}
-    rest, held, at = iter(content), b"", 0
-    for first, end in sorted(spans):
-        while at + len(held) < end and (piece := next(rest, b"")):
-            drop = min(max(first - at, 0), len(held))
-            held, at = held[drop:] + piece, at + drop
-        found[first, end] = held[max(first - at, 0) : end - at]
-    return found

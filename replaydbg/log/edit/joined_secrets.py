@@ -136,11 +136,12 @@ class JoinedSecrets:
         if not self._apart:
             return set()
         # Imported here: it takes two large files that a program reads at the same time.
-        from replaydbg.log.edit.content_parts import spans_of
+        from replaydbg.log.edit.content_parts import ContentParts
 
         ends = {(max(end - WIDEST, start), end) for (start, end), _ in self._apart}
         begins = {(start, min(start + WIDEST, end)) for _, (start, end) in self._apart}
-        data = spans_of(pieces("content"), ends | begins)
+        reader = ContentParts(pieces, ())
+        data = {each: reader.read(*each) for each in sorted(ends | begins)}
         found: set[bytes] = set()
         with searching_for(self._patterns):
             for (first, end), (start, last) in self._apart:

@@ -8,7 +8,7 @@ from replaydbg.classes import NamedTuple
 from replaydbg.native._leaves import Walker
 
 DEFINED, RECORDED, CONTENT = range(3)
-"""What the core has found: a part of a definition, of any other record, or the place of a content."""
+"""Kinds of what is found: a leaf of a definition, a leaf of any other record, a reference to a content."""
 
 
 Walked = tuple[int, int, int, int, int, int, int]
@@ -47,7 +47,7 @@ class LeafReader:
     """Reads a log that comes piece by piece."""
 
     def __init__(self, first: int = 0) -> None:
-        """What ends before byte `first`, counted from the first record, is passed over."""
+        """Records that end before byte `first`, counted from the first one, are skipped."""
         self._walker = Walker(first)
         self._parts: list[bytes] = []
         self._have = 0

@@ -131,7 +131,7 @@ class Examination:
     writes: tuple[Written, ...] | None = None
     """The last write of each name in the failing line."""
     left_behind: tuple[LeftBehind, ...] | None = None
-    """What earlier tests left behind, of which the failure depends on something."""
+    """Values that earlier tests left behind; the failure depends on at least one of them."""
     reproduced_by: tuple[str, ...] | None = None
     """The pytest node ids of the fewest tests with which it fails in the same way, itself the last; empty: unknown."""
     wrong: Wrong | None = None
@@ -203,7 +203,7 @@ class Result:
     writes: tuple[Written, ...] = ()
     """The last write of each name in the failing line."""
     left_behind: tuple[LeftBehind, ...] = ()
-    """What earlier tests left behind, of which the failure depends on something."""
+    """Values that earlier tests left behind; the failure depends on at least one of them."""
     reproduced_by: tuple[str, ...] = ()
     """The pytest node ids of the fewest tests with which it fails in the same way, itself the last; empty: unknown."""
     wrong: Wrong | None = None

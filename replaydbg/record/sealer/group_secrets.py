@@ -95,7 +95,7 @@ class _LiveSecrets:
         self._places: dict[str, set[SecretPlace]] = {name: set() for name in _SEARCHED}
         self._in_sources: set[bytes] = set()
         self._joined: JoinedSecrets | None = None
-        """What is found in several values; None: nothing was searched yet."""
+        """The search for secrets in several values; None: it has not begun."""
         self._joined_end = LOG_HEADER
         """Up to where its log, with what it has of its parent's, was read for that."""
 
