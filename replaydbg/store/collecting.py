@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,7 @@ def collect(
     ReplaydbgError stays.
     """
     files = store.files()
+    copies = Counter(each.row.run for each in decisions)
     for row in (each.row for each in decisions if not each.rule):
         found = files.get(row.name)
         if found is None:
@@ -60,11 +62,14 @@ def collect(
             why_not = "it has been pinned" if is_pinned(row) else ""
         except TagsUnreadable as error:  # since it was decided: others may have been removed already
             why_not = f"the tags in {error.path!r} cannot be read"
-        why_not = why_not or _remove(store, Path(found[1].path), row, keep_elsewhere)
+        run = row.run if copies[row.run] == 1 else ""  # a copy has the same tags
+        why_not = why_not or _remove(store, Path(found[1].path), run, keep_elsewhere)
+        if not why_not:
+            copies[row.run] -= 1
         yield Collected(row.name, row.size, why_not)
 
 
-def _remove(store: Store, path: Path, row: CatalogRow, keep_elsewhere: Callable[[Path], None]) -> str:
+def _remove(store: Store, path: Path, run: str, keep_elsewhere: Callable[[Path], None]) -> str:
     try:
         keep_elsewhere(path)  # whoever reads it holds it by a lock that we could not have meanwhile
         with _unused(path) as is_unused:
@@ -74,7 +79,7 @@ def _remove(store: Store, path: Path, row: CatalogRow, keep_elsewhere: Callable[
                 return "it is just being made"
             if writer_in(path) is not None:  # of a group whose first process has ended
                 return "one of its processes is still being recorded"
-            remove_recording(store, path, row.run)
+            remove_recording(store, path, run)
     except OSError as error:
         return error.strerror or str(error)
     except ReplaydbgError as error:

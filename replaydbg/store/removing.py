@@ -43,7 +43,7 @@ _REMOVED = ".removed-"
 def remove_recording(store: Store, path: Path, run: str = "") -> None:
     """Remove a recording: a sealed file with its index, a live directory, or a group. Raises OSError.
 
-    `run` is the key of its tags, empty if it has none.
+    `run` is the key of its tags, which are removed, too; empty: it has none, or a copy of it keeps them.
     """
     if path.name.endswith(GROUP) and path.is_dir() and not path.is_symlink():
         _remove_whole_group(path)
@@ -53,7 +53,7 @@ def remove_recording(store: Store, path: Path, run: str = "") -> None:
         _remove_sealed(path)
     _remove_if_empty(group_directory(path))
     if run:
-        with suppress(OSError):  # they are those of a run that is no longer there
+        with suppress(OSError):  # they are then those of a run that is no longer there
             forget_tags(store, run)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError, UsageError
@@ -136,6 +136,14 @@ def change_tags(store: Store, name: str, run: str, change: Callable[[set[str]], 
             # On the disk before it counts: `gc` may remove what is not pinned after the power has failed.
             files.write(run, json.dumps({"name": name, "tags": after}).encode(), is_durable=True)
     return tuple(after)
+
+
+def tagged_runs(store: Store) -> Iterable[str]:
+    """Return the keys of the recordings with tags; none if they cannot be read."""
+    try:
+        return _files(store).names()
+    except OSError:
+        return ()
 
 
 def forget_tags(store: Store, run: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,22 @@ def test_tags(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rm", "run-3"]) == 0
     example().write(store, "run-3")  # of the same name
     assert listed(capsys, "--tag", "slow") == ["run-2"]
+
+
+@pytest.mark.parametrize("command", [["rm", "copy"], ["gc", "--recordings", "--keep", "pinned", "--keep", "last"]])
+def test_a_copy_that_is_removed_leaves_the_tags_to_the_original(
+    store: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    shutil.copy(store / "run-2.rdbg", store / "copy.rdbg")
+    assert main(["tag", "run-2", "pinned"]) == 0
+
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(["tag", "run-2"]) == 0
+    assert capsys.readouterr().out == "run-2: pinned\n"
+
+    assert main(["rm", *({"run-2", "copy"} & {path.stem for path in store.glob("*.rdbg")})]) == 0
+    assert not [path for path in (store / ".tags").iterdir() if not path.name.startswith(".")]
 
 
 def test_a_recording_has_none_of_the_tags_of_an_earlier_one(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

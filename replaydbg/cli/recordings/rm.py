@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
@@ -14,10 +15,12 @@ from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.blocks import MAGIC
 from replaydbg.log.unfinished_group import is_being_made
 from replaydbg.remote.address import is_address, parse_address, shown
+from replaydbg.render.recording_text import listing_text
+from replaydbg.store.catalog import Catalog
 from replaydbg.store.clearing import clear_store
-from replaydbg.store.directory import GROUP, LIVE, SEALED, member_path
+from replaydbg.store.directory import GROUP, LIVE, SEALED, Store, member_path
 from replaydbg.store.removing import remove_recording, writer_in
-from replaydbg.store.tags import key_of
+from replaydbg.store.tags import forget_tags, key_of, tagged_runs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +42,26 @@ def run(args: argparse.Namespace) -> int:
         _require_recording(path)
         if not args.force:
             _require_end(path)
+    runs = {path: _run_of(path) for path in paths}
     for path in paths:
-        remove_recording(store, path, _run_of(path))
+        remove_recording(store, path)
         if not args.json:
             print(f"Removed {path}.", file=sys.stderr)
+    _forget_tags(store, set(runs.values()))
     clear_store(store)
     if args.json:
         print_json({"removed": [str(path) for path in paths]})
     return 0
+
+
+def _forget_tags(store: Store, runs: set[str]) -> None:
+    """Remove the tags of recordings that are no longer in the store, except those that copies of them have."""
+    tagged = runs & set(tagged_runs(store))
+    if tagged:
+        left = {row.run for row in Catalog(store, listing_text).rows()}
+        for run in tagged - left:
+            with suppress(OSError):  # they are those of a run that is no longer there
+                forget_tags(store, run)
 
 
 def _remove_far(names: list[str], args: argparse.Namespace) -> int:
