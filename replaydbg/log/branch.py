@@ -16,7 +16,7 @@ from replaydbg.errors import Corrupt, ReplaydbgError
 from replaydbg.events.run_facts import Branch
 from replaydbg.log.allowance import load_json
 from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
-from replaydbg.log.files import BRANCH, PIECE, DataFile
+from replaydbg.log.files import BRANCH, PIECE, DataFile, bytes_behind
 from replaydbg.log.header_and_end import JSON_LIMIT, parse_branch
 from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.log.sealed.sections import InPlace, SealedFile, Sections
@@ -188,21 +188,20 @@ class BranchSections:
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; where its parent's are missing, nothing but a log's header."""
-        for piece in self._pieces(name):
-            if start >= len(piece):
-                start -= len(piece)
-                continue
-            yield piece[start:]
-            start = 0
+        if name == "header" or name in _LOGS:  # they are short, or read as a whole
+            yield from bytes_behind(start, self._pieces(name))
+        elif name not in self._before:
+            yield from self._own.pieces(name, start)
+        else:
+            yield from self._pieces(name, start)
 
-    def _pieces(self, name: str) -> Iterator[bytes]:
+    def _pieces(self, name: str, skipped: int = 0) -> Iterator[bytes]:
         if name == "header":
             yield self._header()
             return
         if name not in self._before:
             yield from self._own.pieces(name)
             return
-        skipped = 0
         if name in _LOGS:
             header = self._log_header(name)
             if header is None:
@@ -215,7 +214,7 @@ class BranchSections:
         if self._before[name] > skipped and self._parent is not None:
             yield from self._of_parent(self._parent, name, skipped)
         if name not in self._missing:
-            yield from self._own.pieces(name, skipped)
+            yield from self._own.pieces(name, skipped if name in _LOGS else max(skipped - self._before[name], 0))
 
     def _of_parent(self, parent: Sections, name: str, start: int) -> Iterator[bytes]:
         left = self._before[name] - start

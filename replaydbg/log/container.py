@@ -230,13 +230,13 @@ def seal(
     remove_live(live)
 
 
-def live_pieces(live: Path, name: str) -> Iterator[bytes]:
-    """Yield the pieces of a section of a live directory, without what the parent of a forked child wrote before."""
+def live_pieces(live: Path, name: str, start: int = 0) -> Iterator[bytes]:
+    """Yield a section of a live directory from `start`, without what the parent of a forked child wrote before."""
     path = live / ("header.json" if name == "header" else name)
     end = _end(path, is_log=name in ("world", "log"))
     if end:
         with DataFile(path, follow=False) as file:
-            yield from file.pieces(end)
+            yield from file.pieces(end, start)
 
 
 def _end(path: Path, *, is_log: bool) -> int:

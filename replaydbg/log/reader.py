@@ -159,9 +159,9 @@ class Recording:
             raise Corrupt(str(self.path), "its end is missing")
         return self._sections.shared_names() | set(self.end.sources.values() if self.end is not None else ())
 
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a section's bytes a piece at a time, up to the first damage, which becomes a problem."""
-        return self._sections.pieces(name)
+    def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield a section's bytes from `start`, a piece at a time, up to the first damage, which becomes a problem."""
+        return self._sections.pieces(name, start)
 
     def stored_pieces(self, name: str) -> Iterator[bytes]:
         """Yield a section's bytes as they are in the recording, with the masks."""

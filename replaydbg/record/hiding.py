@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 from replaydbg.log.allowance import load_json
 from replaydbg.log.container import Hiding, live_pieces, names_in, split
+from replaydbg.log.edit.content_parts import Contents
 from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.entries.leaves import Content, Leaf, leaves
 from replaydbg.log.entries.logfile import LOG_HEADER
@@ -117,7 +118,7 @@ def masked_snapshot(masks: Masks, data: bytes) -> bytes:
     return masked_raw(data, masks.with_beginnings().masked)
 
 
-def _found(pieces: Callable[[str], Iterator[bytes]], branch: int) -> tuple[HeaderSecrets, set[bytes]]:
+def _found(pieces: Pieces, branch: int) -> tuple[HeaderSecrets, set[bytes]]:
     """Return the header and the secrets of a recording, of which `pieces` returns the sections.
 
     `branch`: so many bytes of its log are its parent's, whose secrets are known from there.
@@ -129,7 +130,7 @@ def _found(pieces: Callable[[str], Iterator[bytes]], branch: int) -> tuple[Heade
     return header, found
 
 
-def secrets_of(pieces: Callable[[str], Iterator[bytes]], sources: Iterable[bytes]) -> set[bytes]:
+def secrets_of(pieces: Pieces, sources: Iterable[bytes]) -> set[bytes]:
     """Return the secrets of a recording, of which `pieces` returns the sections in the clear; also if it keeps them."""
     header = HeaderSecrets(b"".join(pieces("header")))
     found = {*header.secrets(), *_received(pieces)}
@@ -217,16 +218,16 @@ def _is_listed(name: str, patterns: list[str]) -> bool:
     return any(fnmatchcase(name, each) for each in patterns)
 
 
-def _received(pieces: Callable[[str], Iterator[bytes]], branch: int = 0) -> set[bytes]:
+def _received(pieces: Pieces, branch: int = 0) -> set[bytes]:
     """Return the secrets in what came from outside: the header, the log and the contents of files.
 
     The other sections have them from there.
     """
-    joined = JoinedSecrets(max(branch - LOG_HEADER, 0))
-    for piece in bytes_behind(LOG_HEADER, pieces("log")):
+    joined = JoinedSecrets(Contents(pieces), max(branch - LOG_HEADER, 0))
+    for piece in pieces("log", LOG_HEADER):
         joined.add(piece)
     in_log, in_content = (sorted(places_in_pieces(pieces(name))) for name in ("log", "content"))
-    found = _in_pieces(pieces("header")) | joined.found() | joined.in_contents(pieces)
+    found = _in_pieces(pieces("header")) | joined.found()
     if in_log or in_content:
         found |= exact_secrets(in_log, in_content, pieces("log"))
     return found

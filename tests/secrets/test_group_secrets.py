@@ -161,3 +161,42 @@ def test_a_parent_has_received_its_beginning_and_a_child_its_end(tmp_path: Path)
         [sys.executable, "-m", "replaydbg", "replay", "-q", str(tmp_path / "r.rdbgs")], cwd=tmp_path, env=env
     )
     assert (replayed.status, replayed.stdout) == (0, made.stdout), replayed
+
+
+READ_IN_TURN = """
+import os, subprocess, sys, time
+files = [os.open(name, os.O_RDONLY) for name in ("one", "two")]
+text = b""
+for _ in range(4):
+    for fd in files:
+        data = os.read(fd, 1 << 19)
+        text += data if fd == files[0] else b""
+found = text.partition(b'"password": "')[2].partition(b'"')[0]
+# The child's recording is sealed while this process lives.
+subprocess.run([sys.executable, "-c", "print(len(input()))"], input=found, check=True)
+time.sleep(1)
+"""
+
+
+def test_what_only_two_contents_together_are_is_masked_in_all(tmp_path: Path) -> None:
+    """Contents are stored in pieces of 1 MiB: first one of the first file, then one of the second."""
+    secret = "Qb3dEf6hIj9kLm2Np5Rs8Tu1"
+    before = '{"password": "' + secret[:12]
+    text = (
+        ("x y\n" * (1 << 18))[: (1 << 20) - len(before)] + before + secret[12:] + '", "x": 1}\n' + "u v\n" * (1 << 18)
+    )
+    (tmp_path / "one").write_text(text)
+    (tmp_path / "two").write_text("z\n" * (1 << 20))
+    (tmp_path / "prog.py").write_text(READ_IN_TURN)
+    env = {**passed_on(), "PATH": os.environ["PATH"], "XDG_DATA_HOME": str(tmp_path / "data")}
+    command = tool.record(sys.executable, tmp_path / "r", ["prog.py"], options=["--children=python"])
+
+    made = run(command, cwd=tmp_path, env=env)
+
+    assert (made.status, made.stdout) == (0, "24\n"), made
+    completed(tmp_path / "r.rdbgs")
+    for path in sorted((tmp_path / "r.rdbgs").glob("*.rdbg")):
+        with open_recording(path, with_secrets=False) as recording:
+            for name in recording.sections:
+                data = b"".join(recording.pieces(name))
+                assert not [at for at in range(17) if secret[at : at + 8].encode() in data], (path.name, name)

@@ -6,12 +6,15 @@ import itertools
 import random
 import string
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replaydbg.events.values import ContentRef
+from replaydbg.log.edit.content_parts import Contents
 from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.edit.split_secrets import SplitPlace, split_secrets
 from replaydbg.log.entries.logfile import LOG_HEADER
@@ -54,6 +57,9 @@ KINDS: dict[str, tuple[str, str, str]] = {
 }
 
 
+NO_CONTENTS = Contents(lambda name, start=0: iter(()))
+
+
 def log_of(values: list[tuple[bytes, int]], *, between: bool = False) -> bytes:
     """Return a log, from behind its header, of values and the lines that received them."""
     log = LogBuilder()
@@ -65,7 +71,7 @@ def log_of(values: list[tuple[bytes, int]], *, between: bool = False) -> bytes:
 
 
 def found_in(log: bytes, size: int = 1 << 20) -> set[bytes]:
-    joined = JoinedSecrets()
+    joined = JoinedSecrets(NO_CONTENTS)
     for at in range(0, len(log), size):
         joined.add(log[at : at + size])
     return joined.found()
@@ -155,11 +161,83 @@ def test_of_a_parents_log_only_what_goes_on_counts() -> None:
     secrets = [b"ghp_" + token(36).encode() for _ in range(2)]
     early = [(b"x " + secrets[0][:20], 3), (secrets[0][20:] + b" " + b"y" * 20_000, 3), (b"z " + secrets[1][:20], 3)]
     prefix = log_of(early)
-    joined = JoinedSecrets(len(prefix))
+    joined = JoinedSecrets(NO_CONTENTS, len(prefix))
     joined.add(log_of([*early, (secrets[1][20:] + b" ", 3)]))
 
     assert joined.found() == {secrets[1]}
     assert found_in(log_of([*early, (secrets[1][20:] + b" ", 3)])) == set(secrets)
+
+
+@pytest.mark.parametrize("size", [3, 6, 9])
+@pytest.mark.parametrize("kind", ["JSON", "netrc"])
+def test_a_cut_name_far_before_is_no_obstacle(kind: str, size: int) -> None:
+    """After it, what comes next is collected; by the time of the secret, that has been given up."""
+    before, secret, behind = (each.encode() for each in KINDS[kind])
+    for shift in range(size):
+        text = b"x y " * 3 + b"." * shift + b"token " + b"x y z\n" * 7000 + before + secret + behind + b"u v w\n" * 9
+        found = found_in(log_of([(text[at : at + size], 3) for at in range(0, len(text), size)]))
+        assert any(secret in each for each in found), shift
+
+
+SIZES = [1, 7, 100, 1024, 5000, 8192, 20_000]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contents_and_values_of_the_log_are_put_together(kind: str) -> None:
+    """Two files are read in turn, and parts of them are stored beside the log, some behind those of another."""
+    draw = random.Random(kind)
+    for _ in range(40):
+        texts = []
+        for name in (kind, "GitHub"):
+            before, secret, behind = (each.encode() for each in KINDS[name])
+            padding = [b"x y z\n" * (draw.choice(SIZES) // 6 + 1) for _ in range(2)]
+            texts.append((padding[0] + before + secret + behind + padding[1], secret))
+        log, content = LogBuilder(), bytearray()
+        found = set[bytes]()
+        left = [text for text, _ in texts]
+        sizes = draw.sample(SIZES, 3)
+        while any(left):
+            number, size = draw.randrange(2), draw.choice(sizes)
+            value, left[number] = left[number][:size], left[number][size:]
+            found |= secrets_in(value)
+            received: bytes | ContentRef = value
+            if len(value) >= 1024 and draw.random() < 0.5:
+                content += b"." * draw.choice([0, 0, 10])
+                received = ContentRef(len(content), len(value))
+                content += value
+            log.crossing(1, received, line=3, arguments=(number, 4096))
+        section = bytes(content)
+        joined = JoinedSecrets(Contents(lambda name, start=0, section=section: iter([section[start:]])))
+        joined.add(log.to_bytes()[LOG_HEADER:])
+        found |= joined.found() | secrets_in(section)
+        for _, secret in texts:
+            assert any(secret in each for each in found)
+
+
+def test_contents_are_read_from_any_place() -> None:
+    section = random.Random(3).randbytes((5 << 20) + 100)
+    calls = []
+
+    def pieces(name: str, start: int = 0) -> Iterator[bytes]:
+        calls.append(start)
+        for at in range(start, len(section), 300_000):
+            yield section[at : at + 300_000]
+
+    contents = Contents(pieces)
+    for at in [0, 5 << 20, 100, (1 << 20) - 7, (4 << 20) + 5, 200, (5 << 20) + 50]:
+        assert contents.read(at, at + 50) == section[at : at + 50]
+    assert contents.read((1 << 20) - 5, (3 << 20) + 5) == section[(1 << 20) - 5 : (3 << 20) + 5]
+    assert sorted(calls) == [0, 1 << 20, 2 << 20, 3 << 20, 4 << 20, 5 << 20]
+
+
+def test_contents_that_grow_are_read_again() -> None:
+    section = bytearray(b"first")
+    contents = Contents(lambda name, start=0: iter([bytes(section[start:])]))
+    assert contents.read(0, 5) == b"first"
+
+    section += b" second"
+
+    assert contents.read(3, 12) == b"st second"
 
 
 def test_a_long_value_between_two_is_no_obstacle() -> None:
@@ -186,7 +264,7 @@ def test_a_long_value_between_two_is_no_obstacle() -> None:
 def test_patterns_of_the_user(pattern: str, text: bytes, secret: bytes) -> None:
     for cut in range(3, text.index(secret) + len(secret)):
         with searching_for([pattern]):
-            joined = JoinedSecrets()
+            joined = JoinedSecrets(NO_CONTENTS)
         joined.add(log_of([(text[:cut], 3), (text[cut:], 3)]))
 
         assert joined.found() == {secret}, cut
@@ -205,7 +283,7 @@ def places_of(secret: bytes, values: list[tuple[int, bytes]]) -> list[tuple[byte
     for gate, value in values:
         log.crossing(gate, value, arguments=("x",))
     data = log.to_bytes()
-    found = split_secrets([secret], lambda name: iter([data]) if name == "log" else iter(()))
+    found = split_secrets([secret], lambda name, start=0: iter([data[start:]]) if name == "log" else iter(()))
     return [(data[each.at : each.at + each.end - each.start], each) for each in found]
 
 

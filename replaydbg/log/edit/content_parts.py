@@ -1,30 +1,73 @@
-"""Read of long contents, which lie beside a log, what is near their ends and near some places in them."""
+"""Read parts of contents, which lie beside a log, one behind the other."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 
 from replaydbg.log.entries.leaves import Content
+from replaydbg.log.files import PIECE
 
-Pieces = Callable[[str], Iterator[bytes]]
-"""Returns a section's bytes, in pieces."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Protocol
+
+    class Pieces(Protocol):
+        """What returns a section's bytes, in pieces."""
+
+        def __call__(self, name: str, start: int = 0, /) -> Iterator[bytes]:
+            """Return those from `start` on."""
+
 
 WINDOW = 1 << 13
 """Bytes that are read at each end of a content, and before and behind a place."""
 
 Parts = list[tuple[int, bytes]]
 """A value that a program received or wrote: its parts in order, with their places. A long content lacks some parts."""
+_MOST_BLOCKS = 16
+"""Blocks of 1 MiB that are kept: so many files can be read in turn."""
+
+
+class Contents:
+    """Reads any part of them. What was read lately is kept: they are often read in turn."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self.pieces = pieces
+        """Of a recording that is written, it can be replaced by one that returns more."""
+        self._blocks: dict[int, bytes] = {}
+        """By their number; the one that was read last is the last."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes of the section between two places, fewer where it ends before."""
+        found = []
+        for number in range(start // PIECE, -(-end // PIECE)):
+            first = number * PIECE
+            low, high = max(start - first, 0), min(end - first, PIECE)
+            found.append(self._block(number, high)[low:high])
+        return b"".join(found)
+
+    def _block(self, number: int, wanted: int) -> bytes:
+        block = self._blocks.pop(number, b"")
+        if len(block) < wanted:
+            gathered = bytearray()
+            for piece in self.pieces("content", number * PIECE):
+                gathered += piece
+                if len(gathered) >= PIECE:
+                    break
+            block = bytes(gathered[:PIECE])
+        while len(self._blocks) >= _MOST_BLOCKS:
+            del self._blocks[next(iter(self._blocks))]
+        self._blocks[number] = block
+        return block
 
 
 class ContentParts:
-    """Reads contents, which lie one behind the other: of long ones their two ends, and what is around some places."""
+    """Reads of long contents their two ends, and what is around some places."""
 
     def __init__(self, pieces: Pieces, places: Iterable[int]) -> None:
-        self._pieces = pieces
+        self._contents = Contents(pieces)
         self._places = sorted(places)
-        self._rest: Iterator[bytes] = iter(())
-        self._at, self._held = 0, b""
 
     def parts(self, content: Content) -> Parts:
         """Return the parts of a content, each with its place."""
@@ -37,17 +80,4 @@ class ContentParts:
                 spans[-1] = spans[-1][0], max(high, spans[-1][1])
             else:
                 spans.append((low, high))
-        return [(low, self.read(low, high)) for low, high in spans]
-
-    def read(self, start: int, end: int) -> bytes:
-        """Return the bytes of the section between two places; going back reads it anew."""
-        if start < self._at or not self._held:
-            self._rest, self._at, self._held = self._pieces("content"), 0, b""
-        while self._at + len(self._held) < end:
-            piece = next(self._rest, b"")
-            if not piece:
-                break
-            drop = max(min(start - self._at, len(self._held)), 0)
-            self._held = self._held[drop:] + piece
-            self._at += drop
-        return self._held[max(start - self._at, 0) : max(end - self._at, 0)]
+        return [(low, self._contents.read(low, high)) for low, high in spans]

@@ -116,12 +116,13 @@ class GrowingFile:
         return self._secrets.hide(self._name, file.read(end + margin - at), at, start, end)
 
 
-def _up_to(path: Path, end: int) -> Iterator[bytes]:
-    """Yield the bytes of a file up to `end`; none if it does not exist."""
+def _up_to(path: Path, end: int, start: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from `start` to `end`; none if it does not exist."""
     with suppress(FileNotFoundError), path.open("rb") as file:
-        while end > 0 and (piece := file.read(min(end, PIECE))):
+        file.seek(start)
+        while end > start and (piece := file.read(min(end - start, PIECE))):
             yield piece
-            end -= len(piece)
+            start += len(piece)
 
 
 class LiveRecording:
@@ -153,7 +154,9 @@ class LiveRecording:
                 self._secrets.learn_from(self._directory / "content")
             content = self._directory / "content"
             lengths = {"log": place.log, "content": content.stat().st_size if self._content.is_there() else 0}
-            self._secrets.learn_pieces(lambda name: _up_to(self._directory / name, lengths[name]), lengths)
+            self._secrets.learn_pieces(
+                lambda name, start=0: _up_to(self._directory / name, lengths[name], start), lengths
+            )
 
     def cut(
         self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections, *, transfers: bool = False

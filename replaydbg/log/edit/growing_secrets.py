@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from replaydbg.log.container import Hiding
+from replaydbg.log.edit.content_parts import Contents
 from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.entries.logfile import LOG_HEADER
-from replaydbg.log.files import bytes_behind
 from replaydbg.native._words import find
 from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
@@ -47,7 +47,8 @@ class GrowingSecrets:
         """Those whose pieces were searched."""
         self._searched: dict[str, int] = {}
         """How many bytes of each section were searched for pieces."""
-        self._joined, self._joined_end = JoinedSecrets(), LOG_HEADER
+        self._contents = Contents(_none)
+        self._joined, self._joined_end = JoinedSecrets(self._contents), LOG_HEADER
         """Those that the program received in several values, and up to where the log was read for them."""
         self._recipients = tuple(recipients)
         self._patterns = current_patterns()
@@ -99,7 +100,8 @@ class GrowingSecrets:
         # Imported here: most runs have no secrets.
         from replaydbg.log.edit.split_secrets import split_secrets, words_in
 
-        for piece in bytes_behind(self._joined_end, pieces("log")):
+        self._contents.pieces = pieces
+        for piece in pieces("log", self._joined_end):
             self._joined.add(piece)
             self._joined_end += len(piece)
         self.learn(self._joined.found())
@@ -158,6 +160,11 @@ class GrowingSecrets:
                     found.setdefault(name, []).append((start, part))
                     last = start + len(part)
         return found
+
+
+def _none(name: str, start: int = 0) -> Iterator[bytes]:
+    """Return nothing of a section: none was written yet."""
+    return iter(())
 
 
 class CutMasks:

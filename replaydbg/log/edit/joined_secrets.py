@@ -25,8 +25,6 @@ _MOST_ENDS = 4
 """Values in which a secret may go on, up to which it is looked for one that ends earlier."""
 _MOST_STREAMS = 1 << 16
 """Places and different arguments whose values are put together: the paths of files may all be different."""
-_MOST_APART = 1 << 12
-"""Pairs of contents apart from each other that are looked at."""
 _SORTED = sorted(HINTS)
 _ENDS = frozenset(b"".join(each[:-1] for each in HINTS))
 """The bytes that a value may end with and begin a hint."""
@@ -34,30 +32,30 @@ _GOES_ON = frozenset(b"".join(each[1:] for each in HINTS))
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.log.edit.content_parts import Pieces
+    from replaydbg.log.edit.content_parts import Contents
 
 _Key = tuple[int, int, int]
 """0 and a place of calls, or a gate and arguments of its calls; and which of the values of a record."""
 Span = tuple[int, int]
 """The first byte of a content in its section, and the one behind its last."""
+_NOWHERE = (-1, -1)
 
 
 class JoinedSecrets:
     """The secrets of one log that are in several of its values, as far as it was read."""
 
-    def __init__(self, branch: int = 0) -> None:
+    def __init__(self, contents: Contents, branch: int = 0) -> None:
         """The user's patterns that are in effect now are in effect for all that follows.
 
-        `branch`: so many bytes behind the header are those of a parent, in whose log they are searched. Of them only
-        the last ones count here, with which something may go on.
+        `contents` are those to which the log refers. `branch`: so many bytes behind the header are those of a parent,
+        in whose log they are searched. Of them only the last ones count here, with which something may go on.
         """
         self._patterns = current_patterns()
+        self._contents = contents
         self._first = max(branch - WIDEST, 0)
         self._reader = LeafReader(self._first)
         self._streams: dict[_Key, _Stream] = {}
-        self._contents: dict[_Key, Span] = {}
-        """The last content of each."""
-        self._every = _Stream(is_of_place=False, is_always=bool(self._patterns))
+        self._every = _Stream(contents, is_of_place=False, is_always=bool(self._patterns))
         """The first value of each record. While one place receives all, without hints, its own stream is enough."""
         self._last: _Stream | None = None
         """The stream of the last value."""
@@ -67,8 +65,6 @@ class JoinedSecrets:
         """The index of the first one that is behind the last value."""
         self._tail, self._length = b"", 0
         self._found: set[bytes] = set()
-        self._apart: list[tuple[Span, Span]] = []
-        """Contents of which one call after the other received, and which do not lie one behind the other."""
 
     def add(self, piece: bytes) -> None:
         """Take the next piece of the log, the first one from behind its header."""
@@ -96,59 +92,36 @@ class JoinedSecrets:
         for kind, gate, site, arguments, number, start, end in leaves:
             if not site or start == end:
                 continue
+            streams = self._streams_of(gate, site, arguments, number)
             if kind == CONTENT:
-                self._take_content(gate, site, arguments, (start, end))
+                for each in streams:
+                    self._found.update(each.add_content((start, end)))
                 continue
             hints = self._hints_in(start, end)
             value = data[start - position : end - position]
-            stream = self._stream((0, site, number))
-            if not number:  # what else a record has, such as the names in a directory, goes on with nothing
-                if self._every.is_collecting or stream is not self._last:
-                    if not self._every.is_collecting and self._last is not None:
-                        self._every.begin_as(self._last)
-                    self._found.update(self._every.add(value, hints))
-                self._last = stream
-            self._found.update(stream.add(value, hints))
-            if arguments:
-                self._found.update(self._stream((gate, arguments, number)).add(value, hints))
+            for each in streams:
+                self._found.update(each.add(value, hints))
+
+    def _streams_of(self, gate: int, site: int, arguments: int, number: int) -> Iterator[_Stream]:
+        """Yield the streams that a value belongs to."""
+        stream = self._stream((0, site, number))
+        if not number:  # what else a record has, such as the names in a directory, goes on with nothing
+            if self._every.is_collecting or stream is not self._last:
+                if not self._every.is_collecting and self._last is not None:
+                    self._every.begin_as(self._last)
+                yield self._every
+            self._last = stream
+        yield stream
+        if arguments:
+            yield self._stream((gate, arguments, number))
 
     def _stream(self, key: _Key) -> _Stream:
         found = self._streams.get(key)
         if found is None:
             if len(self._streams) == _MOST_STREAMS:
                 del self._streams[next(iter(self._streams))]
-            found = self._streams[key] = _Stream(is_of_place=True, is_always=bool(self._patterns))
-        return found
-
-    def _take_content(self, gate: int, site: int, arguments: int, content: Span) -> None:
-        """Note a content that goes on with another one; where it lies behind that one, its section is searched."""
-        for key in ((0, site, 0), (gate, arguments, 0)):
-            before = self._contents.get(key)
-            if before is not None and before[1] != content[0] and len(self._apart) < _MOST_APART:
-                self._apart.append((before, content))
-            self._contents[key] = content
-
-    def in_contents(self, pieces: Pieces) -> set[bytes]:
-        """Return the secrets that begin in one content and go on in another, where the section has something between.
-
-        `pieces` returns the sections of the log.
-        """
-        if not self._apart:
-            return set()
-        # Imported here: it takes two large files that a program reads at the same time.
-        from replaydbg.log.edit.content_parts import ContentParts
-
-        ends = {(max(end - WIDEST, start), end) for (start, end), _ in self._apart}
-        begins = {(start, min(start + WIDEST, end)) for _, (start, end) in self._apart}
-        reader = ContentParts(pieces, ())
-        data = {each: reader.read(*each) for each in sorted(ends | begins)}
-        found: set[bytes] = set()
-        with searching_for(self._patterns):
-            for (first, end), (start, last) in self._apart:
-                both = _Stream(is_of_place=True, is_always=True)
-                both.add(data[max(end - WIDEST, first), end], ())
-                both.add(data[start, min(start + WIDEST, last)], ())
-                found.update(both.secrets())
+            made = _Stream(self._contents, is_of_place=True, is_always=bool(self._patterns))
+            found = self._streams[key] = made
         return found
 
     def _hints_in(self, start: int, end: int) -> Sequence[int]:
@@ -164,9 +137,10 @@ class JoinedSecrets:
 class _Stream:
     """Values that are put together: the last ones, as far as they are needed."""
 
-    def __init__(self, *, is_of_place: bool, is_always: bool) -> None:
+    def __init__(self, contents: Contents, *, is_of_place: bool, is_always: bool) -> None:
         self.is_collecting = is_always
         """Whether what comes next may belong to a secret."""
+        self._contents = contents
         self._is_always = is_always
         """Whether secrets may have no hint."""
         self._is_of_place = is_of_place
@@ -176,41 +150,83 @@ class _Stream:
         self._bounds: list[int] = []
         """Where values begin, except the first."""
         self._hints: list[int] = []
+        self._unread = _NOWHERE
+        """What follows in the section of contents, and was received; it is read once something else follows."""
 
     def add(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
         """Take the next value, in which hints are; return secrets that are known by now."""
+        if self._unread == _NOWHERE:
+            return self._add(value, hints)
+        return {*self._read(), *self._add(value, hints)}
+
+    def add_content(self, content: Span) -> Iterable[bytes]:
+        """Take the next value, which is a content.
+
+        What is in contents of which one lies behind the other is found where their section is searched.
+        """
+        start, end = content
+        if start == self._unread[1]:
+            self._unread = self._unread[0], end
+            return ()
+        found = self._read()
+        if self.is_collecting or (self._data and self._data[-1] in _ENDS):
+            value = self._contents.read(start, min(start + WIDEST + 1, end))
+            if value:
+                found = {*found, *self._add(value, [at for at, _ in find(HINTS, value)])}
+            self._unread = start + len(value), end
+        else:
+            self._unread = content
+        return found
+
+    def _read(self) -> Iterable[bytes]:
+        """Take what was received of contents and not read: of much of it, its end."""
+        start, end = self._unread
+        self._unread = _NOWHERE
+        first = max(end - WIDEST - _BEFORE, start)
+        value = self._contents.read(first, end) if first < end else b""
+        if not value:
+            return ()
+        hints = [at for at, _ in find(HINTS, value)]
+        if first == start:
+            return self._add(value, hints)
+        found = self.secrets()
+        self._begin_with(value, hints)
+        return found
+
+    def _add(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
+        begun = self._hint_begun(value)
         if not self.is_collecting:
             before = self._data
-            is_begun = before and before[-1] in _ENDS and value[0] in _GOES_ON and self._ends_in_a_hint(value)
-            if not hints and not is_begun:  # nearly always
+            if not hints and begun < 0:  # nearly always
                 self._data = value[-_BEFORE:] if len(value) >= _BEFORE else before[-_BEFORE:] + value
                 self._bounds = [len(self._data) - len(value)] if len(self._data) > len(value) else []
                 return ()
-            self._data, self.is_collecting = bytearray(before), True
-            self._hints = [max(len(before) - _MOST_OF_HINT, 0)] if is_begun else []
+            self._data, self._hints, self.is_collecting = bytearray(before), [], True
+        if begun >= 0:
+            self._hints.append(begun)
         if len(value) > WIDEST:  # what begins before is over in it
-            return self._begin_anew(value, hints)
+            self._append(value[:WIDEST], ())
+            found = self.secrets()
+            self._begin_with(value, hints)
+            return found
         self._append(value, hints)
         return self._checked() if len(self._data) - min(self._hints, default=0) > _ENOUGH else ()
 
     def begin_as(self, other: _Stream) -> None:
         """Take over what another one has."""
         self._data, self.is_collecting = other._data[:], other.is_collecting
-        self._bounds, self._hints = [*other._bounds], [*other._hints]
+        self._bounds, self._hints, self._unread = [*other._bounds], [*other._hints], other._unread
 
     def secrets(self) -> Iterable[bytes]:
         """Return the secrets that are in several values."""
         return set(self._joined()) if self.is_collecting and self._bounds else ()
 
-    def _begin_anew(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
-        """Take a long value, in which only the hints near its end are of interest."""
-        self._append(value[:WIDEST], ())
-        found = self.secrets()
+    def _begin_with(self, value: bytes, hints: Sequence[int]) -> None:
+        """Keep the end of a long value alone: what begins in its middle ends in it."""
         first = max(len(value) - WIDEST - _BEFORE, 0)
-        self._data, self._bounds, self._hints = bytearray(), [], []
+        self._data, self._bounds, self._hints, self.is_collecting = bytearray(), [], [], True
         self._append(value[first:], [each - first for each in hints if each >= first + _BEFORE])
         self._rest()
-        return found
 
     def _checked(self) -> Iterable[bytes]:
         """Return the secrets so far, and keep what may go on."""
@@ -240,10 +256,15 @@ class _Stream:
         self._bounds = [each - first for each in self._bounds if each > first]
         self._hints = [each - first for each in self._hints if each >= first + min(first, _BEFORE)]
 
-    def _ends_in_a_hint(self, value: bytes) -> bool:
-        """Whether a hint begins in the last value and ends in the next one."""
-        tail = bytes(self._data[-_MOST_OF_HINT:])
-        return any(_is_hint(tail[at:], value) for at in range(len(tail)))
+    def _hint_begun(self, value: bytes) -> int:
+        """Return where a hint begins of which the next value has the rest; -1: there is none."""
+        data = self._data
+        if not data or data[-1] not in _ENDS or value[0] not in _GOES_ON:
+            return -1
+        first = max(len(data) - _MOST_OF_HINT, 0)
+        around = bytes(data[first:]) + value[:_MOST_OF_HINT]
+        bound = len(data) - first
+        return next((first + at for at, hint in find(HINTS, around) if at < bound < at + len(HINTS[hint])), -1)
 
     def _joined(self) -> Iterator[bytes]:
         data = bytes(self._data)

@@ -25,7 +25,6 @@ from types import MappingProxyType
 from replaydbg.classes import NamedTuple
 from replaydbg.log.edit.secret_seeds import SEED, SeedHit, Seeds, common_length
 from replaydbg.log.entries.logfile import LOG_HEADER
-from replaydbg.log.files import bytes_behind
 from replaydbg.secrets.secret_pieces import ENOUGH, is_long_piece, without_longer
 
 TYPE_CHECKING = False
@@ -64,7 +63,7 @@ def split_secrets(
     seeds = Seeds(known)
     for name in ("log", "content"):
         first = max(since.get(name, 0) - _NEAR, 0)
-        seeds.search(name, bytes_behind(first, pieces(name)), first)
+        seeds.search(name, pieces(name, first), first)
     # What grows is searched many times: looking at all its values each time would take too long.
     if not seeds.broken_off and (since or not seeds.are_few):
         return []
@@ -74,7 +73,7 @@ def split_secrets(
 
     search = _Search(seeds)
     contents = ContentParts(pieces, seeds.in_contents)
-    for each in leaves(bytes_behind(LOG_HEADER, pieces("log"))):
+    for each in leaves(pieces("log", LOG_HEADER)):
         if isinstance(each, Leaf):
             search.add("log", each.gate, [(each.start + LOG_HEADER, each.data)])
         else:

@@ -6,14 +6,16 @@ have the secret by then, and it is searched there: in what was added since the l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.branch import bytes_before, open_live
+from replaydbg.log.container import live_pieces
+from replaydbg.log.edit.content_parts import Contents
 from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
-from replaydbg.log.files import bytes_behind
 from replaydbg.log.hidden import secrets_masked_in
 from replaydbg.log.live_directory import LiveDirectory
 from replaydbg.log.sealed.sections import Sections
@@ -151,13 +153,13 @@ class _LiveSecrets:
         """Search for secrets in several values in what was added; `before` bytes of the log are its parent's."""
         sections: Sections | None = None
         if self._joined is None:
-            self._joined = JoinedSecrets(max(before - LOG_HEADER, 0))
+            self._joined = JoinedSecrets(Contents(self._content_pieces), max(before - LOG_HEADER, 0))
             # Only now with its ancestors, who have defined what its records refer to.
             sections = open_live(self._live)
         try:
             # Behind what its parent wrote; a log's header is in both.
             first = self._joined_end - (before - LOG_HEADER if before else 0)
-            pieces = own.pieces("log", first) if sections is None else bytes_behind(LOG_HEADER, sections.pieces("log"))
+            pieces = own.pieces("log", first) if sections is None else sections.pieces("log", LOG_HEADER)
             for piece in pieces:
                 self._joined.add(piece)
                 self._joined_end += len(piece)
@@ -165,3 +167,15 @@ class _LiveSecrets:
             if sections is not None:
                 sections.close()
         return self._joined.found()
+
+    def _content_pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield a section of contents from `start`: of what its ancestors wrote before it was forked from theirs."""
+        before = bytes_before(self._live)[name]
+        if start >= before:
+            yield from live_pieces(self._live, name, start - before)
+            return
+        sections = open_live(self._live)
+        try:
+            yield from sections.pieces(name, start)
+        finally:
+            sections.close()
