@@ -23,6 +23,7 @@ typedef struct {
     Py_ssize_t count;
     Py_ssize_t first[1 << BITS];        /* by hash, or -1 */
     uint64_t is_used[(1 << BITS) / 64]; /* 8 KiB: it stays in the nearest cache, unlike `first` */
+    PyObject *tuple;                    /* of the words */
 } Table;
 
 static uint32_t
@@ -87,6 +88,50 @@ search(const Table *table, const uint8_t *data, Py_ssize_t size, PyObject *found
     return 0;
 }
 
+/* The table of the words that were searched last: most calls are for the same words in a few bytes, and half a megabyte
+ * would be filled for each. A tuple does not change, and one that is held is known by its address. */
+static Table *last_table;
+
+static void
+free_table(Table *table)
+{
+    if (table) {
+        PyMem_Free(table->words);
+        Py_XDECREF(table->tuple);
+        PyMem_Free(table);
+    }
+}
+
+/* Returns the table of words, which is the caller's until it is kept: a search allocates, so others may run meanwhile.
+ * NULL with an exception. */
+static Table *
+take_table(PyObject *words)
+{
+    Table *table = last_table;
+    if (table && table->tuple == words) {
+        last_table = NULL;
+        return table;
+    }
+    table = PyMem_Malloc(sizeof *table);
+    if (!table)
+        return (Table *)PyErr_NoMemory();
+    table->words = NULL;
+    table->tuple = Py_NewRef(words);
+    if (fill(table, words) < 0) {
+        free_table(table);
+        return NULL;
+    }
+    return table;
+}
+
+static void
+keep_table(Table *table)
+{
+    Table *before = last_table;
+    last_table = table;
+    free_table(before);
+}
+
 /* find(words, data): a list of (offset, index of the word), sorted by offset; matches may overlap. */
 static PyObject *
 find(PyObject *module, PyObject *args)
@@ -95,21 +140,20 @@ find(PyObject *module, PyObject *args)
     Py_buffer data;
     if (!PyArg_ParseTuple(args, "O!y*:find", &PyTuple_Type, &words, &data))
         return NULL;
-    PyObject *found = NULL;
-    Table *table = PyMem_Malloc(sizeof *table);
-    if (!table) {
-        PyErr_NoMemory();
-    }
-    else {
-        table->words = NULL;
-        found = fill(table, words) == 0 ? PyList_New(0) : NULL;
-        if (found && search(table, data.buf, data.len, found) < 0)
-            Py_CLEAR(found);
-        PyMem_Free(table->words);
-        PyMem_Free(table);
-    }
+    Table *table = take_table(words);
+    PyObject *found = table ? PyList_New(0) : NULL;
+    if (found && search(table, data.buf, data.len, found) < 0)
+        Py_CLEAR(found);
+    if (table)
+        keep_table(table);
     PyBuffer_Release(&data);
     return found;
+}
+
+static void
+free_module(void *module)
+{
+    keep_table(NULL);
 }
 
 static PyMethodDef methods[] = {
@@ -122,6 +166,7 @@ static struct PyModuleDef definition = {
     .m_name = "replaydbg.native._words",
     .m_doc = PyDoc_STR("Many words found in data at once, for the tool's side."),
     .m_methods = methods,
+    .m_free = free_module,
 };
 
 PyMODINIT_FUNC
