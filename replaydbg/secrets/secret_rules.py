@@ -28,6 +28,10 @@ for _each in RULES:
         _BY_HINT.setdefault(_hint, []).append(_each)
 HINTS = tuple(_BY_HINT)
 """The words of which one is in whatever a rule finds."""
+_WIDE_HINTS = tuple(each.decode("latin-1").encode("utf-16-le")[:-1] for each in HINTS)
+"""The same in UTF-16, in the middle of either order of bytes."""
+_WIDE_TEXT = re.compile(rb"(?:[\t\n\r -~]\x00)+")
+_ALL_HINTS = HINTS + _WIDE_HINTS
 
 
 class SecretPlace(NamedTuple):
@@ -68,19 +72,42 @@ def places_in(data: bytes, *, start: int = 0, end: int | None = None) -> Iterato
     for found, group in found_by_user_patterns(data, start, end):
         first, last = found.span()
         yield SecretPlace(found.start(group), found[group], is_strict=False, is_of_user=True, since=first, until=last)
-    for offset, hint in find(HINTS, data):
+    for offset, hint in find(_ALL_HINTS, data):
         if start <= offset and (end is None or offset < end):
-            for rule in _BY_HINT[HINTS[hint]]:
-                begin = since = max(offset - rule.before, 0)
-                if rule.behind:
-                    low = max(begin - MOST_BEFORE, 0)
-                    before = compiled(rule.behind).search(data[low:begin])
-                    if before is None:
-                        continue
-                    since = low + before.start()
-                if match := rule.pattern.match(data, begin, begin + WIDEST):
-                    shape = SecretPlace(0, b"", rule.is_strict, since=since, until=match.end())
-                    yield from (shape._replace(at=at, text=text) for at, text in _values(rule, match))
+            if hint < len(HINTS):
+                yield from _places_at(data, offset, HINTS[hint])
+            else:
+                yield from _places_in_wide_text(data, offset, HINTS[hint - len(HINTS)])
+
+
+def _places_at(data: bytes, offset: int, hint: bytes) -> Iterator[SecretPlace]:
+    """Yield what has the form of a secret by a hint that is at an offset."""
+    for rule in _BY_HINT[hint]:
+        begin = since = max(offset - rule.before, 0)
+        if rule.behind:
+            low = max(begin - MOST_BEFORE, 0)
+            before = compiled(rule.behind).search(data[low:begin])
+            if before is None:
+                continue
+            since = low + before.start()
+        if match := rule.pattern.match(data, begin, begin + WIDEST):
+            shape = SecretPlace(0, b"", rule.is_strict, since=since, until=match.end())
+            yield from (shape._replace(at=at, text=text) for at, text in _values(rule, match))
+
+
+def _places_in_wide_text(data: bytes, offset: int, hint: bytes) -> Iterator[SecretPlace]:
+    """Do the same in UTF-16, whose places count its bytes; what is found is without the zeros."""
+    first = max(offset - 2 * MOST_BEFORE, offset % 2)
+    low = offset
+    while low - 2 >= first and data[low - 1] == 0 and (32 <= data[low - 2] < 127 or data[low - 2] in b"\t\n\r"):
+        low -= 2
+    found = _WIDE_TEXT.match(data, low, low + 2 * WIDEST)
+    if found is not None:
+        # Of big-endian text, each zero is before its character: of the last one it is in the text already.
+        is_big = data[low - 1 : low] == b"\x00"
+        text = data[low : found.end() + is_big : 2]
+        for place in _places_at(text, (offset - low) // 2, hint):
+            yield place._replace(at=low + 2 * place.at, since=low + 2 * place.since, until=low + 2 * place.until)
 
 
 def places_in_pieces(pieces: Iterable[bytes]) -> Iterator[SecretPlace]:

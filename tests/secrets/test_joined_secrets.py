@@ -240,6 +240,51 @@ def test_contents_that_grow_are_read_again() -> None:
     assert contents.read(3, 12) == b"st second"
 
 
+ENDING = {
+    "AWS": b"AKIA" + token(16).upper().encode(),
+    "line": b"password: zvsekbxqckelfbpkqsxh",
+    "setting": b"export DB_PASSWORD=" + token(20).encode(),
+}
+
+
+@pytest.mark.parametrize("following", [b"hello there", b"HTTP/1.1 200 OK", b"9 lives"])
+@pytest.mark.parametrize("kind", ENDING)
+def test_what_follows_its_last_value_is_not_a_part_of_it(kind: str, following: bytes) -> None:
+    """A rule may ask that no letter follows; the next value is of another connection."""
+    text = ENDING[kind]
+    secret = text[-16:]
+    for cut in range(len(text) - 15, len(text)):
+        values = [b"x y\n" * 20 + text[:cut], text[cut:], following, following]
+        found = found_in(log_of([(each, 3) for each in values]))
+        assert any(each.endswith(secret) for each in found), cut
+
+
+CHUNKS = ("GitHub", "JSON", "JWT", "URL")
+
+
+@pytest.mark.parametrize("kind", CHUNKS)
+@pytest.mark.parametrize("padding", [30, 20_000])
+def test_the_end_of_a_chunk_of_a_body_may_be_in_it(kind: str, padding: int) -> None:
+    before, secret, behind = (each.encode() for each in KINDS[kind])
+    for cut in range(4, len(secret), 5):
+        body = b"x y z\n" * (padding // 6) + before + secret[:cut] + b"\r\n2a;a=b\r\n" + secret[cut:] + behind
+        text = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1f\r\n" + body + b"\r\n0\r\n\r\n"
+        for value in (len(text), 4096, len(text) - len(secret) - len(behind) - 9 + cut):
+            log = log_of([(text[at : at + value], 3) for at in range(0, len(text), value)])
+            assert any(secret in each for each in found_in(log)), (cut, value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_in_utf_16(kind: str, encoding: str) -> None:
+    before, secret, behind = KINDS[kind]
+    for odd in (b"", b"\x07"):
+        data = odd + f"x y z\n{before}{secret}{behind}".encode(encoding)
+
+        assert any(secret.encode() in each for each in secrets_in(data)), odd
+        assert any(secret.encode() in each for each in secrets_in(data + b"\x0bA"))
+
+
 def test_a_long_value_between_two_is_no_obstacle() -> None:
     secret = b"ghp_" + token(36).encode()
     log = log_of(

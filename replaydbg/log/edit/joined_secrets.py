@@ -7,8 +7,10 @@ have none, and are passed over.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from replaydbg.log.entries.leaves import CONTENT, LeafReader, Walked
 from replaydbg.native._words import find
@@ -23,6 +25,10 @@ _ENOUGH = 4 * WIDEST
 """Bytes behind a hint at which they are searched: less often, or tiny values would be searched again and again."""
 _MOST_ENDS = 4
 """Values in which a secret may go on, up to which it is looked for one that ends earlier."""
+_MOST_BEHIND = 16
+"""Values from one with a hint on, with each of which a secret may end."""
+_CHUNK = re.compile(rb"\r\n[0-9A-Fa-f]{1,8}(?:;[^\r\n]{0,99})?\r\n")
+"""Between two chunks of the body of an HTTP response (RFC 9112, section 7.1)."""
 _MOST_STREAMS = 1 << 16
 """Places and different arguments whose values are put together: the paths of files may all be different."""
 _SORTED = sorted(HINTS)
@@ -206,7 +212,7 @@ class _Stream:
             self._hints.append(begun)
         if len(value) > WIDEST:  # what begins before is over in it
             self._append(value[:WIDEST], ())
-            found = self.secrets()
+            found = {*self.secrets(), *_in_chunks(value)}
             self._begin_with(value, hints)
             return found
         self._append(value, hints)
@@ -219,7 +225,7 @@ class _Stream:
 
     def secrets(self) -> Iterable[bytes]:
         """Return the secrets that are in several values."""
-        return set(self._joined()) if self.is_collecting and self._bounds else ()
+        return set(self._joined()) if self.is_collecting else ()
 
     def _begin_with(self, value: bytes, hints: Sequence[int]) -> None:
         """Keep the end of a long value alone: what begins in its middle ends in it."""
@@ -268,6 +274,26 @@ class _Stream:
 
     def _joined(self) -> Iterator[bytes]:
         data = bytes(self._data)
+        yield from _in_chunks(data)
+        if self._bounds:
+            yield from self._across(data)
+            yield from self._up_to_ends(data)
+
+    def _up_to_ends(self, data: bytes) -> Iterator[bytes]:
+        """Yield what is a secret if nothing follows its value: what does may be of another file or connection."""
+        wanted: dict[int, int] = {}
+        for hint in self._hints:
+            first = bisect_right(self._bounds, hint)
+            for bound in self._bounds[first : first + _MOST_BEHIND]:
+                if bound - hint <= WIDEST:
+                    wanted.setdefault(bound, max(hint - MOST_BEFORE, 0))
+        for bound, low in wanted.items():
+            for place in places_in(data[low:bound]):
+                if low + place.at + len(place.text) == bound and place.counts(place.text):
+                    yield place.text
+
+    def _across(self, data: bytes) -> Iterator[bytes]:
+        """Yield what is a secret across the end of a value."""
         for place in places_in(data):
             bounds = [
                 each for each in self._bounds if place.since < each < place.until and self._may_be_in(place, each)
@@ -287,6 +313,18 @@ class _Stream:
             or bound > place.at
             or _is_hint(bytes(self._data[place.since : bound]), bytes(self._data[bound : bound + _MOST_OF_HINT]))
         )
+
+
+def _in_chunks(data: bytes) -> Iterator[bytes]:
+    """Yield the secrets in which one chunk of a body ends and the next one begins."""
+    if _CHUNK.search(data) is None:
+        return
+    parts = _CHUNK.split(data)
+    ends = list(accumulate(map(len, parts)))
+    for place in places_in(b"".join(parts)):
+        at = bisect_right(ends, place.at)
+        if at < len(ends) - 1 and ends[at] < place.at + len(place.text) and place.counts(place.text):
+            yield place.text
 
 
 def _is_hint(begun: bytes, data: bytes) -> bool:
