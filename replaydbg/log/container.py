@@ -73,7 +73,7 @@ class Writer:
         self._marker = OriginMarker(key, is_long=size >= LONG) if key is not None else None
         if key is not None and beginning is not None and beginning.marker is not None:
             self._marker = beginning.marker.copy()
-        self._compress = compressor().compress
+        self._compress = compressor()
         self._index = list(beginning.entries) if beginning is not None else []
         file.write(beginning.data if beginning is not None else pack_head(format=FORMAT, ok=False, index_offset=0))
 

@@ -271,4 +271,4 @@ def hidden_sources(sources: Iterable[PackedSource], hiding: Hiding) -> Iterator[
             yield each
             continue
         masked = b"".join(hiding.masks.pieces(name, split(content)))
-        yield each if masked == content else PackedSource(each.name, each.length, compressor().compress(masked))
+        yield each if masked == content else PackedSource(each.name, each.length, compressor()(masked))

@@ -192,9 +192,9 @@ def _load_sealing() -> None:
     try:
         import replaydbg.record.sealing
         import replaydbg.store.sealed_leftovers  # noqa: F401
-        from replaydbg.log.sealed.zstd import load_zstandard
+        from replaydbg.log.sealed.zstd import load_zstd
 
-        load_zstandard()
+        load_zstd()
     except ImportError:
         # Reported when the recording is to be sealed: the program runs already, and must be waited for.
         return

@@ -98,7 +98,7 @@ def _own_size(recording: Path) -> int:
 
 
 def _source(text: bytes) -> tuple[str, int, bytes]:
-    return blake2b(text, digest_size=16).hexdigest(), len(text), compressor().compress(text)
+    return blake2b(text, digest_size=16).hexdigest(), len(text), compressor()(text)
 
 
 @pytest.mark.parametrize("content", [0, 1000, _PIECE, _PIECE + STEP + 5, 3 * _PIECE])
@@ -248,7 +248,7 @@ def test_a_block_is_damaged(group: Path, damage: str) -> None:
         if damage == "empty":
             path.touch()
         elif damage == "other":
-            path.write_bytes(compressor().compress(_bytes(_PIECE, 99)))
+            path.write_bytes(compressor()(_bytes(_PIECE, 99)))
         elif damage == "cut":
             path.write_bytes(data[: len(data) // 2])
         elif damage == "directory":
@@ -284,7 +284,7 @@ def test_a_block_is_read_from_the_store_if_that_of_the_group_is_damaged(
         if damage == "empty":
             path.touch()
         elif damage == "other":
-            path.write_bytes(compressor().compress(_bytes(_PIECE, 99)))
+            path.write_bytes(compressor()(_bytes(_PIECE, 99)))
 
     with open_recording(group / "1.rdbg") as recording:
         recording.check()

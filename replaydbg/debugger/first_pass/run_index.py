@@ -18,8 +18,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import zstandard
-
 from replaydbg.debugger.first_pass.printed_output import printed
 from replaydbg.debugger.first_pass.written_values import AGAIN, FRESH, UNCAUGHT, exception_entries, values
 from replaydbg.debugger.session_results import Output, Raised
@@ -31,6 +29,7 @@ from replaydbg.log.coding.decode import Cursor, Malformed, Short
 from replaydbg.log.coding.encode import encode_value
 from replaydbg.log.coding.shapes import COUNT, one_of
 from replaydbg.log.hidden import masked_like
+from replaydbg.log.sealed import zstd
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.directory import index_path
 from replaydbg.store.private import private
@@ -39,7 +38,8 @@ MAGIC = b"RDBGIDX9"
 LIMIT = 512 << 20
 """Bytes of an index beside a recording; a longer one is made anew each time."""
 
-WINDOW = 8 << 20
+WINDOW_LOG = 23
+"""How far back its compressed bytes may refer, as a power of two."""
 CHECKED = 1 << 22
 """Bytes of exceptions and output that are decoded when an index is loaded, to see that they can be."""
 
@@ -311,7 +311,7 @@ def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: byt
     encoded = encode_value([_key(recording), *ended, *data])
     if masked_like(recording, encoded) != encoded:
         return  # a mask can be anywhere in it, in the name of a file, too
-    packed = zstandard.compress(encoded)
+    packed = zstd.compressor(level=3)(encoded)
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
         with open(temporary, "wb", opener=private) as file:
@@ -337,7 +337,7 @@ def load_index(recording: Path) -> Index | None:
         if len(found.raises) + len(found.outputs) <= CHECKED:
             _ = found.raised, found.output
         return found
-    except (OSError, ReplaydbgError, Malformed, Short, zstandard.ZstdError, MemoryError, AssertionError):
+    except (OSError, ReplaydbgError, Malformed, Short, MemoryError, AssertionError):
         return None
     except (ValueError, TypeError, LookupError, OverflowError, AttributeError):
         return None
@@ -346,14 +346,10 @@ def load_index(recording: Path) -> Index | None:
 def _plain(data: bytes) -> bytes:
     """Return what was compressed, without believing how long it claims to be."""
     most = min(LIMIT, allowance(len(data)))
-    reader = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(data[len(MAGIC) :])
-    pieces: list[bytes] = []
-    while piece := reader.read(1 << 20):
-        most -= len(piece)
-        if most < 0:
-            raise ValueError("the index expands to more bytes than its size allows")
-        pieces.append(piece)
-    return b"".join(pieces)
+    plain = zstd.expand(data[len(MAGIC) :], most + 1, WINDOW_LOG)
+    if len(plain) > most:
+        raise ValueError("the index expands to more bytes than its size allows")
+    return plain
 
 
 def _key(recording: Path) -> str:

@@ -64,5 +64,5 @@ def _write_source(writer: Writer, name: str, data: bytes, common: Common) -> Non
     digest = name.removeprefix("source/")
     # A masked source has not the hash by which a shared one is named.
     is_plain = blake2b(data, digest_size=len(digest) // 2).hexdigest() == digest
-    if not is_plain or not common.has_stored(digest, len(data), compressor().compress(data)):
+    if not is_plain or not common.has_stored(digest, len(data), compressor()(data)):
         writer.section(name, split(data))

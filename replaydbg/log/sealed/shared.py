@@ -26,25 +26,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from zstandard import ZstdCompressor
-
 _ENTRY = struct.Struct("<BII")
 _INLINE, _FILE = 0, 1
 _NAME = 16
 EMPTY = blake2b(digest_size=_NAME).hexdigest()
 """The hash of no bytes: an empty source is stored nowhere."""
+_WINDOW_LOG = 21
+"""Twice a block, as the power of two: a compressor for blocks never looks back further."""
 MOST_UP = 3
 """Number of directories above the recording that are searched."""
 
 
 @cache
-def compressor() -> ZstdCompressor:
-    """Return the compressor: a fast one, since somebody waits. It is shared where thousands of recordings are cut."""
+def compressor() -> Callable[[bytes], bytes]:
+    """Return what compresses: fast, since somebody waits. It is shared where thousands of recordings are cut."""
     # Imported here: opening a recording, which uses this package, must not need it before a block is read.
-    from replaydbg.log.sealed.zstd import load_zstandard
+    from replaydbg.log.sealed import zstd
 
-    made: ZstdCompressor = load_zstandard().ZstdCompressor(level=1)
-    return made
+    return zstd.compressor(level=1)
 
 
 class BlockStore:
@@ -53,7 +52,7 @@ class BlockStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory / DIRECTORY
         self._known: set[str] = set()
-        self._compress = compressor().compress
+        self._compress = compressor()
 
     def put(self, raw: bytes, compress: Callable[[bytes], bytes] | None = None) -> bytes:
         """Store `raw` unless it exists already, and return its name. Raises OSError.
@@ -199,13 +198,11 @@ def expand(stored: bytes, length: int | None) -> bytes | None:
     With a `length` of None the size is not checked, but limited to 1 MiB.
     """
     # Imported here: listing recordings reads none of their blocks.
-    from replaydbg.log.sealed.zstd import load_zstandard
+    from replaydbg.log.sealed import zstd
 
-    zstandard = load_zstandard()
-    reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
     try:
-        # A stream, because decompress() trusts the size that the data claims. One byte too many reveals a false claim.
-        raw = reader.read((PIECE if length is None else length) + 1)
-    except zstandard.ZstdError:
+        # One byte too many reveals a false claim.
+        raw = zstd.expand(stored, (PIECE if length is None else length) + 1, _WINDOW_LOG)
+    except ValueError:
         return None
     return raw if len(raw) == length or (length is None and len(raw) <= PIECE) else None

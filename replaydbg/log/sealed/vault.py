@@ -18,7 +18,7 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.coding.decode import Cursor, Malformed, Short
 from replaydbg.log.coding.encode import varint
 from replaydbg.log.sealed.shared import compressor, expand
-from replaydbg.secrets.age_keys import decrypted, encrypted, own_identities
+from replaydbg.secrets.age_keys import decrypted, encrypted, has_age, own_identities
 from replaydbg.secrets.patches import Patches
 
 MOST = 1 << 26
@@ -53,7 +53,7 @@ def _gaps(patches: Sequence[tuple[int, bytes]]) -> Iterator[bytes]:
 def secrets_section(patches: Patches, recipients: Sequence[str]) -> bytes:
     """Return the section `secrets`. Raises ValueError if a recipient is none."""
     data = b"".join(_packed(patches))
-    return encrypted(varint(len(data)) + compressor().compress(data), recipients)
+    return encrypted(varint(len(data)) + compressor()(data), recipients)
 
 
 def _packed(patches: Patches) -> Iterator[bytes]:
@@ -88,7 +88,7 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
 
 def read_secrets(data: bytes, masked: Masked) -> Patches | None:
     """Return what was masked; None: this user has no key for it, or it is damaged."""
-    identities = own_identities()
+    identities = own_identities() if has_age() else []
     plain = decrypted(data, identities) if identities else None
     if plain is None:
         return None

@@ -37,7 +37,7 @@ class BlockCache:
         """`directory` need not exist; `key` is the user's, see `log/sealed/origin.py`."""
         self._directory = directory
         self._key = key
-        self._compress = compressor().compress
+        self._compress = compressor()
         self._has_room = False
 
     def compress(self, raw: bytes) -> bytes:

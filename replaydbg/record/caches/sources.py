@@ -139,7 +139,7 @@ def _packed(path: str, cache: SourceCache | None) -> PackedSource | None:
 
 
 def _compressed(content: bytes) -> PackedSource:
-    return PackedSource(source_name(content), len(content), compressor().compress(content))
+    return PackedSource(source_name(content), len(content), compressor()(content))
 
 
 def source_name(content: bytes) -> str:
