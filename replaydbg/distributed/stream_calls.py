@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import errno
-
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.events.values import ExceptionValue
 
@@ -40,7 +39,7 @@ def connects(event: Event) -> bool:
     """Whether a call has connected a socket, or has begun to."""
     if event.raised:
         return isinstance(event.outcome, ExceptionValue) and event.outcome.type.qualname in _IN_BACKGROUND
-    return event.outcome in (None, 0, errno.EINPROGRESS)
+    return event.outcome in (None, 0, linux.EINPROGRESS)
 
 
 def meets_end(event: Event) -> bool:

@@ -8,11 +8,12 @@ import os
 import stat
 
 from replaydbg.errors import Corrupt, ForgedMessage
+from replaydbg.events import linux
 from replaydbg.heap.limits import Limits
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.storage.raw_snapshot import read_raw
 
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
+_SEALS = linux.F_SEAL_SHRINK | linux.F_SEAL_GROW | linux.F_SEAL_WRITE
 _PER_NODE, _PER_EDGE = 40, 12
 _ALWAYS = 64 << 20
 """Bytes for the names of types, roots and files, which have no number of their own."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 import math
-import signal
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from replaydbg.events import values
+from replaydbg.events import linux, values
 from replaydbg.events.records import Event
 from replaydbg.events.values import TypeName, Value
 
@@ -28,10 +27,7 @@ def show_status(status: int) -> str:
     """Return how a program ended: its exit code, or the signal that killed it."""
     if status >= 0:
         return f"exit code {status}"
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"
+    return f"killed by {linux.SIGNALS.get(-status, f'signal {-status}')}"
 
 
 def show_value(value: Value, limit: int = 80) -> str:

@@ -6,20 +6,20 @@ the group killed another one: what holds in an earlier cut holds there, too.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
 from replaydbg.distributed.chains_of_cuts import chain_of_cuts, clocks_of
 from replaydbg.distributed.cuts import CutFinder
+from replaydbg.events import linux
 from replaydbg.groups.group_cuts import GroupCut, GroupCuts
 from replaydbg.groups.group_waits import LOCK, Blocked, GroupWaits, Node, WaitingCut
 
 MOST_SIGNALS = 1_000
 """Signals before which a cut is looked at."""
 
-_FROM_INSIDE = {signal.SIGCHLD, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGPIPE}
+_FROM_INSIDE = {linux.SIGCHLD, linux.SIGALRM, linux.SIGVTALRM, linux.SIGPROF, linux.SIGPIPE}
 """Signals that a program causes itself."""
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 
 from replaydbg.errors import quoted
+from replaydbg.events import linux
 from replaydbg.log.group import GROUP, is_starting
 from replaydbg.record.result import RecordResult
 from replaydbg.render.measures import show_size
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replaydbg.log.json_data import SnapshotData, SnapshotsData
 
 
-_NOT_FAILURES = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM})
+_NOT_FAILURES = frozenset({linux.SIGHUP, linux.SIGINT, linux.SIGKILL, linux.SIGTERM})
 """Signals that end a program in which nothing has failed."""
 
 

@@ -9,6 +9,7 @@ from replaydbg.events.show import printable, show_status
 from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 from replaydbg.render.measures import show_seconds, show_size
+from replaydbg.secrets.age_keys import has_age
 from replaydbg.store.catalog import DAMAGED, CatalogRow, command_text
 from replaydbg.store.directory import GROUP
 
@@ -76,7 +77,8 @@ def _secrets(recording: Recording) -> str:
         return f"masked ({where}); you have a key for them"
     if not recording.masked_for:
         return f"masked for good ({where}): no key could be used when it was sealed, so nobody can see them"
-    return f"masked ({where}), encrypted for {' '.join(recording.masked_for)}; you have no key for them"
+    missing = "you have no key for them" if has_age() else "this Python lacks the package pyrage, which a key needs"
+    return f"masked ({where}), encrypted for {' '.join(recording.masked_for)}; {missing}"
 
 
 def _checkpoint(continued: object) -> str:

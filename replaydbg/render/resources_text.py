@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import socket
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from replaydbg.events import linux
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_value
 from replaydbg.render.paths import short_path
@@ -41,7 +40,7 @@ MOST_ROWS = 50
 """Rows of each table besides that of descriptors."""
 MOST_NOTES = 8
 """Reasons that are listed below a table; `--json` has all."""
-_FLAGS = {os.O_APPEND: "append", os.O_NONBLOCK: "non-blocking", os.O_DIRECT: "direct"}
+_FLAGS = {linux.O_APPEND: "append", linux.O_NONBLOCK: "non-blocking", linux.O_DIRECT: "direct"}
 
 
 class _Cells:
@@ -177,7 +176,7 @@ def _row(resource: OpenResource, cells: _Cells) -> tuple[str, ...]:
 
 
 def _access(flags: int) -> str:
-    return {os.O_RDONLY: "r", os.O_WRONLY: "w"}.get(flags & os.O_ACCMODE, "rw")
+    return {linux.O_RDONLY: "r", linux.O_WRONLY: "w"}.get(flags & linux.O_ACCMODE, "rw")
 
 
 def _flags(flags: int | Unknown) -> list[str]:
@@ -237,13 +236,11 @@ def _socket(one: OpenedSocket, cells: _Cells) -> str:
 
 
 def _family(value: int) -> str:
-    known = {each.value: each.name for each in socket.AddressFamily}
-    return known.get(value, f"family {value}").removeprefix("AF_").lower()
+    return linux.FAMILIES.get(value, f"family {value}").removeprefix("AF_").lower()
 
 
 def _type(value: int) -> str:
-    known = {each.value: each.name for each in socket.SocketKind}
-    return known.get(value, f"type {value}").removeprefix("SOCK_").lower()
+    return linux.SOCKET_TYPES.get(value, f"type {value}").removeprefix("SOCK_").lower()
 
 
 def _address(value: object) -> str:

@@ -7,11 +7,11 @@ object of a socket that is garbage-collected, a mapping and C code close descrip
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from replaydbg.events import linux
 from replaydbg.events.values import Value
 from replaydbg.resources.file_names import FileNode
 from replaydbg.resources.kinds import (
@@ -276,7 +276,7 @@ _MOST_GAP = 1 << 12
 
 def status_flags(flags: int) -> int:
     """Return the flags of `open` that stay with the description."""
-    once = os.O_CREAT | os.O_EXCL | os.O_NOCTTY | os.O_TRUNC | os.O_CLOEXEC
+    once = linux.O_CREAT | linux.O_EXCL | linux.O_NOCTTY | linux.O_TRUNC | linux.O_CLOEXEC
     return flags & ~once & ~LARGE_FILE
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.events.values import ContentRef, ExceptionValue, OpenFile
 
@@ -66,7 +66,7 @@ def error_number(event: Event) -> int:
     return integer(found)
 
 
-IN_PROGRESS = (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK)
+IN_PROGRESS = (linux.EINPROGRESS, linux.EALREADY, linux.EAGAIN)
 """A connection that was begun without waiting."""
 
 _MOST = 1 << 63

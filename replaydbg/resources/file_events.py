@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Callable
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.events.values import ContentRef, StatResult
 from replaydbg.resources.descriptions import Description, status_flags
@@ -18,10 +18,10 @@ from replaydbg.resources.process_state import ProcessState
 _DEVICES = ("/dev/", "/proc/", "/sys/")
 """Files below are no regular ones, or not for an offset that a write moves."""
 _MODES = {
-    "r": os.O_RDONLY,
-    "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
-    "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
-    "a": os.O_WRONLY | os.O_CREAT | os.O_APPEND,
+    "r": linux.O_RDONLY,
+    "w": linux.O_WRONLY | linux.O_CREAT | linux.O_TRUNC,
+    "x": linux.O_WRONLY | linux.O_CREAT | linux.O_EXCL,
+    "a": linux.O_WRONLY | linux.O_CREAT | linux.O_APPEND,
 }
 _AT_END = Unknown("it is the end of a file whose size is not recorded")
 _MOST_MODE = 0o177777
@@ -31,24 +31,24 @@ _INTO_DEVICE = Unknown("the offset of a device means nothing")
 
 def flags_of_mode(mode: str) -> int:
     """Return the flags with which FileIO opens a file (`_io__io_FileIO___init___impl` in CPython's fileio.c)."""
-    flags = next((_MODES[each] for each in mode if each in _MODES), os.O_RDONLY)
-    return flags & ~os.O_ACCMODE | os.O_RDWR if "+" in mode else flags
+    flags = next((_MODES[each] for each in mode if each in _MODES), linux.O_RDONLY)
+    return flags & ~linux.O_ACCMODE | linux.O_RDWR if "+" in mode else flags
 
 
 def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, flags: int) -> None:
     """Follow the opening of `path` as a descriptor."""
     absolute = to.absolute(path, argument(event, 9, "dir_fd"))
-    kind, unnamed = "file", flags & os.O_TMPFILE == os.O_TMPFILE
+    kind, unnamed = "file", flags & linux.O_TMPFILE == linux.O_TMPFILE
     node = FileNode(absolute, is_deleted=True, size=0) if unnamed else to.names.node(absolute)
-    if flags & os.O_DIRECTORY and not unnamed:
+    if flags & linux.O_DIRECTORY and not unnamed:
         kind = "directory"
     if node.mode is not None and stat.S_ISFIFO(node.mode):
         kind = "pipe"
-    if flags & os.O_TRUNC or (flags & os.O_EXCL and flags & os.O_CREAT):
+    if flags & linux.O_TRUNC or (flags & linux.O_EXCL and flags & linux.O_CREAT):
         node.size, node.changed = 0, event.number
-        if not flags & os.O_TRUNC:
+        if not flags & linux.O_TRUNC:
             node.mode = stat.S_IFREG  # it is new
-        if flags & os.O_CREAT:
+        if flags & linux.O_CREAT:
             node.made = event.number
     made = Description(
         kind, to.origin(event), status_flags(flags), path, node, can_seek=None if kind == "file" else False
@@ -57,7 +57,7 @@ def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, fl
     if isinstance(absolute, str) and absolute.startswith(_DEVICES):
         made.offset = _INTO_DEVICE
     if kind == "pipe":
-        made.side = {os.O_RDONLY: "read", os.O_WRONLY: "write"}.get(flags & os.O_ACCMODE, "both")
+        made.side = {linux.O_RDONLY: "read", linux.O_WRONLY: "write"}.get(flags & linux.O_ACCMODE, "both")
     to.opened(number, made, event)
 
 
@@ -82,10 +82,10 @@ def _make_file(to: ProcessState, event: Event) -> None:
             _to_end(known.description, event)
         return
     if isinstance(what, str | bytes):
-        flags = flags_of_mode(mode) if isinstance(mode, str) else os.O_RDONLY
+        flags = flags_of_mode(mode) if isinstance(mode, str) else linux.O_RDONLY
         open_path(to, event, number, what, flags)
         made = to.numbers.get(number)
-        if made is not None and flags & os.O_APPEND:
+        if made is not None and flags & linux.O_APPEND:
             _to_end(made, event)
 
 
@@ -146,7 +146,7 @@ def _written(to: ProcessState, event: Event, description: Description, count: in
     """Bytes were written at the offset of a file, or at a given one."""
     node = description.node
     start: int | Unknown = description.offset
-    if description.has_flag(os.O_APPEND) and node is not None:
+    if description.has_flag(linux.O_APPEND) and node is not None:
         start = node.size
     elif (given := whole(offset)) is not None:
         start = given
@@ -214,7 +214,7 @@ def _seek(to: ProcessState, event: Event) -> None:
 
 def _cannot_seek(to: ProcessState, event: Event) -> None:
     description = to.numbers.get(number_of(argument(event, 0)))
-    if description is not None and error_number(event) == errno.ESPIPE:
+    if description is not None and error_number(event) == linux.ESPIPE:
         to.not_seekable(description)
 
 
@@ -306,7 +306,7 @@ def _scan(to: ProcessState, event: Event) -> None:
         absolute = to.directory(number_of(where))
     else:
         absolute = to.absolute(where) if isinstance(where, str | bytes) else to.absolute(".")
-    made = Description("directory", to.origin(event), os.O_DIRECTORY | os.O_NONBLOCK, node=FileNode(absolute))
+    made = Description("directory", to.origin(event), linux.O_DIRECTORY | linux.O_NONBLOCK, node=FileNode(absolute))
     made.path = where if isinstance(where, str | bytes) else "."
     made.can_seek = False
     to.guess(made, event, "an iterator of scandir() is closed without an event; its number is inferred")

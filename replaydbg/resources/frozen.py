@@ -6,6 +6,7 @@ import os
 import stat
 from typing import TypeVar
 
+from replaydbg.events import linux
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.kinds import (
     FileLock,
@@ -161,7 +162,7 @@ def _socket(state: ProcessState, one: Description) -> OpenedSocket:
         is_accepted=facts.is_accepted,
         pair=_other_end(state, one) if one.side in ("0", "1") else None,
         shut=facts.shut,
-        is_non_blocking=True if isinstance(flags, int) and flags & os.O_NONBLOCK else non_blocking,
+        is_non_blocking=True if isinstance(flags, int) and flags & linux.O_NONBLOCK else non_blocking,
         options=tuple(facts.options.values()),
         tls=facts.tls,
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.event_values import argument, first, integer, items, number_of, whole
@@ -48,13 +48,13 @@ def _memory(to: ProcessState, event: Event, *, flags: int, is_new: bool) -> None
 
 
 def _memfd(to: ProcessState, event: Event) -> None:
-    _memory(to, event, flags=os.O_RDWR, is_new=True)
+    _memory(to, event, flags=linux.O_RDWR, is_new=True)
 
 
 def _open_shared(to: ProcessState, event: Event) -> None:
     flags = integer(argument(event, 1, "flags"))
-    access = flags & os.O_ACCMODE
-    _memory(to, event, flags=access | os.O_NOFOLLOW, is_new=bool(flags & os.O_CREAT and flags & os.O_EXCL))
+    access = flags & linux.O_ACCMODE
+    _memory(to, event, flags=access | linux.O_NOFOLLOW, is_new=bool(flags & linux.O_CREAT and flags & linux.O_EXCL))
 
 
 def _unlink_shared(to: ProcessState, event: Event) -> None:
@@ -166,7 +166,7 @@ def _open_database(to: ProcessState, event: Event) -> None:
     facts = DatabaseFacts(
         to.origin(event), absolute if isinstance(absolute, str) else path, bool(flags & _OPEN_DATABASE)
     )
-    access = os.O_RDONLY if flags & _OPEN_READS_ONLY else os.O_RDWR
+    access = linux.O_RDONLY if flags & _OPEN_READS_ONLY else linux.O_RDWR
     node = _guess(to, event, facts, path, access)
     if flags & _OPEN_CREATES:
         node.made = event.number
@@ -176,7 +176,7 @@ def _open_database(to: ProcessState, event: Event) -> None:
 def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, access: int) -> FileNode:
     node = to.names.node(to.absolute(path)) if path else FileNode("", is_deleted=True)
     node.has_hidden_stores = True
-    made = Description("file", to.origin(event), access | os.O_NOFOLLOW, path, node, offset=0, can_seek=True)
+    made = Description("file", to.origin(event), access | linux.O_NOFOLLOW, path, node, offset=0, can_seek=True)
     facts.descriptions.append(made)
     to.guess(made, event, _GUESSED)
     return node
@@ -227,7 +227,7 @@ def _map_log(to: ProcessState, event: Event) -> None:
     facts = database_of(to, event)
     if facts is not None and not facts.has_index:
         facts.has_index = True
-        _guess(to, event, facts, facts.path + "-shm", os.O_RDWR)
+        _guess(to, event, facts, facts.path + "-shm", linux.O_RDWR)
 
 
 def _unmap_log(to: ProcessState, event: Event) -> None:

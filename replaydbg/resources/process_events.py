@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
-import signal
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.events.values import StructSequence
 from replaydbg.resources.descriptions import Description, status_flags
@@ -22,9 +20,9 @@ _STANDARD = 3
 """The descriptors of the standard streams are below: their file objects leave them open when they are closed."""
 _FLOCK = struct.Struct("@hhqqi4x")
 """`struct flock` on 64-bit Linux: type, whence, start, length, process."""
-_LOCKS = {fcntl.F_SETLK: "process", fcntl.F_SETLKW: "process", fcntl.F_OFD_SETLK: "ofd", fcntl.F_OFD_SETLKW: "ofd"}
+_LOCKS = {linux.F_SETLK: "process", linux.F_SETLKW: "process", linux.F_OFD_SETLK: "ofd", linux.F_OFD_SETLKW: "ofd"}
 _ITIMERS = {0: "real", 1: "virtual", 2: "prof"}
-SIGNAL_OF_TIMER = {"real": signal.SIGALRM, "virtual": signal.SIGVTALRM, "prof": signal.SIGPROF}
+SIGNAL_OF_TIMER = {"real": linux.SIGALRM, "virtual": linux.SIGVTALRM, "prof": linux.SIGPROF}
 
 
 # ---- numbers ----
@@ -36,7 +34,7 @@ def _close(to: ProcessState, event: Event) -> None:
 
 def _close_failed(to: ProcessState, event: Event) -> None:
     """Linux closes a descriptor even if writing back fails (close(2))."""
-    if error_number(event) not in (0, errno.EBADF):
+    if error_number(event) not in (0, linux.EBADF):
         _close(to, event)
 
 
@@ -93,7 +91,7 @@ def _set_blocking(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
     if description is not None and isinstance(description.flags, int):
         blocking = bool(argument(event, 1))
-        description.flags = description.flags & ~os.O_NONBLOCK | (0 if blocking else os.O_NONBLOCK)
+        description.flags = description.flags & ~linux.O_NONBLOCK | (0 if blocking else linux.O_NONBLOCK)
         description.socket.is_non_blocking = not blocking
 
 
@@ -102,16 +100,16 @@ def _fcntl(to: ProcessState, event: Event) -> None:
     description = to.used(number_of(argument(event, 0)), event)
     if description is None or not isinstance(command, int):
         return
-    if command in (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC):
+    if command in (linux.F_DUPFD, linux.F_DUPFD_CLOEXEC):
         number = number_of(event.outcome)
         is_lowest = integer(value) == 0
-        _copy(to, event, number, close_on_exec=command == fcntl.F_DUPFD_CLOEXEC, is_lowest=is_lowest)
-    elif command == fcntl.F_SETFD:
-        _set_close_on_exec(to, event, bool(integer(value) & fcntl.FD_CLOEXEC))
-    elif command == fcntl.F_GETFL and (flags := whole(event.outcome)) is not None:
+        _copy(to, event, number, close_on_exec=command == linux.F_DUPFD_CLOEXEC, is_lowest=is_lowest)
+    elif command == linux.F_SETFD:
+        _set_close_on_exec(to, event, bool(integer(value) & linux.FD_CLOEXEC))
+    elif command == linux.F_GETFL and (flags := whole(event.outcome)) is not None:
         _has_flags(description, flags)
-    elif command == fcntl.F_SETFL:
-        changeable = os.O_APPEND | os.O_ASYNC | os.O_DIRECT | os.O_NOATIME | os.O_NONBLOCK
+    elif command == linux.F_SETFL:
+        changeable = linux.O_APPEND | linux.O_ASYNC | linux.O_DIRECT | linux.O_NOATIME | linux.O_NONBLOCK
         old = description.flags if isinstance(description.flags, int) else None
         if old is not None:
             _has_flags(description, old & ~changeable | integer(value) & changeable)
@@ -122,7 +120,7 @@ def _fcntl(to: ProcessState, event: Event) -> None:
 
 def _has_flags(description: Description, flags: int) -> None:
     description.flags = status_flags(flags)
-    description.socket.is_non_blocking = bool(flags & os.O_NONBLOCK)
+    description.socket.is_non_blocking = bool(flags & linux.O_NONBLOCK)
 
 
 # ---- locks ----
@@ -133,17 +131,17 @@ def _flock(to: ProcessState, event: Event) -> None:
     operation = integer(argument(event, 1))
     if description is None:
         return
-    if operation & fcntl.LOCK_UN:
+    if operation & linux.LOCK_UN:
         to.flocks.pop(description, None)
     else:
-        to.flocks[description] = bool(operation & fcntl.LOCK_EX), to.origin(event)
+        to.flocks[description] = bool(operation & linux.LOCK_EX), to.origin(event)
 
 
 def _lockf(to: ProcessState, event: Event) -> None:
     """`fcntl.lockf(fd, command, length, start, whence)`."""
     description = to.used(number_of(argument(event, 0)), event)
     operation = integer(argument(event, 1))
-    kind = fcntl.F_UNLCK if operation & fcntl.LOCK_UN else fcntl.F_WRLCK if operation & fcntl.LOCK_EX else fcntl.F_RDLCK
+    kind = linux.F_UNLCK if operation & linux.LOCK_UN else linux.F_WRLCK if operation & linux.LOCK_EX else linux.F_RDLCK
     where = integer(argument(event, 4)), integer(argument(event, 3)), integer(argument(event, 2))
     if description is not None:
         _lock_range(to, event, description, kind, where, is_ofd=False)
@@ -153,8 +151,8 @@ def _posix_lockf(to: ProcessState, event: Event) -> None:
     """`os.lockf(fd, command, length)`, from the current offset."""
     description = to.used(number_of(argument(event, 0)), event)
     command, length = integer(argument(event, 1)), integer(argument(event, 2))
-    if description is not None and command != os.F_TEST:
-        kind = fcntl.F_UNLCK if command == os.F_ULOCK else fcntl.F_WRLCK
+    if description is not None and command != linux.F_TEST:
+        kind = linux.F_UNLCK if command == linux.F_ULOCK else linux.F_WRLCK
         _lock_range(to, event, description, kind, (os.SEEK_CUR, 0, length), is_ofd=False)
 
 
@@ -181,10 +179,10 @@ def _lock_range(
     end = begin + length if length else ENDLESS
     begin, end = min(begin, end), max(begin, end)
     holder = description if is_ofd else None
-    if kind == fcntl.F_UNLCK:
+    if kind == linux.F_UNLCK:
         to.locks.unlock(node, begin, end, holder)
     else:
-        is_exclusive = kind == fcntl.F_WRLCK
+        is_exclusive = kind == linux.F_WRLCK
         to.locks.lock(LockedRange(begin, end, is_exclusive, node, holder, description, to.origin(event)))
 
 
@@ -209,7 +207,7 @@ def _started(to: ProcessState, event: Event, pid: object, command: tuple[str, ..
 def _fork(to: ProcessState, event: Event) -> None:
     pid = event.outcome if isinstance(event.outcome, int) else first(event.outcome)
     if event.gate == "posix.forkpty" and pid != 0:
-        made = Description("terminal", to.origin(event), os.O_RDWR, can_seek=False, side="master")
+        made = Description("terminal", to.origin(event), linux.O_RDWR, can_seek=False, side="master")
         to.opened(number_of((*items(event.outcome), None, None)[1]), made, event)
     if pid == 0:
         _became_child(to)
@@ -257,8 +255,8 @@ def _waited(to: ProcessState, event: Event) -> None:
     pid, status = (whole(each) for each in (*items(event.outcome), None, None)[:2])
     if pid is None or status is None or not 0 <= status < _MOST_STATUS:
         return
-    if os.WIFEXITED(status) or os.WIFSIGNALED(status):
-        _reaped(to, pid, os.waitstatus_to_exitcode(status))
+    if (ended := linux.exit_status(status)) is not None:
+        _reaped(to, pid, ended)
 
 
 _MOST_STATUS = 1 << 16
@@ -266,11 +264,11 @@ _MOST_STATUS = 1 << 16
 
 def _waited_id(to: ProcessState, event: Event) -> None:
     found, options = event.outcome, integer(argument(event, 2))
-    if isinstance(found, StructSequence) and not options & os.WNOWAIT and len(found.values) >= 5:
+    if isinstance(found, StructSequence) and not options & linux.WNOWAIT and len(found.values) >= 5:
         pid, _, _, status, code = found.values[:5]
-        ended = code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
+        ended = code in (linux.CLD_EXITED, linux.CLD_KILLED, linux.CLD_DUMPED)
         if ended and isinstance(pid, int) and (number := whole(status)) is not None:
-            _reaped(to, pid, number if code == os.CLD_EXITED else -number)
+            _reaped(to, pid, number if code == linux.CLD_EXITED else -number)
 
 
 def _reaped(to: ProcessState, pid: int, code: int | None) -> None:
@@ -347,7 +345,7 @@ SENDS = {"posix.kill": 1, "posix.killpg": 1, "_signal.raise_signal": 0, "_signal
 
 def _signal(to: ProcessState, event: Event) -> None:
     number, action = integer(argument(event, 0)), argument(event, 1)
-    name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+    name = linux.SIGNALS.get(number, f"signal {number}")
     what = {0: "default", 1: "ignore"}.get(action, "function") if isinstance(action, int) else "function"
     to.signals[number] = SignalAction(number, name, what, to.origin(event))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.resources.descriptions import Description, NumberTable
 from replaydbg.resources.event_values import number_of
@@ -224,4 +224,4 @@ _KINDS = (
 
 def _sides(description: Description) -> str:
     flags = description.flags
-    return "both" if isinstance(flags, Unknown) else {0: "read", 1: "write"}.get(flags & os.O_ACCMODE, "both")
+    return "both" if isinstance(flags, Unknown) else {0: "read", 1: "write"}.get(flags & linux.O_ACCMODE, "both")

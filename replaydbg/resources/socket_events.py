@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import socket
 import struct
 from collections.abc import Callable, Iterator
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.resources.descriptions import Description
 from replaydbg.resources.event_values import (
@@ -23,17 +21,17 @@ from replaydbg.resources.event_values import (
 from replaydbg.resources.kinds import SocketOption, SocketState, TlsSession, Unknown
 from replaydbg.resources.process_state import ProcessState
 
-_SOCKET_FLAGS = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-_SCM_RIGHTS = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
-_DEFAULT_BACKLOG = min(socket.SOMAXCONN, 128)
+_SOCKET_FLAGS = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
+_SCM_RIGHTS = (linux.SOL_SOCKET, linux.SCM_RIGHTS)
+_DEFAULT_BACKLOG = 128
 """The backlog of `listen()` without an argument (socketmodule.c)."""
 _MANY_EPOLLS = Unknown("several epolls are open, and the log does not show which one a call is of")
 _PORT_ZERO = Unknown("the kernel chose the port, and the program did not ask for it")
-_BROKEN = (errno.EPIPE, errno.ECONNRESET, errno.ECONNABORTED, errno.ETIMEDOUT, errno.ENOTCONN)
+_BROKEN = (linux.EPIPE, linux.ECONNRESET, linux.ECONNABORTED, linux.ETIMEDOUT, linux.ENOTCONN)
 
 
 def _make_socket(to: ProcessState, event: Event, number: int, parts: tuple[object, ...]) -> Description:
-    made = Description("socket", to.origin(event), os.O_RDWR, can_seek=False)
+    made = Description("socket", to.origin(event), linux.O_RDWR, can_seek=False)
     _describe(made, parts)
     to.opened(number, made, event)
     return made
@@ -44,7 +42,7 @@ def _describe(description: Description, parts: tuple[object, ...]) -> None:
     if len(parts) == 3 and all(isinstance(each, int) for each in parts):
         facts.family, kind, facts.protocol = (integer(each) for each in parts)
         facts.type = kind & ~_SOCKET_FLAGS
-        if kind & socket.SOCK_NONBLOCK:
+        if kind & linux.SOCK_NONBLOCK:
             facts.is_non_blocking = True
 
 
@@ -112,9 +110,9 @@ def _connect_failed(to: ProcessState, event: Event) -> None:
 
 
 def _connected(to: ProcessState, event: Event, error: int) -> None:
-    if (found := _facts(to, event)) is not None and (not error or error in IN_PROGRESS or error == errno.EISCONN):
+    if (found := _facts(to, event)) is not None and (not error or error in IN_PROGRESS or error == linux.EISCONN):
         found.socket.peer = argument(event, 1)
-        is_done = not error or error == errno.EISCONN
+        is_done = not error or error == linux.EISCONN
         found.socket.state = SocketState.CONNECTED if is_done else SocketState.CONNECTING
 
 
@@ -147,7 +145,7 @@ def _peer_name(to: ProcessState, event: Event) -> None:
 
 def _get_option(to: ProcessState, event: Event) -> None:
     found = _facts(to, event)
-    if found is None or (argument(event, 1), argument(event, 2)) != (socket.SOL_SOCKET, socket.SO_ERROR):
+    if found is None or (argument(event, 1), argument(event, 2)) != (linux.SOL_SOCKET, linux.SO_ERROR):
         return
     if found.socket.state is SocketState.CONNECTING:
         found.socket.state = SocketState.CONNECTED if event.outcome == 0 else SocketState.BROKEN
@@ -170,7 +168,7 @@ def _receive(to: ProcessState, event: Event) -> None:
     found = _facts(to, event)
     if found is None:
         return
-    if byte_count(event.outcome) == 0 and found.socket.type == socket.SOCK_STREAM and not _wants_none(event):
+    if byte_count(event.outcome) == 0 and found.socket.type == linux.SOCK_STREAM and not _wants_none(event):
         found.socket.state = SocketState.PEER_CLOSED
     for number in passed_descriptors(event):
         other = Description("passed descriptor", to.origin(event), _NOT_PASSED)
@@ -225,24 +223,24 @@ def _session(to: ProcessState, event: Event, side: object, name: object, number:
 def _pipe(to: ProcessState, event: Event) -> None:
     flags = integer(argument(event, 0, "flags"))
     for side, number in zip(("read", "write"), items(event.outcome), strict=False):
-        access = os.O_RDONLY if side == "read" else os.O_WRONLY
-        made = Description("pipe", to.origin(event), access | flags & os.O_NONBLOCK, can_seek=False, side=side)
-        cloexec = event.gate == "posix.pipe" or bool(flags & os.O_CLOEXEC)
+        access = linux.O_RDONLY if side == "read" else linux.O_WRONLY
+        made = Description("pipe", to.origin(event), access | flags & linux.O_NONBLOCK, can_seek=False, side=side)
+        cloexec = event.gate == "posix.pipe" or bool(flags & linux.O_CLOEXEC)
         to.opened(number_of(number), made, event, close_on_exec=cloexec)
 
 
 def _open_terminals(to: ProcessState, event: Event) -> None:
     for side, number in zip(("master", "slave"), items(event.outcome), strict=False):
-        made = Description("terminal", to.origin(event), os.O_RDWR, can_seek=False, side=side)
+        made = Description("terminal", to.origin(event), linux.O_RDWR, can_seek=False, side=side)
         to.opened(number_of(number), made, event)
 
 
 def _open_master(to: ProcessState, event: Event) -> None:
-    made = Description("terminal", to.origin(event), os.O_RDWR, can_seek=False, side="master")
+    made = Description("terminal", to.origin(event), linux.O_RDWR, can_seek=False, side="master")
     to.opened(number_of(event.outcome), made, event)
 
 
-def _make(to: ProcessState, event: Event, kind: str, value: int | Unknown, flags: int = os.O_RDWR) -> Description:
+def _make(to: ProcessState, event: Event, kind: str, value: int | Unknown, flags: int = linux.O_RDWR) -> Description:
     made = Description(kind, to.origin(event), flags, can_seek=False, value=value)
     to.opened(number_of(event.outcome), made, event)
     return made
@@ -253,9 +251,9 @@ def _epoll(to: ProcessState, event: Event) -> None:
 
 
 def _event_fd(to: ProcessState, event: Event) -> None:
-    flags = integer(argument(event, 1, "flags", os.EFD_CLOEXEC))
-    made = _make(to, event, "eventfd", integer(argument(event, 0, "initval")), os.O_RDWR | flags & os.O_NONBLOCK)
-    made.side = "semaphore" if flags & os.EFD_SEMAPHORE else ""
+    flags = integer(argument(event, 1, "flags", linux.EFD_CLOEXEC))
+    made = _make(to, event, "eventfd", integer(argument(event, 0, "initval")), linux.O_RDWR | flags & linux.O_NONBLOCK)
+    made.side = "semaphore" if flags & linux.EFD_SEMAPHORE else ""
 
 
 def _event_fd_read(to: ProcessState, event: Event) -> None:
@@ -275,7 +273,7 @@ def _pid_fd(to: ProcessState, event: Event) -> None:
 
 def _timer_fd(to: ProcessState, event: Event) -> None:
     flags = integer(argument(event, 1, "flags"))
-    _make(to, event, "timerfd", integer(argument(event, 0, "clockid")), os.O_RDWR | flags & os.O_NONBLOCK)
+    _make(to, event, "timerfd", integer(argument(event, 0, "clockid")), linux.O_RDWR | flags & linux.O_NONBLOCK)
 
 
 def _set_timer_fd(to: ProcessState, event: Event) -> None:

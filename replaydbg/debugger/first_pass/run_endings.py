@@ -6,9 +6,10 @@ import signal
 
 from replaydbg.debugger.first_pass.run_index import RunEnding
 from replaydbg.engine.reports import COMPUTING, END, EXIT, SIGNAL, STUCK, UNANSWERED, EndReport
+from replaydbg.events import linux
 from replaydbg.replay.result import COMPUTING as STILL_COMPUTING
 
-_SENT = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM)
+_SENT = (linux.SIGHUP, linux.SIGINT, linux.SIGQUIT, linux.SIGKILL, linux.SIGPIPE, linux.SIGALRM, linux.SIGTERM)
 """Signals that end a program but are no crash: they are sent to it."""
 
 MOST_WRITTEN = 300
@@ -85,7 +86,4 @@ def _divergence(ended: EndReport) -> str:
 
 
 def _name(number: int) -> str:
-    try:
-        return f"{signal.Signals(number).name} ({signal.strsignal(number)})"
-    except ValueError:
-        return f"signal {number}"
+    return f"{linux.SIGNALS[number]} ({signal.strsignal(number)})" if number in linux.SIGNALS else f"signal {number}"
