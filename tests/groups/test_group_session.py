@@ -12,7 +12,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.engine.process_memory import MemoryBudget, memory_used
 from replaydbg.groups.group_session import GroupSession
-from replaydbg.prompt.terminal import completions
+from replaydbg.prompt.line_reader import completions
 from tests.harness.recorded_group import ADDS, ANSWERS, BANK, READS_REPLY, record_program
 from tests.harness.recording import record_file
 from tests.harness.sanitizer import IS_SANITIZED

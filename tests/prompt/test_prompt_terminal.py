@@ -18,7 +18,8 @@ import pytest
 
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled
-from replaydbg.prompt.terminal import Interrupts, ProgressLine, completions
+from replaydbg.prompt.line_reader import completions
+from replaydbg.prompt.terminal import Interrupts, ProgressLine
 from tests.harness.surroundings import without_steering
 from tests.harness.typed import Typed
 

@@ -13,7 +13,8 @@ from replaydbg.cli.common.output import add_recording
 from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
-from replaydbg.prompt.terminal import AtOnce, Interrupts, LineReader
+from replaydbg.prompt.line_reader import LineReader
+from replaydbg.prompt.terminal import AtOnce, Interrupts
 
 
 class _Script(argparse.Action):
