@@ -1,4 +1,7 @@
-"""Builds the C core; everything else about the package is said in pyproject.toml."""
+"""Builds the C core; nearly everything else about the package is said in pyproject.toml.
+
+With REPLAYDBG_PURE=1 it builds without the core. That wheel can be installed everywhere and reads recordings.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +45,29 @@ WARNINGS = [
     "-Wno-cast-function-type",
 ]
 
+IS_PURE = os.environ.get("REPLAYDBG_PURE", "0") not in ("", "0")
+
 HOW_TO_INSTALL = (
     "install the compiler and the headers first (Debian and Ubuntu: apt install gcc libc6-dev python3-dev; "
     "Fedora: dnf install gcc python3-devel; Arch: pacman -S gcc; Alpine: apk add gcc musl-dev python3-dev)"
 )
 
 
+SUPPORTED = runpy.run_path(str(NATIVE / "supported.py"))
+"""Which interpreters the core is made for."""
+
+
 def check_interpreter() -> None:
     """Raise SetupError, with the reason, for an interpreter that the core is not made for."""
-    supported = runpy.run_path(str(NATIVE / "supported.py"))
-    reason = supported["why_unsupported"]()
+    reason = "" if IS_PURE else SUPPORTED["why_unsupported"]()
     if reason:
-        raise SetupError(f"replaydbg cannot be built for {sys.executable!r}: {reason}. Use {supported['WANTED']}.")
+        raise SetupError(f"replaydbg cannot be built for {sys.executable!r}: {reason}. Use {SUPPORTED['WANTED']}.")
+
+
+def wanted_pythons() -> str:
+    """Return the versions that an installer may take, as their specifier."""
+    (_, oldest), (_, newest) = SUPPORTED["OLDEST"], SUPPORTED["NEWEST"]
+    return f">=3.{oldest}" if IS_PURE else f">=3.{oldest},<3.{newest + 1}"
 
 
 class DescribeWheel(dist_info):
@@ -104,12 +118,15 @@ class BuildWithStart(build_py):
     def run(self) -> None:
         """Build, then copy it."""
         super().run()
-        if not self.editable_mode:
+        if self._has_start():
             self.copy_file(START, self._start())
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Name it, too."""
-        return [*super().get_outputs(include_bytecode), *([] if self.editable_mode else [self._start()])]
+        return [*super().get_outputs(include_bytecode), *([self._start()] if self._has_start() else [])]
+
+    def _has_start(self) -> bool:
+        return not self.editable_mode and not IS_PURE
 
     def _start(self) -> str:
         return str(Path(self.build_lib) / Path(START).name)
@@ -123,8 +140,9 @@ class EditableWithStart(editable_wheel):
         return super()._run_build_commands(dist_name, unpacked_wheel, *args)
 
 
-setup(
-    ext_modules=[
+def extensions() -> list[Extension]:
+    """Return what is compiled."""
+    return [
         Extension(
             "replaydbg.native._core",
             # Sorted, so that two builds of one tree link in the same order.
@@ -168,7 +186,13 @@ setup(
             include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-D_GNU_SOURCE", "-fvisibility=hidden", *WARNINGS],
         ),
-    ],
+    ]
+
+
+setup(
+    # An installer takes a wheel with the core where there is one for its Python, and otherwise that without.
+    python_requires=wanted_pythons(),
+    ext_modules=[] if IS_PURE else extensions(),
     cmdclass={
         "build_ext": BuildCore,
         "build_py": BuildWithStart,

@@ -111,6 +111,9 @@ COMMANDS = {
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
+_NEED_CORE = "record replay resume hunt check demo stable debug seek why watch log bisect ci export holds hits redact"
+"""Those that always record or replay. Where that is not possible, some of the others still have something to say."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
@@ -161,6 +164,11 @@ def _do(words: list[str], *, is_process: bool) -> int:
         print(f"replaydbg {__version__}")
         return 0
     name, rest = _command(words)
+    if name in _NEED_CORE.split():
+        # Imported here: such a command needs it anyway.
+        from replaydbg.native import check_core
+
+        check_core()
     if is_process and name in ("record", "replay"):
         # This process only starts the program, and reads or writes one file. Garbage collections, above all the one at
         # exit, find nothing and take 5 ms.

@@ -18,6 +18,7 @@ from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import KeeperOrders, Keeping, descriptors_of
 from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import EngineLost, ReplaydbgError
+from replaydbg.native import check_core
 from replaydbg.replay.unpacked_logs import memory_file
 
 _KEEPER = (
@@ -82,6 +83,7 @@ class Engine:
         further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
         whole program also records its own lines and variables, see `read_course`.
         """
+        check_core()  # before anything is started
         self.files = new_files()
         self._course = memory_file("course") if course else None
         with ExitStack() as stack:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator
@@ -19,6 +18,7 @@ from replaydbg.engine.protocol import Judged, RunOrder, Watch
 from replaydbg.engine.reports import FENCE, EndReport, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.errors import EngineLost, ForgedMessage, NoFence
+from replaydbg.launch.processors import processors
 
 SPACING = 0.06
 """Seconds of CPU time between two checkpoints: half of it is what a seek takes on average."""
@@ -28,9 +28,6 @@ MOST = 400
 
 _CLOSE = 400
 """Lines that run in less time than it takes to clone a process."""
-
-PROCESSORS = len(os.sched_getaffinity(0))
-"""How many processes run at a time where several can."""
 
 
 class Travel:
@@ -281,7 +278,7 @@ class Travel:
                     return
                 with closing(running.popleft()) as scan:
                     yield scan.finish(self.idle)
-                at_once = PROCESSORS
+                at_once = processors()
         finally:
             for each in running:
                 each.close()

@@ -16,6 +16,14 @@ def check_interpreter() -> None:
         raise UnsupportedPython(sys.executable, reason, WANTED)
 
 
+def check_core() -> None:
+    """Raise UnsupportedPython or NotBuilt if this installation has no core, for whichever Python."""
+    directory = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100,PTH120 - as below
+    if not any(name.startswith("_core.") and name.endswith(".so") for name in os.listdir(directory)):  # noqa: PTH208
+        check_interpreter()
+        raise NotBuilt
+
+
 def core_file(soabi: str) -> str:
     """Return the path of the core built for the Python whose `SOABI` is given, such as `cpython-311-x86_64-linux-gnu`.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from replaydbg.events.show import show_status
+from replaydbg.launch.processors import processors
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.recovery.common_appends import common_appends
 from replaydbg.recovery.common_input import with_common_input
@@ -75,8 +76,7 @@ class GroupPlan:
     @property
     def seconds(self) -> float:
         """The expected time until the programs are live."""
-        processors = len(os.sched_getaffinity(0))
-        return seconds_together([each.recovery for each in self.plans.values()], processors)
+        return seconds_together([each.recovery for each in self.plans.values()], processors())
 
 
 def total_cost(costs: Sequence[RecoveryCost]) -> RecoveryCost:

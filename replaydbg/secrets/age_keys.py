@@ -4,7 +4,7 @@ The file can have several, each on its own line, as that of age: new secrets are
 are tried for those that exist. So a key can be replaced.
 
 age (https://age-encryption.org/v1) encrypts to several recipients, each of whom has a key of their own. Its library is
-imported only where it is used.
+imported only where it is used. Each function that uses it raises UsageError where there is none, as on PyPy.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.config import user_key_file
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from pyrage import x25519
 
 AGE = b"age-encryption.org/v1"
@@ -28,6 +30,25 @@ _MOST = 1 << 16
 """Bytes of a file with keys that are read: hundreds of them."""
 _SYSTEM_ERROR = re.compile(r"\(os error ([0-9]+)\)|\[Errno ([0-9]+)\]")
 """How age's library reports an error of the system: as a text, with its number."""
+
+
+def has_age() -> bool:
+    """Whether this Python has the library of age, without which no key can be used."""
+    try:
+        _age()
+    except UsageError:
+        return False
+    return True
+
+
+def _age() -> ModuleType:
+    """Return the library. Raises UsageError."""
+    try:
+        import pyrage
+    except ImportError as error:
+        raise UsageError(f"Keys need the package pyrage, which this Python does not have ({error}).") from None
+    module: ModuleType = pyrage
+    return module
 
 
 def identity_file() -> Path:
@@ -59,7 +80,7 @@ def recipient_of(identity: x25519.Identity) -> str:
 
 def encrypted(data: bytes, recipients: Sequence[str]) -> bytes:
     """Return data encrypted to recipients. Raises ValueError if one of them is none."""
-    import pyrage
+    pyrage = _age()
 
     return bytes(pyrage.encrypt(data, _recipients(recipients)))
 
@@ -70,7 +91,7 @@ def check_recipients(recipients: Sequence[str]) -> None:
 
 
 def _recipients(recipients: Sequence[str]) -> list[x25519.Recipient]:
-    import pyrage
+    pyrage = _age()
 
     try:
         return [pyrage.x25519.Recipient.from_str(each) for each in recipients]
@@ -80,7 +101,7 @@ def _recipients(recipients: Sequence[str]) -> list[x25519.Recipient]:
 
 def encrypt_file(source: Path, target: Path, recipients: Sequence[str]) -> None:
     """Encrypt a file to recipients. Raises OSError, or ValueError if one of them is none."""
-    import pyrage
+    pyrage = _age()
 
     keys = _recipients(recipients)
     try:
@@ -96,7 +117,7 @@ def decrypt_file(source: Path, target: Path, identities: Sequence[x25519.Identit
 
     Raises Corrupt if the rest is damaged; OSError.
     """
-    import pyrage
+    pyrage = _age()
 
     try:
         pyrage.decrypt_file(str(source), str(target), list(identities))
@@ -133,7 +154,7 @@ def is_encrypted(path: Path) -> bool:
 
 def decrypted(data: bytes, identities: Sequence[x25519.Identity]) -> bytes | None:
     """Return what was encrypted; None: the keys are others, or the bytes are damaged."""
-    import pyrage
+    pyrage = _age()
 
     try:
         return bytes(pyrage.decrypt(data, list(identities)))
@@ -155,7 +176,7 @@ def _read(path: Path) -> list[x25519.Identity]:
         os.close(fd)
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         return []  # others may have read it
-    import pyrage
+    pyrage = _age()
 
     identities = []
     for line in text.decode("ascii", "replace").splitlines():
@@ -166,7 +187,7 @@ def _read(path: Path) -> list[x25519.Identity]:
 
 
 def _make(path: Path) -> None:
-    import pyrage
+    pyrage = _age()
 
     identity = pyrage.x25519.Identity.generate()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

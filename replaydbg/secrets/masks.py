@@ -6,7 +6,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from copy import copy
 
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.patches import Patches
 from replaydbg.secrets.secret_pieces import short_parts
 

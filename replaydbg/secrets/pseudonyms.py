@@ -9,7 +9,7 @@ import string
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.forms import Base64Form, base64_forms, form_list
 from replaydbg.secrets.secret_parts import with_parts
 from replaydbg.secrets.secret_values import SHORTEST

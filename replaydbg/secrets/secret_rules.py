@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from replaydbg.classes import NamedTuple
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.secret_names import is_secret_name
 from replaydbg.secrets.secret_patterns import MOST_BEFORE, RULES, SecretRule, compiled
 from replaydbg.secrets.secret_values import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from replaydbg.hunt.codes import compare_code
 from replaydbg.hunt.flip import Flip
 from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
+from replaydbg.launch.processors import processors
 from replaydbg.log.reader import Recording
 from replaydbg.prompt.terminal import ProgressLine
 from replaydbg.render.json_data.recordings_json import facts
@@ -130,7 +130,7 @@ def _flip(
     def show_trials(trials: int) -> None:
         progress(WorkProgress(f"trial {trials}", 0.0, time.monotonic() - began))
 
-    jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
+    jobs = args.jobs if args.jobs is not None else processors()
     flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=show_trials), others)
     progress.clear()
     return flip

@@ -31,6 +31,7 @@ from replaydbg.config import is_fence_wanted, user_cache_directory
 from replaydbg.errors import UsageError, clause
 from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
+from replaydbg.launch.processors import processors
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.regressions.code_verdicts import Case, CodeState
 from replaydbg.regressions.night import (
@@ -136,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
         ),
         is_first_parent=args.first_parent,
         recorded_root=args.recorded_root,
-        jobs=args.jobs or len(os.sched_getaffinity(0)),
+        jobs=args.jobs or processors(),
     )
     state = args.state or _default_state(repository)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from replaydbg.config import load_settings
 from replaydbg.hunt.hunter import Caught, HuntRequest, HuntRun, Until, hunt
 from replaydbg.hunt.worker import RunStarter, start_here
 from replaydbg.launch.endings import end_like
+from replaydbg.launch.processors import processors
 from replaydbg.log.reader import open_recording
 from replaydbg.render.hunt_text import HuntReport, KeptRun, hunt_lines
 from replaydbg.render.json_data.hunt_json import hunt_facts
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _hunted(args: argparse.Namespace, pool: TaskPool | None) -> int:
     # More than there are workers at present: then an adaptive cluster grows.
-    slots = min(max(2 * pool.slots, 8), MOST_JOBS) if pool is not None else len(os.sched_getaffinity(0))
+    slots = min(max(2 * pool.slots, 8), MOST_JOBS) if pool is not None else processors()
     wanted = HuntRequest(
         command=args.program,
         runs=args.runs,

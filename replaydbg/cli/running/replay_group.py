@@ -13,6 +13,7 @@ from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.endings import end_like
+from replaydbg.launch.processors import processors
 from replaydbg.log.group import Group, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.runs_json import replay_facts
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-_WIDTH = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+_WIDTH = processors()
 """Number of processes that are replayed at once."""
 _KILLED: dict[str, Any] = {"exit_code": 1, "notes": [], "error": "its replay was killed", "facts": None}
 

@@ -7,7 +7,6 @@ fresh copies confirm what it finds. If the predicate is too slow for that, lines
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -30,8 +29,9 @@ from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 from replaydbg.events.verdict import Verdict
+from replaydbg.launch.processors import processors
 
-WIDTH = max(len(os.sched_getaffinity(0)), 1) if hasattr(os, "sched_getaffinity") else 1
+WIDTH = processors()
 """The number of probes made at once."""
 
 LONGEST_SCAN = 2.0

@@ -19,8 +19,8 @@ from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder
 from replaydbg.engine.queries import FindStores, ItemKey
 from replaydbg.engine.reports import EndReport, EvaluatedPassage
-from replaydbg.engine.travel import PROCESSORS
 from replaydbg.errors import EngineLost
+from replaydbg.launch.processors import processors
 
 AT_ONCE = 2_000
 """Passages after which a process reports what it has found."""
@@ -111,7 +111,7 @@ class StorePassages:
         if part not in self._known:
             self._begin(query, part)
             for each in self._expected[self._expected.index(part) + 1 :] if part in self._expected else ():
-                if len(self._running) >= PROCESSORS:
+                if len(self._running) >= processors():
                     break
                 if each not in self._known:
                     self._begin(query, each)

@@ -14,7 +14,7 @@ from replaydbg.log.container import Hiding
 from replaydbg.log.edit.content_parts import Contents
 from replaydbg.log.edit.joined_secrets import JoinedSecrets
 from replaydbg.log.entries.logfile import LOG_HEADER
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.masks import MASK, Masks
 from replaydbg.secrets.patches import Patches
 from replaydbg.secrets.secret_pieces import short_parts

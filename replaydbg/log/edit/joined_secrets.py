@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from replaydbg.log.entries.leaves import CONTENT, LeafReader, Walked
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.secret_rules import HINTS, MOST_BEFORE, WIDEST, SecretPlace, places_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from replaydbg.classes import NamedTuple
-from replaydbg.native._words import find
+from replaydbg.native.finding import find
 from replaydbg.secrets.secret_pieces import ENOUGH
 
 SEED = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replaydbg.classes import NamedTuple
-from replaydbg.native._leaves import Walker
 
 DEFINED, RECORDED, CONTENT = range(3)
 """Kinds of what is found: a leaf of a definition, a leaf of any other record, a reference to a content."""
@@ -48,6 +47,9 @@ class LeafReader:
 
     def __init__(self, first: int = 0) -> None:
         """Records that end before byte `first`, counted from the first one, are skipped."""
+        # Imported here: this module can be imported where nothing is compiled.
+        from replaydbg.native._leaves import Walker
+
         self._walker = Walker(first)
         self._parts: list[bytes] = []
         self._have = 0
