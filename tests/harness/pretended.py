@@ -21,7 +21,7 @@ from typing import Any
 
 _LINUX_ONLY: dict[ModuleType, str] = {
     os: "memfd_create sched_getaffinity sched_setaffinity pidfd_open eventfd copy_file_range splice getrandom "
-    "O_TMPFILE O_PATH O_NOATIME O_DIRECT posix_fadvise posix_fallocate",
+    "O_PATH O_NOATIME O_DIRECT posix_fadvise posix_fallocate",
     fcntl: "F_OFD_SETLK F_OFD_SETLKW F_OFD_GETLK F_ADD_SEALS F_GET_SEALS F_SEAL_SHRINK F_SEAL_GROW F_SEAL_WRITE "
     "F_SEAL_SEAL F_SETPIPE_SZ F_GETPIPE_SZ",
     signal: "SIGSTKFLT SIGPWR SIGRTMIN SIGRTMAX SIGPOLL",
@@ -62,7 +62,12 @@ def _no_proc(event: str, args: tuple[Any, ...]) -> None:
 
 
 def pretend(kind: str) -> None:
-    """Make this process one of `kind`: `darwin`, `win32`, or `pure`: a supported interpreter, without a core for it."""
+    """Make this process one of `kind`: `darwin`, `win32`; `pure`, a supported interpreter for which there is no core;
+    or `without age`, one that has a core and not the library of age.
+    """
+    if kind == "without age":
+        sys.modules["pyrage"] = None  # type: ignore[assignment]
+        return
     sysconfig.get_config_vars()  # it reads a file that is named after the platform
     for name in ("subprocess", "tempfile", "shutil", "asyncio", "socketserver", "ssl", "zipfile", "getpass"):
         importlib.import_module(name)  # what those have looked at is not pretended
@@ -71,7 +76,7 @@ def pretend(kind: str) -> None:
     def without_core(path: Any = ".") -> list[Any]:
         return [each for each in lists(path) if not str(each).startswith("_core.")]
 
-    os.listdir = without_core  # type: ignore[assignment]
+    os.listdir = without_core
     sys.meta_path.insert(0, _WithoutCore(_UNIX_MODULES if kind == "win32" else frozenset()))
     if kind == "pure":
         return

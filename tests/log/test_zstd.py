@@ -17,7 +17,7 @@ from replaydbg.log.sealed import zstd
 _PART = pytest.importorskip("_zstd" if sys.version_info >= (3, 14) else "backports.zstd._zstd")
 _STANDARD = zstd._Standard(_PART)
 _PACKAGE = zstd._Package(zstandard)
-_CODECS = [_STANDARD, _PACKAGE]
+_CODECS: list[zstd._Codec] = [_STANDARD, _PACKAGE]
 _DATA = st.binary(max_size=2000).flatmap(lambda part: st.integers(0, 300).map(lambda times: part * times))
 
 

@@ -43,7 +43,7 @@ def _is_found(directory: Path, raw: bytes, key: bytes = KEY) -> bool:
         compressed.append(data)
         return BlockCache(os.devnull, KEY).compress(data)
 
-    cache._compress = compress  # type: ignore[assignment]
+    cache._compress = compress
     assert expand(cache.compress(raw), len(raw)) == raw
     return not compressed
 

@@ -17,7 +17,7 @@ _LONG_AGO = time.time_ns() - 3_600_000_000_000
 
 
 def _entry(content: bytes) -> PackedSource:
-    return PackedSource("ab" * 16, len(content), compressor().compress(content))
+    return PackedSource("ab" * 16, len(content), compressor()(content))
 
 
 @pytest.fixture
