@@ -13,9 +13,10 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.standard_streams import is_interactive
 from replaydbg.config import Settings, load_settings
-from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.errors import NotBuilt, ReplaydbgError, UnsupportedPython, UsageError
 from replaydbg.events.show import printable, show_status
 from replaydbg.log.reader import open_recording
+from replaydbg.native import check_core
 from replaydbg.store.directory import GROUP, LIVE, SEALED, is_group, member_path
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:
-    """Show a recording until the user leaves; return the exit code."""
+    """Show a recording until the user leaves; return the exit code. Without a core, what it says without a replay."""
+    try:
+        check_core()
+    except (UnsupportedPython, NotBuilt) as error:
+        return _show_to_read(path, settings, str(error))
     # Imported here: Textual takes 0.2 s, which a mistyped command need not pay.
     from replaydbg.tui.apps.replay_app import ReplayApp
     from replaydbg.tui.keys import keymap
@@ -79,8 +84,23 @@ def show(path: Path, settings: Settings, *, moment: str = "") -> int:
     return code if code is not None else 1
 
 
+def _show_to_read(path: Path, settings: Settings, why: str) -> int:
+    # Imported here, as below.
+    from replaydbg.tui.apps.reading_app import ReadingApp
+
+    app = ReadingApp(path, why, is_ascii=_is_ascii(settings), theme=settings.theme)
+    code = app.run()
+    if app.failure_message:
+        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
+    return code or 0
+
+
 def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
-    """Show two recordings side by side until the user leaves; return the exit code."""
+    """Show two recordings side by side until the user leaves; return the exit code.
+
+    Raises UnsupportedPython and NotBuilt: both are replayed.
+    """
+    check_core()
     # Imported here, as above.
     from replaydbg.tui.apps.pair_app import PairApp
     from replaydbg.tui.keys import keymap
