@@ -103,7 +103,8 @@ def test_outcome_of_a_failure_is_told(failed: Path) -> None:
     assert place is not None
     assert (result.outcome.status, result.outcome.exception.type) == (1, "ZeroDivisionError")
     assert (place.file, place.line) == (str(failed.with_suffix(".py")), 10)
-    assert result.outcome.exception.text == "integer division or modulo by zero"
+    # 3.14 has one text for all divisions.
+    assert result.outcome.exception.text in ("integer division or modulo by zero", "division by zero")
 
 
 def test_a_repair_is_run_on_the_recorded_input(failed: Path) -> None:
