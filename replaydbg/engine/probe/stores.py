@@ -7,7 +7,7 @@ import sys
 from replaydbg.engine.probe.core import object_at
 from replaydbg.engine.probe.elements import is_key, shares_memory
 from replaydbg.engine.probe.frames import frame_of, names_of, names_seen_in
-from replaydbg.engine.probe.waiting_tasks import frames_of
+from replaydbg.engine.probe.waiting_tasks import frames_of, known_tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,12 +23,9 @@ def stores(query: queries.MatchStores) -> list[bool | None]:
 
 def waiting(query: queries.FindWaitingStores) -> list[tuple[str, int]]:
     """Return the lines at which tasks wait before they store to the place, as far as that is known."""
-    asyncio = sys.modules.get("asyncio.tasks")
-    known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
     found = []
-    for task in [*(getattr(known, "data", ()) or known), *getattr(asyncio, "_eager_tasks", ())]:
-        task = task() if type(task).__name__ == "ReferenceType" else task
-        for frame in frames_of(task.get_coro()) if task is not None and not task.done() else ():
+    for task in known_tasks():
+        for frame in frames_of(task.get_coro()):
             place = (frame.f_code.co_filename, frame.f_lineno or 0)
             targets = query.lines.get(place, ())
             if targets and any(each is not False for each in stores_of(frame, query, targets)):

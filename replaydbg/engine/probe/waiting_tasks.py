@@ -27,15 +27,8 @@ def tasks(query: queries.GetTasks) -> list[Any]:
 
     the one that runs, and which of the others it awaits.
     """
-    asyncio = sys.modules.get("asyncio.tasks")
-    if asyncio is None:
-        return []
-    known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
-    found = [each() if type(each).__name__ == "ReferenceType" else each for each in getattr(known, "data", known)]
-    found = [each for each in found if each is not None and not each.done()]
-    found += list(getattr(asyncio, "_eager_tasks", ()))
-    found.sort(key=by_name)
-    running = [id(each) for each in dict(getattr(asyncio, "_current_tasks", {})).values()]
+    found = sorted(known_tasks(), key=by_name)
+    running = [id(each) for each in running_tasks()]
     awaited = awaited_by_each(found)
     return [
         (
@@ -47,6 +40,40 @@ def tasks(query: queries.GetTasks) -> list[Any]:
         )
         for number, each in enumerate(found)
     ]
+
+
+def known_tasks() -> list[Any]:
+    """Return the tasks that are not done."""
+    asyncio = sys.modules.get("asyncio.tasks")
+    known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
+    found = [each() if type(each).__name__ == "ReferenceType" else each for each in getattr(known, "data", known)]
+    found += getattr(asyncio, "_eager_tasks", ())
+    # Since 3.14 each thread has a list of those that are made in C, and only C code sees it.
+    in_c: Any = sys.modules.get("_asyncio")
+    if hasattr(in_c, "all_tasks"):
+        found += [task for loop in running_loops() for task in in_c.all_tasks(loop)]
+    return [each for each in {id(each): each for each in found}.values() if each is not None and not each.done()]
+
+
+def running_tasks() -> list[Any]:
+    """Return the tasks that run, at most one for each event loop."""
+    found = [*dict(getattr(sys.modules.get("asyncio.tasks"), "_current_tasks", {})).values()]
+    in_c: Any = sys.modules.get("_asyncio")
+    if hasattr(in_c, "all_tasks"):
+        found += [in_c.current_task(loop) for loop in running_loops()]
+    return [each for each in found if each is not None]
+
+
+def running_loops() -> list[Any]:
+    """Return the event loops that run, one in each thread at most, by the frames of their threads."""
+    found = []
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_name == "run_forever" and frame.f_globals.get("__name__", "").startswith("asyncio."):
+                found.append(frame.f_locals["self"])
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+    return found
 
 
 def by_name(task: Any) -> tuple[str, int, str]:
