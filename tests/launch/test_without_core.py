@@ -26,7 +26,7 @@ with open(__file__) as file, socket.socket() as server:
     server.bind(("127.0.0.1", 0))
     print(len(file.read()), os.environ["DB_PASSWORD"])
     replaydbg.snapshot("late")
-subprocess.run([sys.executable, "-c", "print('a child')"])
+subprocess.run([sys.executable, "-c", "print(len(input()))"], input=b"through a pipe")
 os.kill(os.getpid(), 15)
 """
 READS = [
