@@ -65,7 +65,8 @@ def test_it_holds_where_it_is_true(session: Session, expression: str) -> None:
     assert lines == stretches_by_stepping(session, expression)
 
 
-def test_the_prompt(session: Session) -> None:
+def test_the_prompt(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # the path of a checkout can be long, and a narrow column would cut it
     typed = Typed.at("@start", session)
 
     printed = typed("holds number == 4")
