@@ -7,14 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled
-
-if TYPE_CHECKING:
-    pass
 
 SHOWN_AFTER = 0.2
 """Seconds after which a long operation shows its progress."""

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import sysconfig
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -29,28 +30,14 @@ _LINUX_ONLY: dict[ModuleType, str] = {
     select: "epoll",
 }
 """Names that the standard library has on Linux alone."""
-_UNIX_ONLY: dict[ModuleType, str] = {
-    os: "O_CLOEXEC O_NOFOLLOW O_NONBLOCK O_DIRECTORY O_NOCTTY O_SYNC geteuid getuid getegid getgid fork forkpty pread "
-    "preadv pwrite getpgid getpgrp getsid setsid fchmod chown fchown lchown uname killpg mkfifo register_at_fork "
-    "WIFEXITED WIFSIGNALED WEXITSTATUS WTERMSIG waitid WNOHANG statvfs",
-    signal: "SIGHUP SIGKILL SIGALRM SIGQUIT SIGPIPE SIGCHLD SIGUSR1 SIGUSR2 SIGVTALRM SIGPROF SIGTSTP SIGCONT "
-    "SIGWINCH setitimer alarm pthread_sigmask pthread_kill sigwait strsignal",
-    socket: "AF_UNIX send_fds recv_fds SCM_RIGHTS",
-    select: "poll",
-}
-"""Names that Windows has not either."""
-_UNIX_MODULES = frozenset({"fcntl", "termios", "tty", "pty", "pwd", "grp", "resource", "readline"})
 
 
 class _WithoutCore(MetaPathFinder):
-    """Finds no compiled module of ours, and none of `names`."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
+    """Finds no compiled module of ours, and no readline."""
 
     def find_spec(self, fullname: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
         """Refuse those names; the next finder is asked for others."""
-        if fullname.startswith("replaydbg.native._") or fullname in self._names:
+        if fullname.startswith("replaydbg.native._") or fullname == "readline":
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         return None
 
@@ -62,7 +49,7 @@ def _no_proc(event: str, args: tuple[Any, ...]) -> None:
 
 
 def pretend(kind: str) -> None:
-    """Make this process one of `kind`: `darwin`, `win32`; `pure`, a supported interpreter for which there is no core;
+    """Make this process one of `kind`: `darwin`; `pure`, a supported interpreter for which there is no core;
     or `without age`, one that has a core and not the library of age.
     """
     if kind == "without age":
@@ -77,24 +64,14 @@ def pretend(kind: str) -> None:
         return [each for each in lists(path) if not str(each).startswith("_core.")]
 
     os.listdir = without_core
-    sys.meta_path.insert(0, _WithoutCore(_UNIX_MODULES if kind == "win32" else frozenset()))
+    sys.meta_path.insert(0, _WithoutCore())
     if kind == "pure":
         return
     sys.addaudithook(_no_proc)
-    _remove(_LINUX_ONLY)
-    if kind == "win32":
-        _remove(_UNIX_ONLY)
-        for name in _UNIX_MODULES:
-            sys.modules.pop(name, None)
-        os.supports_dir_fd = set()
+    for module, names in _LINUX_ONLY.items():
+        for name in filter(partial(hasattr, module), names.split()):
+            delattr(module, name)
     sys.platform = kind
-
-
-def _remove(names: dict[ModuleType, str]) -> None:
-    for module, each in names.items():
-        for name in each.split():
-            if hasattr(module, name):
-                delattr(module, name)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,10 @@ from replaydbg.native import check_core
 from replaydbg.store.directory import GROUP, LIVE, SEALED, is_group, member_path
 
 if TYPE_CHECKING:
+    from replaydbg.tui.apps.pair_app import PairApp
+    from replaydbg.tui.apps.reading_app import ReadingApp
     from replaydbg.tui.apps.recording_picker import Listed
+    from replaydbg.tui.apps.replay_app import ReplayApp
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,10 +81,7 @@ def show(path: Path, settings: Settings, *, moment: str = "") -> int:
         theme=settings.theme,
         keys=keymap(settings.keymap, settings.keys),
     )
-    code = app.run()
-    if app.failure_message:
-        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
-    return code if code is not None else 1
+    return _ended(app)
 
 
 def _show_to_read(path: Path, settings: Settings, why: str) -> int:
@@ -89,10 +89,7 @@ def _show_to_read(path: Path, settings: Settings, why: str) -> int:
     from replaydbg.tui.apps.reading_app import ReadingApp
 
     app = ReadingApp(path, why, is_ascii=_is_ascii(settings), theme=settings.theme)
-    code = app.run()
-    if app.failure_message:
-        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
-    return code or 0
+    return _ended(app)
 
 
 def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
@@ -107,6 +104,11 @@ def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
 
     keys = keymap(settings.keymap, settings.keys)
     app = PairApp(paths, memory=settings.session_memory, is_ascii=_is_ascii(settings), theme=settings.theme, keys=keys)
+    return _ended(app)
+
+
+def _ended(app: ReplayApp | PairApp | ReadingApp) -> int:
+    """Show it until the user leaves; return the exit code."""
     code = app.run()
     if app.failure_message:
         print(f"replaydbg: {app.failure_message}", file=sys.stderr)

@@ -31,6 +31,9 @@ LONGEST = 10.0
 MOST_REFUSED = 200
 """Maximum number of refused passages in a stretch; each is examined in a copy."""
 
+WIDTH = processors()
+"""Replays that run at a time."""
+
 MOST_FOUND = 20_000
 """Maximum number of passages in a stretch that may store. Of more, the latest one is probably the answer."""
 
@@ -111,7 +114,7 @@ class StorePassages:
         if part not in self._known:
             self._begin(query, part)
             for each in self._expected[self._expected.index(part) + 1 :] if part in self._expected else ():
-                if len(self._running) >= processors():
+                if len(self._running) >= WIDTH:
                     break
                 if each not in self._known:
                     self._begin(query, each)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Pieces(Protocol):
-        """What returns a section's bytes, in pieces."""
+        """Returns a section's bytes, in pieces."""
 
         def __call__(self, name: str, start: int = 0, /) -> Iterator[bytes]:
             """Return those from `start` on."""

@@ -157,7 +157,7 @@ class _Stream:
         """Where values begin, except the first."""
         self._hints: list[int] = []
         self._unread = _NOWHERE
-        """What follows in the section of contents, and was received; it is read once something else follows."""
+        """The part of the section with contents that was received and is read only when something else follows."""
 
     def add(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
         """Take the next value, in which hints are; return secrets that are known by now."""

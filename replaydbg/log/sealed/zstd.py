@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _PACKAGE, _COMPILED = "zstandard", "zstandard.backend_c"
 _CHOICE = "PYTHON_ZSTANDARD_IMPORT_POLICY"
 """The package's own variable, with which a user chooses another implementation."""
-_PIECE = 1 << 20
+_PIECE = (1 << 20) + 1
+"""Bytes that are read at once: more than a block, so that its end is noticed, and what follows it is not read."""
 
 
 def load_zstd() -> None:
@@ -121,14 +122,9 @@ class _Package:
 
 @cache
 def _codec() -> _Codec:
-    # 3.14 can be built without its module, for lack of the library's headers; the package has the library in it.
-    if sys.version_info >= (3, 14):
-        try:
-            import _zstd
-        except ImportError:
-            pass
-        else:
-            return _Standard(_zstd)
+    own = _own()
+    if own is not None:
+        return _Standard(own)
     package = sys.modules.get(_PACKAGE) or sys.modules.get(_COMPILED) or _compiled()
     if package is not None:
         return _Package(package)
@@ -140,6 +136,17 @@ def _codec() -> _Codec:
 
         return _Standard(backport)
     return _Package(zstandard)
+
+
+def _own() -> ModuleType | None:
+    """Return the module of 3.14; None: it was built without, for lack of the library's headers, or Python is older."""
+    if sys.version_info >= (3, 14):
+        try:
+            import _zstd
+        except ImportError:
+            return None
+        return _zstd
+    return None
 
 
 def _compiled() -> ModuleType | None:

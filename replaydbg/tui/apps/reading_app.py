@@ -1,4 +1,4 @@
-"""What a recording says without a replay: how the run ended, its events, and the heap snapshots in it.
+"""A recording without a replay: how the run ended, its events, and the heap snapshots in it.
 
 It opens where the program cannot be run: nothing is compiled for this system or this Python.
 """
@@ -98,6 +98,10 @@ class ReadingApp(App[int]):
         pages.show([plain(each.title, key=each) for each in self._pages])
         pages.focus()
         self._open(self._pages[0])
+
+    async def action_quit(self) -> None:
+        """Leave; nothing has failed."""
+        self.exit(0)
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
         """Show the chosen page."""
