@@ -51,8 +51,9 @@ def test_an_installation_refuses_before_it_compiles(command: str, tmp_path: Path
     shutil.copy(ROOT / "setup.py", tmp_path)
     (tmp_path / "replaydbg" / "native").mkdir(parents=True)
     # The faked value affects only setup.py: setuptools and sysconfig, too, depend on `sys`.
-    answer = "WANTED = 'another one'\ndef why_unsupported():\n    return 'it is a strange build'\n"
-    (tmp_path / "replaydbg" / "native" / "supported.py").write_text(answer)
+    supported = (ROOT / "replaydbg" / "native" / "supported.py").read_text()
+    supported += "WANTED = 'another one'\ndef why_unsupported():\n    return 'it is a strange build'\n"
+    (tmp_path / "replaydbg" / "native" / "supported.py").write_text(supported)
 
     refused = _run(sys.executable, "setup.py", command, cwd=tmp_path)
 
