@@ -219,7 +219,7 @@ def test_clones_do_not_share_a_map(tmp_path: Path) -> None:
 
 
 def test_a_clone_has_the_memory_of_the_moment_at_which_it_was_made(tmp_path: Path) -> None:
-    with Session(record_file(TRAVEL / "writes_a_large_map.py", tmp_path), spacing=0.01) as session:
+    with Session(record_file(TRAVEL / "writes_a_large_map.py", tmp_path), spacing=0.001) as session:
         behind = []
         for each in session.checkpoints():
             session.seek(session.index.count(each))
