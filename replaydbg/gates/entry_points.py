@@ -12,6 +12,7 @@ handlers `regular`, `stops` and `noted`.
 from __future__ import annotations
 
 import os
+import sys
 
 from replaydbg.errors import UsageError
 from replaydbg.gates.row import NOTED, REGULAR, STOPS, Row
@@ -26,7 +27,11 @@ def plugin_rows(search_path: list[str]) -> list[Row]:
     reading them.
     """
     found: list[Row] = []
-    for module, attribute in _entry_points(search_path):
+    points = _entry_points(search_path)
+    if points:
+        # Those of a program in another environment.
+        sys.path += [each for each in search_path if each not in sys.path]
+    for module, attribute in points:
         value = getattr(__import__(module, fromlist=[attribute]), attribute)
         for row in value() if callable(value) else value:
             if not isinstance(row, Row) or row.handler not in (REGULAR, STOPS, NOTED):

@@ -16,8 +16,8 @@ from replaydbg.errors import CannotHunt, CannotRecord, ReplaydbgError, UsageErro
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
 from replaydbg.hunt.worker import Finished, RunInProgress, RunStarter, WantedRecordings, start_here, why_failed
-from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
+from replaydbg.launch.program_python import split_command
 from replaydbg.log.edit.sharing import write_shared
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.store_blocks import common_in
@@ -146,11 +146,10 @@ def _checked(wanted: HuntRequest) -> re.Pattern[bytes] | None:
         raise UsageError(f"--failures must be between 1 and the number of runs (got {wanted.failures}).")
     if wanted.timeout is not None and not wanted.timeout > 0:
         raise UsageError("--timeout must be more than 0 seconds.")
-    _, words = interpreter.leading_options(wanted.command)
-    if not words:
+    if not wanted.command:
         raise UsageError("Nothing to run: name a script, -m module, -c code, or a console script after --.")
     try:
-        find_target(words)
+        find_target(split_command(wanted.command).words)
     except UsageError as error:
         raise CannotHunt(f"The command cannot be started. {error}", 0, 0) from error
     if not wanted.fails:

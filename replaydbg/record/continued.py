@@ -14,6 +14,7 @@ from replaydbg.errors import CannotRecord
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
+from replaydbg.launch.program_python import this_one
 from replaydbg.log.coding.codec import decode_value
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.native import check_interpreter, core_file
@@ -81,7 +82,7 @@ def continued_start(place: Place) -> ContinuedStart:
     target = Target(header["kind"], header["target"], header["argv"], [], header["path0"])
     executable = str(header["python"]["executable"])
     start = write_files(
-        WantedProgram(target, options, header["env"]),
+        WantedProgram(target, options, header["env"], this_one()),
         following,
         header,
         table,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from replaydbg.errors import CannotJoin, Corrupt, NotARecording
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import run_process
+from replaydbg.launch.program_python import split_command
 from replaydbg.log.allowance import load_json
 from replaydbg.log.coding.codec import decode_value
 from replaydbg.log.coding.decode import Malformed
@@ -52,16 +52,16 @@ NOT_RECORDED = "the program was not recorded"
 
 
 def record_joined(argv: list[str], directory: Path) -> RecordResult:
-    """Record the program that `argv` names, see `find_target`, as a process of the group in `directory`.
+    """Record the program that `argv` names, see `split_command`, as a process of the group in `directory`.
 
     Raises CannotJoin if that is not possible, and UsageError, UnsupportedPython and NotBuilt as `record` does.
     """
     check_interpreter()
-    wanted = wanted_program(interpreter.leading_options(sys.orig_argv[1:])[0], argv)
+    wanted = wanted_program(split_command(argv))
     core_file(interpreter.soabi())
     library = library_for("--join")
     directory = directory.absolute()
-    command = [sys.executable, *wanted.options.given, *wanted.target.options]
+    command = [wanted.python.executable, *wanted.options.given, *wanted.target.options]
     with _open_group(directory):
         environment = _with_invitation(wanted.environment, directory, library)
         started = _Started(directory)

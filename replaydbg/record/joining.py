@@ -19,6 +19,7 @@ from replaydbg.gates.row import Row
 from replaydbg.gates.table import OWN
 from replaydbg.launch import interpreter
 from replaydbg.launch.process import reset_signals
+from replaydbg.launch.program_python import Started, this_one
 from replaydbg.log.group import (
     FINDS_NOTHING,
     IS_NOT_BUILT_FOR,
@@ -126,7 +127,8 @@ def _prefix() -> str:
 
 def _prepared(invitation: Invitation, directory: Path, words: list[str], core: str) -> InterpreterStart:
     orders: dict[str, Any] = json.loads((directory / ORDERS).read_bytes())
-    wanted = wanted_program([], words)
+    own, rest = interpreter.leading_options(words)
+    wanted = wanted_program(Started(this_one(), own, rest))
     wishes = Wishes(*orders["wishes"])
     table = [*OWN, *(Row(*each) for each in orders["rows"])]
     seed = interpreter.choose_hash_seed(wanted.environment, wanted.options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from replaydbg.gates.table import OWN, gate_table
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
+from replaydbg.launch.program_python import split_command
 from replaydbg.launch.quiet_start import without_second_warning
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.place import handled_signals, make_live_directory, removed_unless_begun, shared_store
@@ -46,7 +46,7 @@ def record(
     blocks: Path | None = None,
     cut_every: float = 0,
 ) -> RecordResult:
-    """Record the program that `argv` names, see `find_target`, and seal the recording.
+    """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
     `output` is the recording's path (default: a new name in the store); `settings` are loaded if not given; `stdout`
     and `stderr` are descriptors for the program's streams, None to inherit; `trace` orders a trace of every tick, None
@@ -62,13 +62,13 @@ def record(
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
-    wanted = wanted_program(interpreter.leading_options(sys.orig_argv[1:])[0], argv)
+    wanted = wanted_program(split_command(argv))
     core = core_file(interpreter.soabi())
     group = _new_group(output, settings, children, blocks) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         seed = interpreter.choose_hash_seed(wanted.environment, wanted.options) if hash_seed is None else hash_seed
-        table = gate_table(sys.path)
+        table = gate_table(wanted.python.search_path)
         fds = (None, stdout, stderr)
         wishes = _wishes(settings)
         header = make_header(wanted, seed, table, live, wishes, fds)
@@ -76,7 +76,7 @@ def record(
             group.describe(header, (1 if stdout is None else stdout, 2 if stderr is None else stderr))
         tests = orders_of_tests()
         orders = _orders(live, wishes, trace, snapshots, group) | tests
-        start = write_files(wanted, live, header, table, orders, core=core, name=sys.executable)
+        start = write_files(wanted, live, header, table, orders, core=core, name=wanted.python.executable)
         if group is not None:
             group.invite(wishes, table[len(OWN) :], tests)
             group.start_sealer(header)

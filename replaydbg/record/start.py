@@ -18,6 +18,7 @@ from replaydbg.gates.table import table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.commit import commit_of
+from replaydbg.launch.program_python import ProgramPython, Started
 from replaydbg.launch.quiet_start import printed_by_itself
 from replaydbg.log.coding.encode import CHECKS, FORMAT
 from replaydbg.record.collector_start import first_counts
@@ -39,6 +40,7 @@ class WantedProgram(NamedTuple):
     target: Target
     options: interpreter.Options
     environment: dict[str, str]
+    python: ProgramPython
 
 
 class Wishes(NamedTuple):
@@ -95,16 +97,12 @@ class InterpreterStart(NamedTuple):
     environment: dict[str, str]
 
 
-def wanted_program(given: list[str], words: list[str]) -> WantedProgram:
-    """Return what the command line `words`, which may begin with more options of the interpreter, means.
-
-    Raises UsageError for what cannot be recorded.
-    """
-    own, words = interpreter.leading_options(words)
-    given = [*given, *own]
+def wanted_program(started: Started) -> WantedProgram:
+    """Return what a command line means. Raises UsageError for what cannot be recorded."""
+    python, options, words = started
     environment = interpreter.own_environment()
-    interpreter.check_recordable(given, environment)
-    return WantedProgram(find_target(words), interpreter.split_options(given), environment)
+    interpreter.check_recordable(options, environment)
+    return WantedProgram(find_target(words), interpreter.split_options(options), environment, python)
 
 
 def make_header(
@@ -116,7 +114,7 @@ def make_header(
     fds: tuple[int | None, ...] = (None, None, None),
 ) -> HeaderData:
     """Return the header of the recording that is written to `live`; `fds` are the program's standard streams."""
-    target, options, environment = wanted
+    target, options, environment, python = wanted
     header: HeaderData = {
         "format": FORMAT,
         "tool": replaydbg.__version__,
@@ -125,13 +123,13 @@ def make_header(
         "kind": target.kind,
         "target": target.what,
         "argv": target.argv,
-        "orig_argv": [sys.orig_argv[0], *options.given, *target.options],
+        "orig_argv": [python.first_word, *options.given, *target.options],
         "cwd": _cwd(),
         "commit": commit_of(_directory(target)),
         "path0": target.path0,
         "env": environment,
         "hash_seed": seed,
-        "python": {**interpreter.this_python(), "flags": options.given},
+        "python": {**python.facts, "flags": options.given},
         "platform": " ".join(os.uname()[index] for index in (0, 2, 4)),
         "signals": interpreter.ignored_signals(),
         "fds": interpreter.inherited_fds(),

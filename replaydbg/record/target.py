@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
 
 SCRIPT, MODULE, COMMAND, DIRECTORY = "script", "module", "command", "directory"
-_PYTHON = ("python", "pypy")
 
 
 class Target(NamedTuple):
@@ -66,7 +64,6 @@ def _file_target(argv: list[str]) -> Target:
         found = None if os.sep in first else shutil.which(first)
         if found is None:
             raise UsageError(f"No file and no command {first!r} to record.")
-        _check_console_script(found)
         first = found
     path = _absolute(first)
     _check_readable_twice(first, path)
@@ -99,32 +96,3 @@ def _is_archive(path: str) -> bool:
         else:
             file.seek(0)
         return file.read(4) == b"PK\x03\x04"
-
-
-def _check_console_script(path: str) -> None:
-    """Refuse a command that is not a Python script, or belongs to another Python."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        line = file.readline(1024)
-        second = file.readline(1024)
-    if not line.startswith(b"#!"):
-        raise UsageError(f"{path!r} is not a Python script: only Python programs can be recorded.")
-    words = (line[2:].decode("utf-8", "surrogateescape").strip() or "?").split()
-    if words[0].endswith("/sh") and b"exec" in second:
-        words = second.decode("utf-8", "surrogateescape").replace("'''exec'", "").split()[:1]
-    interpreter = words[-1] if words[0].endswith("/env") else words[0]
-    if not any(name in os.path.basename(interpreter) for name in _PYTHON):  # noqa: PTH119
-        raise UsageError(f"{path!r} is not a Python script (it is run by {interpreter!r}).")
-    import shutil
-
-    resolved = shutil.which(interpreter) or interpreter
-    if not _is_this_python(resolved):
-        raise UsageError(
-            f"{path!r} belongs to another Python ({resolved}): install replaydbg there, and run it from there."
-        )
-
-
-def _is_this_python(interpreter: str) -> bool:
-    """Whether it is the same binary in the same environment: two environments may link to one binary."""
-    here, there = (os.path.dirname(os.path.abspath(path)) for path in (sys.executable, interpreter))  # noqa: PTH100,PTH120
-    same_file = os.path.realpath(sys.executable) == os.path.realpath(interpreter)
-    return same_file and os.path.realpath(here) == os.path.realpath(there)

@@ -26,8 +26,9 @@ _PATIENCE = 10.0
 def find_python(path: str, python: PythonBuild) -> str:
     """Return an interpreter of the recorded version and build.
 
-    This is the running one if it matches; else the one that the setting `python` names, or one by that name on PATH, or
-    one that pyenv installed. Raises WrongPython if there is none; `path` is that of the recording.
+    This is the running one if it matches; else the one that the setting `python` names, or that of the activated
+    virtual environment, or one by that name on PATH, or one that pyenv installed. Raises WrongPython if there is none;
+    `path` is that of the recording.
     """
     if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
         return sys.executable
@@ -59,8 +60,11 @@ def _candidates(hexversion: int) -> Iterator[str]:
     named = load_settings().python
     if named:
         yield named
+    activated = os.environ.get("VIRTUAL_ENV", "")
+    if Path(activated).is_absolute():  # the working directory may be somebody else's
+        yield f"{activated}/bin/python"
     for directory in os.get_exec_path():
-        if Path(directory).is_absolute():  # the working directory may be somebody else's
+        if Path(directory).is_absolute():
             yield f"{directory}/python{major}.{minor}"
     versions = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser()) / "versions"
     if versions.is_absolute():
