@@ -11,6 +11,7 @@ from replaydbg.gates.table import OWN, gate_table
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
+from replaydbg.launch.processors import processors
 from replaydbg.launch.program_python import split_command
 from replaydbg.launch.quiet_start import without_second_warning
 from replaydbg.native import check_interpreter, core_file
@@ -184,7 +185,9 @@ def _meanwhile(
         clock.start()
     if started is not None:
         started(live, sealed_path(live))
-    _load_sealing()
+    # With two processors, the program's threads may need both in its first milliseconds: who wins a race depends on it.
+    if processors() > 2:
+        _load_sealing()
 
 
 def _load_sealing() -> None:

@@ -91,7 +91,7 @@ def rate(program: Path, *, runs: int, thorough: int, replays: int, keep: Path) -
             recording = base / f"{program.stem}-{number}.rdbg"
             try:
                 plain += _fails([sys.executable, str(program)], base)[0]
-                command = tool.record(sys.executable, recording, [str(program)])
+                command = tool.record(sys.executable, recording, [str(program)], ["--children=python"])  # the default
                 is_failure, finished = _fails(command, base)
                 times = 0 if not is_failure else replays if recorded < thorough else 1
                 recorded += is_failure

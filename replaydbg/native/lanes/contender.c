@@ -39,11 +39,14 @@
 #define LONG_PAUSE 4000000u
 #define LONGEST_PAUSE 100000000u
 
-/* ns, times. Recording lengthens what a program does between two calls, with the lock in hand: who comes for the lock in
- * the added time would as likely as not have found it free. Both are for short calls in a loop, whose rates they bring
- * near to those of a plain run (`tox -e rates`); where more is computed between two calls they do not matter. */
-#define ADDED_TIME 1000u
-#define SLOWDOWN 2
+/* ns. Recording lengthens each call by ADDED_TIME, with the lock in hand: who comes for the lock in that time would as
+ * likely as not have found it free. A thread that has just been woken, on another processor than its rival, has the lock
+ * for COLD_TIME before it gives it up: its memory is in no cache there. Both are for short calls in a loop, whose rates
+ * they bring near to those of a plain run (`tox -e rates`); where more is computed between two calls they do not matter. */
+#define ADDED_TIME 700u
+#define COLD_TIME 1500u
+/* ns. The slowdown of the program is measured over this time. */
+#define MEASURED_OVER 20000u
 /* ns; bounds: of waiting with the processor in hand, for its first sleep, and for the rest of a wake-up. */
 #define LONGEST_SPIN 100000u
 #define LONGEST_START 1000000u
@@ -98,21 +101,46 @@ time_in(uint64_t ns)
     return (struct timespec){(time_t)(at / 1000000000), (long)(at % 1000000000)};
 }
 
-/* To be woken takes as long as it does without us, but the running lane gets less far meanwhile: the rest is waited for. */
-static void
-rest(uint64_t latency)
-{
-    uint64_t ns = latency * (SLOWDOWN - 1);
-    struct timespec time = {0, (long)(ns < LONGEST_REST ? ns : LONGEST_REST)};
-    nanosleep(&time, NULL);
-}
-
 /* To spin on the processor that the lanes are on would be in vain: they could not run. And who gives way there without
  * sleeping waits for milliseconds; who sleeps is preferred when it is woken. */
 static bool
 may_spin(void)
 {
     return sched_getcpu() != SHARED(processor);
+}
+
+/* How much longer the program takes for what it does in so many ns without us: by the calls that it made lately. */
+static uint64_t
+added(uint64_t ns)
+{
+    static uint64_t since, crossings, of_all = 1, of_recording;
+    uint64_t now = monotonic_ns(), made = __atomic_load_n(&core.crossings, __ATOMIC_RELAXED);
+    if (now - since > MEASURED_OVER) {
+        of_all = now - since;
+        of_recording = (made - crossings) * ADDED_TIME;
+        if (of_recording > of_all / 2)
+            of_recording = of_all / 2;
+        since = now;
+        crossings = made;
+    }
+    return ns * of_recording / (of_all - of_recording);
+}
+
+/* Until the time is over, or another lane runs. */
+static void
+pass_time(uint64_t ns)
+{
+    uint64_t turn = SHARED(turn), until = monotonic_ns() + ns;
+    while (may_spin() && !SHARED(ends) && SHARED(turn) == turn && monotonic_ns() < until)
+        ;
+}
+
+/* To be woken takes as long as it does without us, but the running lane gets less far meanwhile: the rest is waited for. */
+static void
+rest(uint64_t latency)
+{
+    uint64_t ns = added(latency);
+    pass_time(ns < LONGEST_REST ? ns : LONGEST_REST);
 }
 
 /* A lane that comes back into a crossing, in which it has waited, gives the lock up again for a moment: the program's C
@@ -132,16 +160,18 @@ look_for(uint64_t ns, Gil *gil)
         ;
 }
 
-/* True: a thread in its place would have the lock, or would have asked for it. False: it is not needed any more. */
+/* True: a thread in its place would have the lock, or would have asked for it. False: it is not needed any more.
+ * `sleeps`: it has found the lock taken. */
 static bool
-wins(Gil *gil)
+wins(Gil *gil, bool sleeps)
 {
     uint64_t turn = SHARED(turn);
     bool has_won = false;
     for (;;) {
-        look_for(ADDED_TIME, gil);
+        if (!sleeps)
+            look_for(ADDED_TIME, gil);
         pthread_mutex_lock(&gil->mutex);
-        if (SHARED(turn) == turn && is_needed() && !lock_is_free(gil)) {
+        if (SHARED(turn) == turn && is_needed() && (sleeps || !lock_is_free(gil))) {
             struct timespec until = time_in((gil->interval ? gil->interval : 1) * 1000u);
             int rc = pthread_cond_clockwait(&gil->cond, &gil->mutex, CLOCK_MONOTONIC, &until);
             has_won = rc == ETIMEDOUT && SHARED(turn) == turn;
@@ -156,6 +186,7 @@ wins(Gil *gil)
             __atomic_store_n(&ticks_slice_is_over, true, __ATOMIC_SEQ_CST);
         pthread_mutex_unlock(&gil->mutex);
         turn = SHARED(turn);
+        sleeps = false;
         if (has_won || !is_needed())
             break;
     }
@@ -183,13 +214,15 @@ sleep_now(uint64_t *pause)
 }
 
 /* It has won: until the lane that it did so for runs, or there was none. From then on it competes for the one that ran
- * before, whose thread would be awake: so it stays awake, as long as a switch usually takes. */
-static void
-await_turn(uint64_t turn)
+ * before, whose thread would be awake: so it stays awake, as long as a switch usually takes. Returns how long that one was
+ * still in its call, in ns. */
+static uint64_t
+await_turn(uint64_t turn, Gil *gil)
 {
-    uint64_t until = monotonic_ns() + LONGEST_SPIN;
-    while (may_spin() && !SHARED(ends) && SHARED(turn) == turn && monotonic_ns() < until)
-        ;
+    uint64_t begin = monotonic_ns(), until = begin + LONGEST_SPIN, now = begin, came_back = begin;
+    while (may_spin() && !SHARED(ends) && SHARED(turn) == turn && (now = monotonic_ns()) < until)
+        if (came_back == begin && !compat_gil_is_free(gil))
+            came_back = now;
     SHARE(awaits_turn, true);
     for (;;) {
         SHARE(sleeps, true);
@@ -199,6 +232,20 @@ await_turn(uint64_t turn)
     }
     SHARE(sleeps, false);
     SHARE(awaits_turn, false);
+    return came_back - begin;
+}
+
+/* The thread that has lost the lock was in a call, and comes back for it when the call is over, `ns` later. If its rival
+ * is in a call then, it finds the lock free, and neither of them ever sleeps; else it sleeps until the lock is given up.
+ * False: it sleeps. */
+static bool
+comes_back_in_time(uint64_t ns)
+{
+    if (ns < COLD_TIME)
+        return false;
+    ns += added(ns); /* between two calls our rival takes longer than it would without us */
+    pass_time(ns < LONGEST_SPIN ? ns : LONGEST_SPIN);
+    return true;
 }
 
 /* Who is woken while others compute gets a processor the sooner, the shorter the slices are that it asks for (Linux 6.12
@@ -225,20 +272,17 @@ contend(void *unused)
     ask_for_short_slices();
     Gil *gil = compat_gil();
     uint64_t pause = SHORTEST_PAUSE;
+    bool sleeps = false;
     while (!SHARED(ends)) {
         uint64_t turn = SHARED(turn);
         if (!is_needed())
             sleep_now(&pause);
-        else if (wins(gil)) {
-            uint64_t won = monotonic_ns();
-            await_turn(turn);
-            /* The thread that has lost the lock was in a call, and comes back for it when the call is over. If its
-             * rival is in a call then, it finds the lock free, and neither of them ever sleeps. Between two calls
-             * our rival takes longer than it would without us, so the moment is as many times later. */
-            uint64_t time = (monotonic_ns() - won) * SLOWDOWN;
-            if (lane_can_run())
-                look_for(time < LONGEST_SPIN ? time : LONGEST_SPIN, gil);
+        else if (wins(gil, sleeps)) {
+            uint64_t left = await_turn(turn, gil);
+            sleeps = lane_can_run() && !comes_back_in_time(left);
+            continue;
         }
+        sleeps = false;
     }
     return NULL;
 }
@@ -256,9 +300,9 @@ wake(void)
     }
 }
 
-/* Fewer threads can run on this machine than it has processors. False: or it is not known. */
+/* Fewer threads can run on this machine than there are processors for this one. False: or it is not known. */
 static bool
-processor_is_idle(void)
+processor_is_idle(int processors)
 {
     char text[128];
     int running, fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
@@ -266,7 +310,7 @@ processor_is_idle(void)
     if (fd >= 0)
         close(fd);
     text[length > 0 ? length : 0] = 0;
-    return sscanf(text, "%*s %*s %*s %d/", &running) == 1 && running < sysconf(_SC_NPROCESSORS_ONLN);
+    return sscanf(text, "%*s %*s %*s %d/", &running) == 1 && running < processors;
 }
 
 /* On an idle machine, the program's threads would be spread over the processors. The kernel spreads them when they are
@@ -278,7 +322,7 @@ start_elsewhere(pthread_attr_t *attributes)
 {
     CPU_ZERO(&contender.allowed);
     cpu_set_t others;
-    if (!processor_is_idle() || sched_getaffinity(0, sizeof others, &others) < 0)
+    if (sched_getaffinity(0, sizeof others, &others) < 0 || !processor_is_idle(CPU_COUNT(&others)))
         return;
     contender.allowed = others;
     CPU_CLR(sched_getcpu(), &others);
@@ -304,9 +348,10 @@ contender_begin(void)
     contender.runs = pthread_create(&contender.thread, &attributes, contend, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    /* Until it sleeps. A thread that has not run yet gets a processor after milliseconds, where all are busy; one that
-     * is woken, at once. */
-    for (uint64_t until = monotonic_ns() + LONGEST_START; contender.runs && !SHARED(sleeps) && monotonic_ns() < until;)
+    /* Where all processors are busy, until it sleeps: a thread that has not run yet gets one after milliseconds, one that
+     * is woken at once. On an idle one it begins as late as the program's thread would. */
+    bool waits = contender.runs && CPU_COUNT(&contender.allowed) == 0;
+    for (uint64_t until = monotonic_ns() + LONGEST_START; waits && !SHARED(sleeps) && monotonic_ns() < until;)
         sched_yield();
     return contender.runs;
 }
