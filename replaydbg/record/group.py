@@ -78,8 +78,8 @@ _NOT_SEALED = "the process that seals the recordings of other processes was kill
 _IN_USE = "it exists: another recording is being written to it, its recorder was killed, or it is not a recording"
 
 
-class NoFifos(CannotRecord):
-    """A group cannot be recorded there: the file system has no fifos."""
+class NoGroups(CannotRecord):
+    """Only one process can be recorded: the file system has no fifos, or the system no descriptors of processes."""
 
 
 class RecordedGroup:
@@ -126,12 +126,13 @@ class RecordedGroup:
             raise CannotRecord(str(directory), reason_of(error)) from error
         try:
             new_page(directory / PAGE, settings.max_size)
+            os.close(os.pidfd_open(os.getpid()))  # the sealer needs one of each process
             os.mkfifo(directory / WAKE, 0o600)
         except BaseException as error:
             self._remove()
             if isinstance(error, OSError):
                 has_none = error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
-                raise (NoFifos if has_none else CannotRecord)(str(directory), reason_of(error)) from error
+                raise (NoGroups if has_none else CannotRecord)(str(directory), reason_of(error)) from error
             raise
 
     @contextmanager

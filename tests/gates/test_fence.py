@@ -14,6 +14,7 @@ import pytest
 from replaydbg.log.reader import open_recording
 from replaydbg.native import _core
 from tests.harness import tool
+from tests.harness.denied import denied
 from tests.harness.sanitizer import needs_bounded_addresses
 
 pytestmark = pytest.mark.slow
@@ -337,18 +338,6 @@ if sys.flags.hash_randomization:  # so it is in both
 
 # ---- no fence ----
 
-# Runs a command in which the kernel refuses every filter, as some containers do.
-_WITHOUT_SECCOMP = """
-import ctypes, os, struct, sys
-
-number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
-code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
-text = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in code))
-libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, struct.pack("HxxxxxxQ", len(code), ctypes.addressof(text)), 0, 0) == 0
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 _REPLAYING = {
     "replay": ["replay", "REC"],
     "current source": ["replay", "--current-source", "REC"],
@@ -407,6 +396,19 @@ def test_doctor_tries_the_fence(tmp_path: Path) -> None:
     assert there.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("call", "name", "status"), [("memfd_create", "memory files", 1), ("pidfd_open", "other processes", 0)]
+)
+def test_doctor_names_a_system_call_that_is_refused(call: str, name: str, status: int, tmp_path: Path) -> None:
+    command = denied(call, [sys.executable, "-m", "replaydbg", "doctor", "--json"])
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
+
+    check = next(each for each in json.loads(done.stdout)["checks"] if each["name"] == name)
+    assert (check["is_fine"], done.returncode) == (False, status)
+    assert f"{call} is refused (Operation not permitted)" in check["detail"]
+
+
 def _record(folder: Path, program: str) -> Path:
     (folder / "program.py").write_text(program)
     recording = folder / "recording.rdbg"
@@ -426,7 +428,7 @@ def _replay(
 
 
 def _without_seccomp(words: list[str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", _WITHOUT_SECCOMP, sys.executable, "-m", "replaydbg", *words]
+    command = denied("seccomp", [sys.executable, "-m", "replaydbg", *words])
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
     )

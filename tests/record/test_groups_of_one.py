@@ -10,6 +10,7 @@ import pytest
 
 from replaydbg.log.reader import open_recording
 from tests.harness.children import completed
+from tests.harness.denied import denied
 from tests.harness.replays import Outcome, passed_on, run
 from tests.harness.waiting import wait_until
 
@@ -163,6 +164,19 @@ def test_a_file_system_without_fifos(options: tuple[str, ...], place: Path) -> N
 
     assert recorded.status == (2 if options else 0), recorded
     assert _recordings(place) == ([] if options else ["r.rdbg"])
+
+
+@pytest.mark.parametrize("options", [(), ("--children=fork",)])
+def test_a_system_without_descriptors_of_processes(options: tuple[str, ...], place: Path) -> None:
+    """Nobody could find out when a child ends: only the first process is recorded, unless children are asked for."""
+    (place / "program.py").write_text(_FORKS)
+    command = [sys.executable, "-m", "replaydbg", "record", *options, "-o", "r", "program.py"]
+
+    recorded = run(denied("pidfd_open", command), cwd=place, env=passed_on())
+
+    assert recorded.status == (2 if options else 0), recorded
+    assert _recordings(place) == ([] if options else ["r.rdbg"])
+    assert not options or "Operation not permitted" in recorded.stderr
 
 
 def test_a_limit_of_size_is_that_of_one_process_until_there_are_others(place: Path) -> None:

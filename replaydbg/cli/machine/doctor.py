@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import platform
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         return run_trace(args, limit=args.trace_limit or TRACE_LIMIT)
     if args.program:
         raise UsageError("doctor takes a program only with --trace; without --trace it checks this machine.")
-    checks = [_python(), _core(), _compiler(), _packages(), _fence(), _store(), _strace()]
+    checks = [_python(), _core(), _compiler(), _packages(), _fence(), *_calls(), _store(), _strace()]
     uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)
     if args.json:
@@ -183,6 +185,33 @@ def _fence() -> DoctorCheck:
     lines = tried.stderr.strip().splitlines()
     reason = lines[-1] if lines else "a forbidden system call was not refused"
     return DoctorCheck("fence", False, True, f"not available ({reason}); {without}")
+
+
+def _calls() -> list[DoctorCheck]:
+    """Make the system calls that some containers refuse."""
+    lost = "of a program with children, only the first process is recorded"
+    return [
+        _tried("memory files", "memfd_create", _memory_file, lost="no replay is possible", is_needed=True),
+        _tried("other processes", "pidfd_open", _own_process, lost=lost, is_needed=False),
+    ]
+
+
+def _memory_file() -> int:
+    return os.memfd_create("replaydbg-doctor")
+
+
+def _own_process() -> int:
+    return os.pidfd_open(os.getpid())
+
+
+def _tried(name: str, call: str, make: Callable[[], int], *, lost: str, is_needed: bool) -> DoctorCheck:
+    try:
+        os.close(make())
+    except OSError as error:
+        return DoctorCheck(name, False, is_needed, f"{call} is refused ({error.strerror}): {lost}")
+    except AttributeError:
+        return DoctorCheck(name, False, is_needed, f"this system has no {call}: {lost}")
+    return DoctorCheck(name, True, is_needed, f"tested: {call} works")
 
 
 def _landlock() -> str:

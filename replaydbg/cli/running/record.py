@@ -14,7 +14,7 @@ from replaydbg.launch.endings import end_like
 from replaydbg.launch.interruption import ENDING
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
-from replaydbg.record.group import NoFifos, can_name_library
+from replaydbg.record.group import NoGroups, can_name_library
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import GROUP, Store
@@ -197,7 +197,7 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
             children=children,
             cut_every=_interval(args.cut_every) if args.cut_every is not None else 0,
         )
-    except NoFifos:
+    except NoGroups:
         if args.children is not None or args.cut_every is not None:
             raise
         return _recorded(args, settings, "none")

@@ -1,0 +1,1 @@
+"""Recordings and replays with what a container leaves them: a filter of system calls and few capabilities."""
