@@ -74,6 +74,15 @@ def test_a_python_that_cannot_even_read_our_source_is_told_so(tmp_path: Path) ->
     assert refused.stderr == "replaydbg: Python 3.6.15 is too old: replaydbg needs 3.11 or newer.\n"
 
 
+def test_windows_is_told_what_to_use(tmp_path: Path) -> None:
+    code = "import runpy, sys; sys.platform = 'win32'; runpy.run_module('replaydbg', run_name='__main__')"
+
+    refused = _run(sys.executable, "-c", code, "ls", cwd=tmp_path)
+
+    assert (refused.status, refused.stdout, refused.stderr.count("\n")) == (1, "", 1)
+    assert "Windows Subsystem for Linux" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

@@ -2,6 +2,7 @@
 
 The first is repaired for manylinux, installed into a new environment, and runs `replaydbg demo`. The second is
 installed beside it, and reads a recording that the first one has made; with `--other PYTHON`, in one of that Python.
+The environment of the first one then records programs of other environments.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.wheels.commands import Failed, run
+from tests.wheels.tool_environment import try_tool_environment
+
 ROOT = Path(__file__).parents[2]
-_TIMEOUT = 900
 _PROGRAM = """
 import replaydbg
 kept = {}
@@ -26,10 +29,6 @@ for number in range(30):
 print(len(kept))
 """
 _READS = ("info", "events", "snapshots", "verify", "diff @#1 @#2", "heap @#2", "resources")
-
-
-class Failed(Exception):
-    """A step did not do what it should."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,22 +60,21 @@ def _try(work: Path, other: str) -> None:
         **{name: str(work / "home" / name) for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")},
     }
     with_core = _environment(work / "with-core", sys.executable, core, env)
-    _run([with_core, "-m", "replaydbg", "demo"], env, work)
+    run([with_core, "-m", "replaydbg", "demo"], env, work)
     print("the demo has recorded and replayed a failure", flush=True)
     (work / "prog.py").write_text(_PROGRAM)
-    _run([with_core, "-m", "replaydbg", "record", "-q", "-o", "run.rdbg", "prog.py"], env, work)
+    run([with_core, "-m", "replaydbg", "record", "-q", "-o", "run.rdbg", "prog.py"], env, work)
     without = _environment(work / "without", other, pure, env)
     for words in map(str.split, _READS):
         command = [words[0], "run.rdbg", *words[1:]]
-        here, there = (
-            _run([python, "-m", "replaydbg", *command], env, work, (0, 1)) for python in (with_core, without)
-        )
+        here, there = (run([python, "-m", "replaydbg", *command], env, work, (0, 1)) for python in (with_core, without))
         if there != here:
             raise Failed(f"{' '.join(command)} prints something else without the core:\n{there}\nand with it:\n{here}")
-    refused = _run([without, "-m", "replaydbg", "record", "prog.py"], env, work, (1,))
+    refused = run([without, "-m", "replaydbg", "record", "prog.py"], env, work, (1,))
     if refused.count("\n") != 1 or not refused.startswith("replaydbg: "):
         raise Failed(f"record says {refused}")
     print(f"{len(_READS)} commands read the recording without the core; record says: {refused}", end="", flush=True)
+    try_tool_environment(work, work / "with-core" / "bin" / "replaydbg", env)
 
 
 def _built(directory: Path, settings: Mapping[str, str]) -> Path:
@@ -85,40 +83,23 @@ def _built(directory: Path, settings: Mapping[str, str]) -> Path:
     source.mkdir(parents=True)
     tracked = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     subprocess.run(["tar", "xf", "-"], cwd=source, input=tracked, check=True)
-    _run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", ".", "."], {**os.environ, **settings}, source)
+    run([sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", ".", "."], {**os.environ, **settings}, source)
     (wheel,) = source.glob("*.whl")
     return wheel
 
 
 def _repaired(wheel: Path, directory: Path) -> Path:
-    _run([sys.executable, "-m", "auditwheel", "repair", "-w", str(directory), str(wheel)], os.environ, ROOT)
+    run([sys.executable, "-m", "auditwheel", "repair", "-w", str(directory), str(wheel)], os.environ, ROOT)
     (repaired,) = directory.glob("*manylinux*.whl")
     return repaired
 
 
 def _environment(directory: Path, python: str, wheel: Path, env: Mapping[str, str]) -> str:
     """Return the Python of a new environment that has the wheel, with what it depends on: wheels, too."""
-    _run([python, "-m", "venv", str(directory)], env, ROOT)
+    run([python, "-m", "venv", str(directory)], env, ROOT)
     own = str(directory / "bin" / "python")
-    _run([own, "-m", "pip", "install", "-q", "--only-binary", ":all:", str(wheel)], env, ROOT)
+    run([own, "-m", "pip", "install", "-q", "--only-binary", ":all:", str(wheel)], env, ROOT)
     return own
-
-
-def _run(command: Sequence[str], env: Mapping[str, str], place: Path, expected: Sequence[int] = (0,)) -> str:
-    """Run a command, and return what it printed. Raises Failed."""
-    done = subprocess.run(
-        command,
-        env=env,
-        cwd=place,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    if done.returncode not in expected:
-        raise Failed(f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
-    return done.stdout or done.stderr
 
 
 if __name__ == "__main__":
