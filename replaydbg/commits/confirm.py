@@ -13,6 +13,7 @@ from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError, clause
 from replaydbg.events.verdict import Verdict
+from replaydbg.launch.program_python import is_this
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 
@@ -36,7 +37,9 @@ class RealRuns:
         inside = Path(header.cwd)
         prefix = str(inside.relative_to(root)) if inside.is_relative_to(root) else ""
         leading = {"module": ("-m",), "command": ("-c",)}.get(header.kind, ())
-        program = (*header.python.flags, *leading, header.target, *header.argv[1:])
+        executable = header.python.executable  # of our own recording
+        python = () if is_this(executable) or not Path(executable).exists() else (executable,)
+        program = (*python, *header.python.flags, *leading, header.target, *header.argv[1:])
         around = Surroundings(root, "" if prefix == "." else prefix, files, base=header.env)
         asked = replace(
             question, replay=None, check="", program=program, runs=question.confirming, hash_seed=header.hash_seed

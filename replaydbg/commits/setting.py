@@ -16,6 +16,7 @@ from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings, without_python
 from replaydbg.config import user_cache_directory
 from replaydbg.errors import Inconclusive, UsageError
+from replaydbg.launch.program_python import named_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,9 @@ def _complete(
             raise UsageError(f"{str(path)!r} cannot be copied: name files or directories of the checkout.")
         taken.append(whole)
     here = root / repository.prefix
-    program = tuple(_from_anywhere(word, here, root) for word in without_python(question.program))
+    words = without_python(question.program)
+    python, words = (words[:1], words[1:]) if named_python(list(words)) else ((), words)
+    program = tuple(_from_anywhere(word, here, root) for word in words)
     if program and not program[0].startswith("-"):
         script = _place(here / program[0])
         inside = script.is_relative_to(root) and str(script.relative_to(root)) not in files
@@ -152,7 +155,7 @@ def _complete(
         question = replace(question, recorded_root=recorded_root.absolute())
     elif repository.is_dirty():
         notes.append("The checkout has uncommitted changes; they are not tested.")
-    return replace(question, program=program, taken_along=tuple(taken)), tuple(notes)
+    return replace(question, program=(*python, *program), taken_along=tuple(taken)), tuple(notes)
 
 
 def _from_anywhere(word: str, here: Path, root: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.commits.repository import outside_environment
+from replaydbg.launch.program_python import is_this, named_python
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
@@ -136,6 +137,11 @@ def _files_of(path: Path) -> Iterator[Path]:
 
 
 def without_python(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line without a leading `python`: the running interpreter is used."""
-    first = Path(words[0]).name if words else ""
-    return tuple(words[1:] if _PYTHON.fullmatch(first) else words)
+    """Return a command line without a leading `python`, for which the running interpreter is used.
+
+    That of another environment stays, by its absolute path.
+    """
+    if not words or not _PYTHON.fullmatch(Path(words[0]).name):
+        return tuple(words)
+    named = named_python(list(words))
+    return tuple(words[1:]) if named is None or is_this(named) else (named, *words[1:])

@@ -15,7 +15,11 @@ import os
 import sys
 
 from replaydbg.errors import UsageError
-from replaydbg.gates.row import NOTED, REGULAR, STOPS, Row
+from replaydbg.gates.row import NO_BUFFER, NOTED, REGULAR, STOPS, Row
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _GROUP = "[replaydbg.gates]"
 
@@ -32,11 +36,26 @@ def plugin_rows(search_path: list[str]) -> list[Row]:
         # Those of a program in another environment.
         sys.path += [each for each in search_path if each not in sys.path]
     for module, attribute in points:
-        value = getattr(__import__(module, fromlist=[attribute]), attribute)
-        for row in value() if callable(value) else value:
-            if not isinstance(row, Row) or row.handler not in (REGULAR, STOPS, NOTED):
+        for row in _declared(module, attribute):
+            if not isinstance(row, Row) or not is_plugin_row(list(row)):
                 raise UsageError(f"The gate row {row!r} of {module}:{attribute} is not one that can be used.")
             found.append(row)
+    return found
+
+
+def is_plugin_row(fields: object) -> bool:
+    """Return whether the fields of a row are those that a package may declare."""
+    if not isinstance(fields, list) or [type(each) for each in fields] != [str, str, str, int, int]:
+        return False
+    return fields[2] in (REGULAR, STOPS, NOTED) and 0 <= fields[3] < 1 << 31 and 0 <= fields[4] <= NO_BUFFER
+
+
+def _declared(module: str, attribute: str) -> Iterable[object]:
+    try:
+        value = getattr(__import__(module, fromlist=[attribute]), attribute)
+        found: Iterable[object] = list(value() if callable(value) else value)
+    except Exception as error:
+        raise UsageError(f"The gate rows of {module}:{attribute} cannot be imported ({error}).") from error
     return found
 
 

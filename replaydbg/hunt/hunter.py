@@ -149,7 +149,7 @@ def _checked(wanted: HuntRequest) -> re.Pattern[bytes] | None:
     if not wanted.command:
         raise UsageError("Nothing to run: name a script, -m module, -c code, or a console script after --.")
     try:
-        find_target(split_command(wanted.command).words)
+        find_target(split_command(wanted.command, follows_activated=True).words)
     except UsageError as error:
         raise CannotHunt(f"The command cannot be started. {error}", 0, 0) from error
     if not wanted.fails:

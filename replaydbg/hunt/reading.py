@@ -15,7 +15,7 @@ from replaydbg.errors import Corrupt, NotComparable
 from replaydbg.events.records import Site
 from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import OPENS, OPENS_FIRST
-from replaydbg.gates.table import gate_table
+from replaydbg.gates.table import table_of_recording
 from replaydbg.log.reader import Recording, open_recording
 
 
@@ -99,6 +99,7 @@ def _side(recording: Recording, own: _Lines, other: _Lines) -> ReadRecording:
     if recording.damage:
         raise Corrupt(str(recording.path), recording.damage[0])
     key = _line_key(own, other)
+    table = table_of_recording(sys.path, recording.header.raw.get("rows"))
     return ReadRecording(
         header=recording.header,
         events=found.events,
@@ -108,7 +109,7 @@ def _side(recording: Recording, own: _Lines, other: _Lines) -> ReadRecording:
         afters=found.afters,
         line_key=key,
         content=recording.content,
-        openers=frozenset(row.full_name for row in gate_table(sys.path) if row.flags & (OPENS | OPENS_FIRST)),
+        openers=frozenset(row.full_name for row in table if row.flags & (OPENS | OPENS_FIRST)),
     )
 
 

@@ -202,7 +202,15 @@ def _recorded(argv: list[str], output: Path, settings: Settings, streams: tuple[
         os.pwrite(report, _PID.pack(pid), 0)
 
     try:
-        result = record(argv, output=output, settings=settings, stdout=streams[0], stderr=streams[1], running=running)
+        result = record(
+            argv,
+            output=output,
+            settings=settings,
+            stdout=streams[0],
+            stderr=streams[1],
+            running=running,
+            follows_activated=True,
+        )
     except (ReplaydbgError, OSError) as error:
         return _Report(error=str(error))
     return _Report(result.status, str(result.path), result.events)

@@ -13,6 +13,7 @@ import sys
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
 from replaydbg.launch import interpreter
+from replaydbg.native.supported import OLDEST
 
 _INTERPRETER = re.compile(r"(python|pypy)[0-9.]*[td]?")
 """What a command is called that is an interpreter."""
@@ -29,12 +30,11 @@ prefix = above if is_virtual else sys.prefix
 facts = {
     "version": sys.version.split()[0],
     "hexversion": sys.hexversion,
-    "executable": sys.executable,
-    "prefix": prefix,
     "cache_tag": sys.implementation.cache_tag,
     "soabi": _imp.extension_suffixes()[0][1:-3],
 }
-print(json.dumps([facts, site.getsitepackages([prefix])]))
+paths = [sys.executable, prefix, *site.getsitepackages([prefix])]
+print(json.dumps([facts, [os.fsencode(each).hex() for each in paths]]))
 """
 """Asked without `site`, which runs code of the environment; so the prefix of a virtual environment is looked for."""
 
@@ -63,6 +63,16 @@ class Started(NamedTuple):
     """Those of the interpreter."""
     words: list[str]
     """The program's, see `find_target`."""
+    takes_commands: bool = True
+    """Whether the program may be a command of `PATH`: an interpreter in the command line takes files."""
+
+
+class _Found(NamedTuple):
+    """An interpreter that was found."""
+
+    path: str
+    options: list[str]
+    """Options that belong to it: those in the first line of a script."""
 
 
 def this_one() -> ProgramPython:
@@ -70,101 +80,115 @@ def this_one() -> ProgramPython:
     return ProgramPython(interpreter.this_python(), sys.executable, sys.orig_argv[0], sys.path)
 
 
-def split_command(words: list[str]) -> Started:
+def split_command(words: list[str], *, follows_activated: bool = False) -> Started:
     """Return what the command line `words` begins with: an interpreter and its options, both of which may be left out.
 
-    An interpreter that is left out is that of a console script, or of the activated virtual environment if this
-    process was started by the command `replaydbg`, or the one that runs this, with the options that it has. Raises
-    UsageError for one that cannot be recorded with, or does not answer.
+    An interpreter that is left out is that of a console script or, with `follows_activated`, of the activated virtual
+    environment if this process was started as the command `replaydbg` of `PATH`, or the one that runs this, with the
+    options that it has. Raises UsageError for one that cannot be recorded with, or does not answer.
     """
-    named = _named(words)
+    named = named_python(words)
     own, rest = interpreter.leading_options(words[1:] if named else words)
-    found = named or _of_script(rest) or _of_activated()
-    if found is None or _is_this(found):
-        given = [] if named else interpreter.leading_options(sys.orig_argv[1:])[0]
-        python = this_one()
+    found = _Found(named, []) if named else _of_script(rest) or (_of_activated() if follows_activated else None)
+    options = [*(found.options if found is not None else []), *own]
+    if found is None:
+        return Started(this_one(), [*interpreter.leading_options(sys.orig_argv[1:])[0], *own], rest)
+    if is_this(found.path):
+        # By another of its names it finds that in `sys.executable`.
+        facts = {**interpreter.this_python(), "executable": found.path}
+        python = this_one()._replace(facts=facts, executable=found.path)
     else:
-        given = []
-        python = _asked(found)
+        python = _asked(found.path)
     # A program finds the word by which its interpreter was called in `sys.orig_argv`.
-    return Started(python._replace(first_word=words[0]) if named else python, [*given, *own], rest)
+    python = python._replace(first_word=words[0] if named else found.path)
+    return Started(python, options, rest, takes_commands=not named)
 
 
-def _named(words: list[str]) -> str | None:
-    """Return the interpreter at the beginning of a command line: `python`, `.venv/bin/python`."""
+def named_python(words: list[str]) -> str | None:
+    """Return the path of the interpreter at the beginning of a command line: `python`, `.venv/bin/python`.
+
+    As in a shell, a word without a slash is looked for on `PATH` only.
+    """
     first = words[0] if words else ""
-    if not _INTERPRETER.fullmatch(os.path.basename(first)) or os.path.isdir(first):  # noqa: PTH119,PTH112
+    if len(words) < 2 or not _INTERPRETER.fullmatch(os.path.basename(first)):  # noqa: PTH119
         return None
-    if os.path.isfile(first) and os.access(first, os.X_OK):  # noqa: PTH113
-        return os.path.abspath(first)  # noqa: PTH100
-    return _command(first)
+    if os.sep not in first:
+        return _on_path(first)
+    is_program = os.path.isfile(first) and os.access(first, os.X_OK)  # noqa: PTH113
+    return os.path.abspath(first) if is_program else None  # noqa: PTH100
 
 
-def _of_script(words: list[str]) -> str | None:
-    """Return the interpreter of a console script: of a command, or of a file that lies beside its interpreter."""
-    first = words[0] if words else "-"
-    if first.startswith("-"):
-        return None
-    command = _command(first)
-    if command is not None:
-        return _interpreter_of(command)
-    place = os.path.dirname(os.path.abspath(first))  # noqa: PTH100,PTH120
-    if not os.path.isfile(first) or not os.path.exists(f"{place}/python"):  # noqa: PTH110,PTH113
-        return None
-    try:
-        found = _interpreter_of(first)
-    except (OSError, UsageError):
-        return None
-    return found if os.path.dirname(found) == place else None  # noqa: PTH120
-
-
-def _command(word: str) -> str | None:
-    """Return the path of the command `word`; None: it is a file, or there is none."""
-    if os.sep in word or os.path.exists(word):  # noqa: PTH110
-        return None
-    # Imported here and below: it takes 2 ms, which most programs need not pay.
-    import shutil
-
-    return shutil.which(word)
-
-
-def _interpreter_of(path: str) -> str:
-    """Return the interpreter that a script names in its first line; raises UsageError if it is no Python."""
-    with open(path, "rb") as file:  # noqa: PTH123
-        line = file.readline(1024)
-        second = file.readline(1024)
-    if not line.startswith(b"#!"):
-        raise UsageError(f"{path!r} is not a Python script: only Python programs can be recorded.")
-    words = (line[2:].decode("utf-8", "surrogateescape").strip() or "?").split()
-    if words[0].endswith("/sh") and b"exec" in second:
-        words = second.decode("utf-8", "surrogateescape").replace("'''exec'", "").split()[:1]
-    interpreter = words[-1] if words[0].endswith("/env") else words[0]
-    if not _is_python(interpreter):
-        raise UsageError(f"{path!r} is not a Python script (it is run by {interpreter!r}).")
-    import shutil
-
-    return shutil.which(interpreter) or interpreter
-
-
-def _is_python(word: str) -> bool:
-    """Return whether a command has the name of an interpreter, such as `/usr/bin/python3`."""
-    return any(name in os.path.basename(word) for name in _PYTHON)  # noqa: PTH119
-
-
-def _of_activated() -> str | None:
-    """Return the interpreter of the activated virtual environment; `python -m replaydbg` names its own."""
-    environment = os.environ.get("VIRTUAL_ENV")
-    if not environment or interpreter.leading_options(sys.orig_argv[1:])[1][:1] == ["-m"]:
-        return None
-    found = os.path.join(environment, "bin", "python")  # noqa: PTH118
-    return found if os.path.exists(found) else None  # noqa: PTH110
-
-
-def _is_this(other: str) -> bool:
-    """Whether it is the same binary in the same environment: two environments may link to one binary."""
+def is_this(other: str) -> bool:
+    """Return whether an interpreter is the one that runs this: two environments may link to one binary."""
     here, there = (os.path.dirname(os.path.abspath(path)) for path in (sys.executable, other))  # noqa: PTH100,PTH120
     same_file = os.path.realpath(sys.executable) == os.path.realpath(other)
     return same_file and os.path.realpath(here) == os.path.realpath(there)
+
+
+def _on_path(word: str) -> str | None:
+    # Imported here: it takes 2 ms, which most programs need not pay.
+    import shutil
+
+    found = shutil.which(word)
+    return os.path.abspath(found) if found else None  # noqa: PTH100
+
+
+def _of_script(words: list[str]) -> _Found | None:
+    """Return the interpreter of a console script: of a command, or of a file that names a virtual environment's."""
+    first = words[0] if words else "-"
+    if first.startswith("-"):
+        return None
+    if not os.path.exists(first):  # noqa: PTH110
+        command = _on_path(first) if os.sep not in first else None
+        return _of_first_line(command) if command else None
+    if not os.path.isfile(first) or not os.access(first, os.X_OK):  # noqa: PTH113
+        return None
+    try:
+        found = _of_first_line(os.path.realpath(first))
+    except (OSError, UsageError):
+        return None
+    # Another one is the choice of who wrote the script, and not of who has made an environment for it.
+    above = os.path.dirname(os.path.dirname(found.path))  # noqa: PTH120
+    return found if os.path.exists(f"{above}/pyvenv.cfg") and os.path.exists(found.path) else None  # noqa: PTH110
+
+
+def _of_first_line(path: str) -> _Found:
+    """Return the interpreter that a script names in its first line; raises UsageError if it is no Python."""
+    # Imported here: only a script that is called as a command is read.
+    import shlex
+
+    with open(path, "rb") as file:  # noqa: PTH123
+        lines = [file.readline(1024).decode("utf-8", "surrogateescape").strip() for _ in range(2)]
+    if not lines[0].startswith("#!"):
+        raise UsageError(f"{path!r} is not a Python script: only Python programs can be recorded.")
+    words = lines[0][2:].split() or ["?"]
+    if words[0].endswith("/sh") and lines[1].startswith("'''exec'"):
+        # What pip and uv write where the path of the interpreter is long or contains a space.
+        text = lines[1].removeprefix("'''exec'").strip()
+        if text.startswith('"$(dirname'):  # in an environment that can be moved: beside the script
+            beside = text.rpartition("/")[2].split()[0].strip("'\"")
+            words = [os.path.join(os.path.dirname(os.path.realpath(path)), beside)]  # noqa: PTH118,PTH120
+        else:
+            words = shlex.split(text)[:1]
+    if words[0].endswith("/env"):
+        words = [word for word in words[1:] if word != "-S"] or ["?"]
+    if not any(name in os.path.basename(words[0]) for name in _PYTHON):  # noqa: PTH119
+        raise UsageError(f"{path!r} is not a Python script (it is run by {words[0]!r}).")
+    return _Found(_on_path(words[0]) or words[0], words[1:])
+
+
+def _of_activated() -> _Found | None:
+    """Return the interpreter of the activated virtual environment.
+
+    `python -m replaydbg` and a path such as `.venv/bin/replaydbg` name their own.
+    """
+    environment = os.environ.get("VIRTUAL_ENV", "")
+    found = os.path.join(environment, "bin", "python")  # noqa: PTH118
+    if not os.path.isabs(environment) or not os.path.exists(found):  # noqa: PTH110,PTH117
+        return None
+    command = _on_path("replaydbg")
+    is_command = command is not None and os.path.realpath(command) == os.path.realpath(sys.argv[0])
+    return _Found(found, []) if is_command else None
 
 
 def _asked(path: str) -> ProgramPython:
@@ -177,11 +201,14 @@ def _asked(path: str) -> ProgramPython:
         answer = subprocess.run(
             command, capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE
         ).stdout
-        facts, packages = json.loads(answer)
+        facts, paths = json.loads(answer)
+        executable, prefix, *packages = (os.fsdecode(bytes.fromhex(each)) for each in paths)
+        facts |= {"executable": executable, "prefix": prefix}
         version, soabi = str(facts["version"]), str(facts["soabi"])
-        executable = str(facts["executable"])
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"{path!r} did not say within {_PATIENCE:.0f} s which Python it is.") from error
     except (OSError, subprocess.SubprocessError, ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"{path!r} does not say which Python it is ({_reason(error)}).") from error
+        raise UsageError(f"{path!r} did not say which Python it is ({_reason(error)}).") from error
     if soabi != interpreter.soabi():
         raise UsageError(_wrong_build(path, version, soabi))
     return ProgramPython(facts, executable, executable, packages)
@@ -190,9 +217,9 @@ def _asked(path: str) -> ProgramPython:
 def _reason(error: Exception) -> str:
     said = getattr(error, "stderr", None)
     lines = said.decode(errors="replace").strip().splitlines() if isinstance(said, bytes) else []
-    if not lines:
-        return str(error)
-    return lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    if lines:
+        return lines[-1] if lines[0].startswith("Traceback") else lines[0]
+    return "its answer was something else" if isinstance(error, (ValueError, TypeError, KeyError)) else str(error)
 
 
 def _wrong_build(path: str, version: str, soabi: str) -> str:
@@ -200,7 +227,6 @@ def _wrong_build(path: str, version: str, soabi: str) -> str:
     is_same_version = version.split(".")[:2] == here.split(".")[:2]
     there, ours = (f"{version} ({soabi})", f"{here} ({interpreter.soabi()})") if is_same_version else (version, here)
     minor = ".".join(version.split(".")[:2])
-    return (
-        f"Cannot record with {path!r}: it is Python {there}, and replaydbg is installed in a Python {ours}. Install "
-        f"replaydbg in a Python {minor}, or in the program's environment."
-    )
+    is_old = tuple(int(part) for part in version.split(".")[:2]) < OLDEST
+    how = "That is too old." if is_old else f"Install replaydbg in a Python {minor}, or in the program's environment."
+    return f"Cannot record with {path!r}: it is Python {there}, and replaydbg is installed in a Python {ours}. {how}"

@@ -119,6 +119,7 @@ class HeaderData(TypedDict):
     fds: list[int]
     gates: list[GateData]
     gates_digest: str
+    rows: NotRequired[list[list[object]]]
     real_ids: bool
     durable: bool
     run: NotRequired[str]

@@ -23,7 +23,8 @@ def record_until_failure(
     first = settings.chaos or 0
     for seed in range(first, first + runs):
         # Nobody would be there to end a run that hangs.
-        result = record(argv, output=output, settings=settings._replace(chaos=seed, on_deadlock="stop"))
+        chosen = settings._replace(chaos=seed, on_deadlock="stop")
+        result = record(argv, output=output, settings=chosen, follows_activated=True)
         if result.status != 0:
             return result
         result.path.unlink(missing_ok=True)

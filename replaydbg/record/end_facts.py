@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -34,7 +35,7 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> EndData:
         "reason": header.stopped.cause,
         "events": header.crossings,
         "notes": notes,
-        "packages": packages(),
+        "packages": packages(_search_path(live)),
         "sources": {},
         "ok": True,
     }
@@ -135,10 +136,24 @@ def _children(pairs: list[tuple[str, str]]) -> list[NoteData]:
     return [{"kind": "children", "text": text.replace("they", "it") if len(had) == 1 else text, "count": len(had)}]
 
 
-def packages() -> dict[str, str]:
+def _search_path(live: Path) -> list[str]:
+    """Return where the program's packages are: in another environment than ours, its own directories for them."""
+    try:
+        prefix = json.loads((live / "header.json").read_bytes())["python"]["prefix"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return sys.path
+    if prefix == sys.prefix or not isinstance(prefix, str):
+        return sys.path
+    # Imported here: only the program of another environment needs it.
+    import site
+
+    return site.getsitepackages([prefix])
+
+
+def packages(search_path: list[str]) -> dict[str, str]:
     """Return installed distributions by the names of their metadata directories (importlib.metadata costs 30 ms)."""
     found: dict[str, str] = {}
-    for directory in sys.path:
+    for directory in search_path:
         try:
             # Not pathlib: there may be hundreds.
             names = os.listdir(directory) if directory else []  # noqa: PTH208

@@ -57,7 +57,7 @@ def record_joined(argv: list[str], directory: Path) -> RecordResult:
     Raises CannotJoin if that is not possible, and UsageError, UnsupportedPython and NotBuilt as `record` does.
     """
     check_interpreter()
-    wanted = wanted_program(split_command(argv))
+    wanted = wanted_program(split_command(argv, follows_activated=True))
     core_file(interpreter.soabi())
     library = library_for("--join")
     directory = directory.absolute()

@@ -46,6 +46,7 @@ def record(
     children: str = "none",
     blocks: Path | None = None,
     cut_every: float = 0,
+    follows_activated: bool = False,
 ) -> RecordResult:
     """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
@@ -57,13 +58,14 @@ def record(
     with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
     directory of a group, "python" to record the Python programs that it starts as well, or "none"; `blocks` is the
     directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
-    between live cuts of the group, 0 for none. Raises UsageError for a target that cannot be recorded,
+    between live cuts of the group, 0 for none; `follows_activated`: see `split_command`. Raises UsageError for a target
+    that cannot be recorded,
     UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
     nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
-    wanted = wanted_program(split_command(argv))
+    wanted = wanted_program(split_command(argv, follows_activated=follows_activated))
     core = core_file(interpreter.soabi())
     group = _new_group(output, settings, children, blocks) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live

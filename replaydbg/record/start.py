@@ -14,7 +14,7 @@ import replaydbg
 from replaydbg.classes import NamedTuple
 from replaydbg.errors import UsageError
 from replaydbg.gates.row import SHAPE, Row
-from replaydbg.gates.table import table_digest
+from replaydbg.gates.table import OWN, table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.commit import commit_of
@@ -99,10 +99,11 @@ class InterpreterStart(NamedTuple):
 
 def wanted_program(started: Started) -> WantedProgram:
     """Return what a command line means. Raises UsageError for what cannot be recorded."""
-    python, options, words = started
+    python, options, words, takes_commands = started
     environment = interpreter.own_environment()
     interpreter.check_recordable(options, environment)
-    return WantedProgram(find_target(words), interpreter.split_options(options), environment, python)
+    target = find_target(words, takes_commands=takes_commands)
+    return WantedProgram(target, interpreter.split_options(options), environment, python)
 
 
 def make_header(
@@ -157,6 +158,8 @@ def make_header(
             header["secrets"]["patterns"] = list(wishes.secret_patterns)
     if sys.version_info < (3, 12):
         header["ticks"] = CHECKS
+    if table[len(OWN) :]:
+        header["rows"] = [list(row) for row in table[len(OWN) :]]
     return header
 
 

@@ -26,8 +26,10 @@ class Target(NamedTuple):
     """The first entry of `sys.path` set by the interpreter; None if it determines that by itself."""
 
 
-def find_target(argv: list[str]) -> Target:
+def find_target(argv: list[str], *, takes_commands: bool = True) -> Target:
     """Return the program that `argv` names (`prog.py a`, `-m module a`, `-c code a`, `dir a`, `console-script a`).
+
+    Without `takes_commands` a console script has to be given by its path.
 
     Raises UsageError for one that does not exist or cannot be recorded.
     """
@@ -45,7 +47,7 @@ def find_target(argv: list[str]) -> Target:
         raise UsageError(
             f"{first!r} is not something to record: name a script, -m module, -c code, or a console script."
         )
-    return _file_target(argv)
+    return _file_target(argv, takes_commands=takes_commands)
 
 
 def _cwd() -> str:
@@ -55,8 +57,10 @@ def _cwd() -> str:
         return ""
 
 
-def _file_target(argv: list[str]) -> Target:
+def _file_target(argv: list[str], *, takes_commands: bool) -> Target:
     first, *rest = argv
+    if not os.path.exists(first) and not takes_commands:  # noqa: PTH110
+        raise UsageError(f"No file {first!r} to record.")
     if not os.path.exists(first):  # noqa: PTH110
         # Imported here and below: it takes 2 ms, which only a console script needs.
         import shutil
@@ -67,6 +71,8 @@ def _file_target(argv: list[str]) -> Target:
         first = found
     path = _absolute(first)
     _check_readable_twice(first, path)
+    if not os.path.isdir(path) and _begins_with(path, b"\x7fELF"):  # noqa: PTH112
+        raise UsageError(f"{first!r} is not a Python script: only Python programs can be recorded.")
     if os.path.isdir(path) or _is_archive(path):  # noqa: PTH112
         return Target(DIRECTORY, path, [first, *rest], [first, *rest], None)
     return Target(SCRIPT, path, [first, *rest], [first, *rest], os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
@@ -87,6 +93,11 @@ def _check_readable_twice(given: str, path: str) -> None:
         f"Cannot record a program from {kind} ({given!r}). The program was not started. Save it to a file and record "
         "that file."
     )
+
+
+def _begins_with(path: str, magic: bytes) -> bool:
+    with open(path, "rb") as file:  # noqa: PTH123
+        return file.read(len(magic)) == magic
 
 
 def _is_archive(path: str) -> bool:

@@ -45,7 +45,7 @@ def sent_before(path: Path, name: str, events: Sequence[int]) -> dict[int, bytes
         live.mkdir(mode=0o700)
         with written_to(live):
             recording.unpack(live)
-            write_start(live, continued_header(recording, live, run.plan), first_orders())
+            write_start(live, continued_header(recording, live, run.plan), first_orders(recording.header))
 
         def prepared(core_fd: int, started: ExitStack) -> ReplayStart:
             orders = core_orders(recording, live, run, load_settings(), core_fd) | {"resume_sent": list(events)}

@@ -1,4 +1,4 @@
-"""Find the interpreter for a replay: one of this user's, never one that a recording names."""
+"""Find the interpreter for a replay: one of this user's, and that of a recording only if this user made it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from replaydbg.config import load_settings
 from replaydbg.errors import WrongPython
 from replaydbg.launch import interpreter
+from replaydbg.log.sealed.origin import is_own
 from replaydbg.native import core_file, has_core
 
 TYPE_CHECKING = False
@@ -27,15 +28,27 @@ def find_python(path: str, python: PythonBuild) -> str:
     """Return an interpreter of the recorded version and build.
 
     This is the running one if it matches; else the one that the setting `python` names, or that of the activated
-    virtual environment, or one by that name on PATH, or one that pyenv installed. Raises WrongPython if there is none;
-    `path` is that of the recording.
+    virtual environment, or one by that name on PATH, or one that pyenv installed. If this user made the recording with
+    another binary, such as the system's, it is that one. Raises WrongPython if there is none; `path` is that of the
+    recording.
     """
-    if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
+    matches = python.hexversion == sys.hexversion and python.soabi == interpreter.soabi()
+    if matches and _is_same_binary(python.executable):
+        return sys.executable
+    # Builds of one version may differ in what is compiled into them.
+    if is_own(Path(path)) and _is_build(python.executable, python):
+        return python.executable
+    if matches:
         return sys.executable
     for candidate in _candidates(python.hexversion):
         if _is_build(candidate, python):
             return candidate
     raise WrongPython(path, python.version, _this_python(python), has_core=has_core(python.soabi))
+
+
+def _is_same_binary(executable: str) -> bool:
+    """Return whether the recorded interpreter is ours by another name, or is not on this machine."""
+    return not os.path.exists(executable) or os.path.realpath(executable) == os.path.realpath(sys.executable)  # noqa: PTH110
 
 
 def find_python_and_core(path: str, python: PythonBuild) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import ForgedMessage
 from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import Row
-from replaydbg.gates.table import gate_table
+from replaydbg.gates.table import table_of_recording
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_replay
@@ -302,7 +302,7 @@ def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
 
 def _recorded_table(header: Header) -> list[Row]:
     """Return the rows of this tool under the recording's ids; a row of the recording that we lack stays unbound."""
-    own = {row.full_name: row for row in gate_table(sys.path)}
+    own = {row.full_name: row for row in table_of_recording(sys.path, header.raw.get("rows"))}
     table: list[Row] = []
     for gate in header.gates:
         row = own.get(gate.name)

@@ -120,7 +120,7 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
     with ExitStack() as stack:
         with written_to(live):
             unpacked = recording.unpack(live)
-            write_start(live, continued_header(recording, live, run.plan), first_orders())
+            write_start(live, continued_header(recording, live, run.plan), first_orders(recording.header))
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import replaydbg
 from replaydbg.classes import replace
 from replaydbg.errors import CannotRecord, CannotResume, Corrupt, NoSuchMoment
-from replaydbg.gates.table import gate_table
+from replaydbg.gates.table import table_of_recording
 from replaydbg.log.entries.selected_events import PassedEvents
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording
@@ -39,6 +39,7 @@ from replaydbg.store.process_check import writer_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from replaydbg.events.run_facts import Header
     from replaydbg.log.json_data import HeaderData
 
 _MEMBER = re.compile(r"[0-9]+[.]rdbg(-live)?")
@@ -266,12 +267,12 @@ def check_differences(plan: Plan, differences: Sequence[str], *, force: bool) ->
         raise CannotResume(plan.name, reason, tuple(dict.fromkeys(differences)))
 
 
-def first_orders() -> dict[str, object]:
+def first_orders(header: Header) -> dict[str, object]:
     """Return the orders in the directory of a recording that goes on: the rows of all packages, for its checkpoints.
 
     A program that goes on from a checkpoint is started without them on its path.
     """
-    return {"gates": [tuple(row) for row in gate_table(sys.path)]}
+    return {"gates": [tuple(row) for row in table_of_recording(sys.path, header.raw.get("rows"))]}
 
 
 def continued_header(recording: Recording, live: Path, plan: Plan) -> HeaderData:

@@ -198,7 +198,7 @@ def _stand_by_one_log(
             if images is not None:
                 run.imager = Imager(recording, name, images, live, logs, content, listener.note, stack)
             run.program_fd = program_fd
-            write_start(live, continued_header(recording, live, run.plan), first_orders())
+            write_start(live, continued_header(recording, live, run.plan), first_orders(recording.header))
             announce(program)
             ended = _replay_behind(recording, run, logs, content, settings, stack)
         if not run.is_live:

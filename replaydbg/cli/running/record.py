@@ -196,6 +196,7 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
             snapshots=_snapshot_orders(args),
             children=children,
             cut_every=_interval(args.cut_every) if args.cut_every is not None else 0,
+            follows_activated=True,
         )
     except NoGroups:
         if args.children is not None or args.cut_every is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from replaydbg.log.entries.logfile import LOG_HEADER
@@ -84,7 +85,7 @@ class RunSources:
             self._stored = None
         if self._stored is None:
             if self._packages is None:
-                self._packages = packages()
+                self._packages = packages(sys.path)
             text = json.dumps({"packages": self._packages, "sources": self._names}).encode()[1:]
             self._stored = len(text), store.entry(text)
         return self._stored

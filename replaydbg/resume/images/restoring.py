@@ -66,7 +66,7 @@ def perform_from_image(
                 check_digests(each)
             await_process_id(image.facts.pid)
             with written_to(live):
-                write_start(live, continued_header(recording, live, run.plan), first_orders())
+                write_start(live, continued_header(recording, live, run.plan), first_orders(recording.header))
             run.plan = replace(run.plan, recovery=_after(image, run.plan.recovery))
             left = run.plan.recovery.events_left
             run.note(f"going on from the image at event {image.facts.event:,}; {left:,} events are left")
