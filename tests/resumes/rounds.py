@@ -38,7 +38,7 @@ TIMEOUT = 120.0
 _USAGE = 2
 _KILLS = 2
 """A program that is to be killed more often makes more entries: it must not end before."""
-_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 20, "postgres": 10}
+_LONGER = {"files": 20, "threads": 40, "server": 10, "worker": 40, "database": 5, "checkpoints": 20, "postgres": 30}
 """How many times as many entries a program makes that has a standby: it must run until that has begun."""
 LATEST = 0.25
 """Seconds after the program's first entry until which it is killed; it may have ended before."""
