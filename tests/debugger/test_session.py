@@ -246,9 +246,17 @@ def test_a_change_that_raises_changes_nothing(session: Session) -> None:
     assert value is not None
     assert value.text == "False"
     with pytest.raises(AskFailed, match="ended the process"):
-        session.change("import ctypes; ctypes.CDLL(None).exit(3)")
+        session.change("import _ctypes as c; c.call_function(c.dlsym(c.dlopen(None, 0), 'exit'), (3,))")
     assert session.ask.evaluate("1 + 1").error is None
     assert not session.here.is_changed
+
+
+def test_threads_can_be_imported_in_the_past(session: Session) -> None:
+    """It asks for the number of the thread."""
+    session.seek("@exc")
+    asked = ("'threading' in __import__('sys').modules", "__import__('threading').main_thread().name")
+    values = [session.ask.evaluate(each).value for each in asked]
+    assert [each.text if each is not None else None for each in values] == ["False", "'MainThread'"]
 
 
 class _Unreadable(GetVariables):

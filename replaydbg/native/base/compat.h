@@ -255,17 +255,21 @@ compat_weakref_target(PyObject *weak)
 #endif
 }
 
+static inline bool
+compat_is_finalizing(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#else
+    return _Py_IsFinalizing();
+#endif
+}
+
 /* Since 3.12 there is no fork while the interpreter is being finalized. */
 static inline bool
 compat_refuses_to_fork(void)
 {
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsFinalizing();
-#elif PY_VERSION_HEX >= 0x030C0000
-    return _Py_IsFinalizing();
-#else
-    return false;
-#endif
+    return PY_VERSION_HEX >= 0x030C0000 && compat_is_finalizing();
 }
 
 /* A type's subclasses: a dictionary of weak references, or NULL. That of a type of the interpreter's image is kept apart

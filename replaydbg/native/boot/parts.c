@@ -176,6 +176,7 @@ const LanesHooks lanes_hooks = {
     .relink_raising = raising_calls_relink,
     .library_loaded = libc_library_loaded,
     .install_libc = libc_install,
+    .interpreter_clock = libc_interpreter_clock,
 };
 
 const FilesHooks files_hooks = {

@@ -168,6 +168,8 @@ typedef struct {
     void (*relink_raising)(void);
     void (*library_loaded)(void); /* libraries may be new */
     void (*install_libc)(void);
+    /* a reading of CLOCK_MONOTONIC by the interpreter as an event, in ns; 0: it would be none here */
+    uint64_t (*interpreter_clock)(void);
 } LanesHooks;
 extern const LanesHooks lanes_hooks;
 

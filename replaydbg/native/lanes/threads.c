@@ -78,6 +78,16 @@ our_exit(void *result)
     lane_end(result);
 }
 
+/* Since 3.14 a daemon thread that asks for the interpreter's lock while the interpreter ends is no longer ended: it
+ * waits for ever. All others would wait with it here. */
+static int
+our_pause(void)
+{
+    if (is_lane() && lanes.running != lanes.main && !lane_has_gil() && compat_is_finalizing())
+        lane_end(NULL);
+    return pause();
+}
+
 static int
 our_detach(pthread_t thread)
 {
@@ -264,8 +274,22 @@ our_sem_post(sem_t *semaphore)
 
 /* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun, or as if
  * its time were over where it was. Clocks that the program reads are crossings. */
-#define REPLAY_BEGINS 1000000000000000u
+static uint64_t replay_begins = 1000000000000000u;
 static bool releases_import_lock;
+
+/* Since 3.14 who releases a lock of the program's hands it over to one who has waited for more than a millisecond, so
+ * that others wait when they come for it. While there are several lanes the clock that says so is an input. Returns 0
+ * where it is none. */
+static uint64_t
+recorded_clock(clockid_t clock)
+{
+    uint64_t now = 0;
+    if (PY_VERSION_HEX >= 0x030E0000 && clock == CLOCK_MONOTONIC && lanes.made > 1 && is_lane() && lane_has_gil())
+        now = lanes_hooks.interpreter_clock();
+    if (now)
+        replay_begins = now; /* where a reading is no event, no time has passed since */
+    return now;
+}
 
 /* C code that reads the clock until it moves must come to an end: it moves by a nanosecond, less than any wait of the
  * interpreter's takes. Where nothing but readings comes, somebody waits for more: the steps grow, and a second passes
@@ -290,7 +314,7 @@ static int64_t wait_shift; /* ns */
 void
 lane_clock_continues(void)
 {
-    uint64_t latest = REPLAY_BEGINS;
+    uint64_t latest = replay_begins;
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i] && lanes.at[i]->replay_clock > latest)
             latest = lanes.at[i]->replay_clock;
@@ -316,6 +340,11 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
         *time = (struct timespec){0, 0};
         return 0;
     }
+    uint64_t recorded = recorded_clock(clock);
+    if (recorded) {
+        *time = (struct timespec){(time_t)(recorded / 1000000000), (long)(recorded % 1000000000)};
+        return 0;
+    }
     if (clock == CLOCK_MONOTONIC && lane_clock_shift() != 0) {
         int64_t now = (int64_t)monotonic_ns() + wait_shift;
         *time = (struct timespec){now / 1000000000, now % 1000000000};
@@ -323,7 +352,7 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
     }
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
-    uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;
+    uint64_t now = replay_begins > lanes.running->replay_clock ? replay_begins : lanes.running->replay_clock;
     lanes.running->replay_clock = now + step_of_reading();
     *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
     return 0;
@@ -346,6 +375,7 @@ static const Relink functions[] = {{"pthread_create", (void *)our_create},
                                    {"pthread_self", (void *)our_self},
                                    {"pthread_exit", (void *)our_exit},
                                    {"pthread_detach", (void *)our_detach},
+                                   {"pause", (void *)our_pause},
                                    {"pthread_join", (void *)our_join},
                                    {"pthread_kill", (void *)our_kill},
                                    {"pthread_getcpuclockid", (void *)our_cpu_clock},

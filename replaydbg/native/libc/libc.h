@@ -20,6 +20,9 @@ void libc_install(void);                            /* before the program begins
 void libc_library_loaded(void);                     /* libraries may be new */
 void *libc_lookup(void *library, const char *name); /* as dlsym() */
 
+/* libc.c */
+uint64_t libc_interpreter_clock(void); /* see LanesHooks */
+
 /* trap.c */
 /* this process is a copy: the kernel has forgotten what it was to trap */
 void libc_trap_copied(void);
