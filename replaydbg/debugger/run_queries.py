@@ -15,6 +15,8 @@ from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Mo
 from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
+from replaydbg.debugger.writes.frame_cells import cell_named
+from replaydbg.debugger.writes.last_cell_write import why_cell
 from replaydbg.debugger.writes.value_history import ValueHistory
 from replaydbg.engine.protocol import Break
 
@@ -38,9 +40,12 @@ class RunQueries:
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None, with_origins: bool = True) -> LastWrite:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed.
 
-        `with_origins`: also search for what the value was made of.
+        `with_origins`: also search for what the value was made of; not of cells of frames of pandas.
         """
         self._view.work.begin(f"searching for the last write of {expression}")
+        cell = cell_named(self._view, expression, At(frame, lane))
+        if cell is not None:
+            return why_cell(self._view, cell)
         return last_write.why(self._view, expression, At(frame, lane), with_origins=with_origins)
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
@@ -53,6 +58,9 @@ class RunQueries:
 
         Raises UsageError if it cannot be followed.
         """
+        cell = cell_named(self._view, expression, At(frame, lane))
+        if cell is not None:
+            return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=cell.watch, cell=cell.steps))
         watched = last_write.watch_of(self._view, expression, At(frame, lane))
         return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=watched))
 

@@ -6,6 +6,7 @@ import re
 
 from replaydbg.classes import dataclass, field
 from replaydbg.debugger.source.source_files import is_library
+from replaydbg.engine.cell_queries import CellStep
 from replaydbg.engine.protocol import Watch
 from replaydbg.engine.query_results import Evaluation, Task, Variable
 from replaydbg.engine.reports import Frame, Lane
@@ -143,7 +144,9 @@ class Breakpoint:
     place: str = ""
     """A variable, an attribute or an item: stops where its value has changed."""
     watch: Watch | None = None
-    """The value that `place` names in the frame in which it was set."""
+    """The value that `place` names in the frame in which it was set; with `cell`, the frame of pandas that has it."""
+    cell: tuple[CellStep, ...] = ()
+    """The steps from a frame of pandas to a cell or column: see `cell_queries.CellStep`."""
     condition: str = ""
     """An expression that must be true there, in the innermost frame; one that raises counts as true."""
     ignore: int = 0

@@ -52,13 +52,15 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step from a variable to a value: exactly one of the four is given."""
+    """One step from a variable to a value: exactly one of the five is given."""
 
     attribute: str | None = None
     index: int | None = None
     key: str | None = None
     cell: tuple[int, ...] | None = None
     """An item of an array of several dimensions: an index for each."""
+    field: tuple[str, int] | None = None
+    """What a type in C, known by its full name, has in its structure, and the offset there."""
 
     @property
     def item(self) -> int | str | tuple[int, ...] | None:
@@ -83,7 +85,9 @@ class PathStep:
             return varint(2) + zigzag(self.index) + text("")
         if self.cell is not None:
             return b"".join(varint(4) + zigzag(each) + text("") for each in self.cell)
-        assert self.key is not None, "one of four"
+        if self.field is not None:
+            return varint(5) + zigzag(self.field[1]) + text(self.field[0])
+        assert self.key is not None, "one of five"
         return varint(3) + zigzag(0) + text(self.key)
 
 

@@ -68,7 +68,7 @@ def keys_of(steps: tuple[PathStep, ...]) -> tuple[Step, ...]:
 def _key_of(step: PathStep) -> Step:
     if step.attribute is not None:
         return ("attribute", step.attribute)
-    assert step.item is not None, "one of four"
+    assert step.item is not None, "a field is no step of an expression"
     return ("item", step.item)
 
 

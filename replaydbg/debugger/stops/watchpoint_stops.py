@@ -8,6 +8,7 @@ from dataclasses import replace
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
+from replaydbg.debugger.writes.frame_cells import CellPlace, cell_changes
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import EndReport
@@ -59,6 +60,12 @@ def _changes(
 ) -> Iterator[Hit]:
     """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
     assert point.watch is not None, point
+    if point.cell:
+        place = CellPlace(point.place, replace(point.watch, stops=False), point.cell)
+        for _ in cell_changes(view, place, worker, last):
+            if (passage := filter_.hit(point, worker)) is not None:
+                yield passage
+        return
     order = RunOrder(until=last, watch=replace(point.watch, stops=True))
     while worker.count < last:
         where = worker.run(order, idle=view.travel.idle)
@@ -75,7 +82,7 @@ def _changes_between(
     view: ReplayView, filter_: BreakpointFilter, point: Breakpoint, begin: int, last: int
 ) -> list[Hit]:
     """The changes after the line `begin` and not after `last`; if all of them stop it, the last one is enough."""
-    if point.condition or point.ignore:
+    if point.condition or point.ignore or point.cell:
         worker = view.travel.at(begin)
         try:
             return list(_changes(view, filter_, point, worker, last))

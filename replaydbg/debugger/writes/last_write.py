@@ -152,7 +152,7 @@ def _change_of(
 ) -> _LastChange:
     try:
         return _last_write(view, place, first, scans, and_rewrites=and_rewrites, is_brief=is_brief)
-    except _AddressMismatch:
+    except AddressMismatch:
         other = replace(watch, is_cell=False)
         return _last_write(view, place, other, scans, and_rewrites=and_rewrites, is_brief=is_brief)
 
@@ -167,13 +167,13 @@ def _why(view: ReplayView, place: PlaceExpression, at: At) -> _LastChange:
         return found
     try:
         content = _last_write(view, place, Watch("", object=value, stops=False), OwnScans(view)).why
-    except _AddressMismatch:
+    except AddressMismatch:
         return found
     is_other = content.count and content.count != found.why.count
     return replace(found, why=replace(found.why, content=content if is_other else None))
 
 
-class _AddressMismatch(Exception):
+class AddressMismatch(Exception):
     """The watched object has different addresses in two clones."""
 
 
@@ -191,13 +191,13 @@ def _last_write(
     lies = scans.lies(watch)
     # Inside a line it may be younger than the line.
     if watch.object[0] and not lies[0] and not view.here.moment.point:
-        raise _AddressMismatch
+        raise AddressMismatch
     rewrites, stretches = scans.back(place, watch, and_rewrites=and_rewrites)
     with closing(stretches):
         for scanned in stretches:
             # An object is known by its address: that must be the same on both sides of a checkpoint.
             if scanned.ends != (lies,):
-                raise _AddressMismatch
+                raise AddressMismatch
             if rewrites is not None:
                 rewrites.pass_over(scanned.where)
             if scanned.where.changes.count:

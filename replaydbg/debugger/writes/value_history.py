@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 
 from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
@@ -13,6 +13,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import deeper_change_note
+from replaydbg.debugger.writes.frame_cells import CellPlace, cell_changes, cell_named, own_frame
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder, Watch
@@ -38,6 +39,10 @@ class ValueHistory:
     def __iter__(self) -> Generator[ValueChange, None, None]:
         """Yield them. Raises UsageError, AskFailed."""
         view = self._view
+        cell = cell_named(view, self._expression, self._at)
+        if cell is not None:
+            yield from islice(_cell_values(view, cell), self._most)
+            return
         place = place_named(view, self._expression, self._at)
         followed = _followed(view, place, self._at)
         seen = yield from _changes(view, followed, self._most)
@@ -108,6 +113,23 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
                 break
             seen = where.count
     return 0
+
+
+def _cell_values(view: ReplayView, cell: CellPlace) -> Iterator[ValueChange]:
+    """Yield the changes of a cell of a frame of pandas, by the lines of the program's own that made them."""
+    with closing(view.travel.at(max(cell.watch.started - 1, 1))) as worker:
+        for each in cell_changes(view, cell, worker, view.index.end + 1):
+            with closing(view.travel.at(each.written)) as writer:
+                stood, line = writer.look(), own_frame(tuple(writer.stack()))
+            yield ValueChange(
+                count=line.last,
+                moment=view.index.moment(line.last),
+                file=line.file,
+                line=line.line,
+                function=line.function,
+                lane=stood.lane,
+                text=each.state.content.text,
+            )
 
 
 def _birth(view: ReplayView, watch: Watch) -> int:

@@ -76,6 +76,8 @@ void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units,
 PyObject *read_key(PyObject *dict, PyObject *name); /* name: an exact str */
 PyObject *read_number_key(PyObject *dict, int64_t number);
 PyObject *read_attribute(PyObject *o, PyObject *name);
+PyObject *read_field(PyObject *o, PyObject *type_name, int64_t offset); /* NULL: its type has no such field */
+Py_ssize_t field_holding(PyObject *o, PyTypeObject *type, PyObject *value);
 
 /* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0
  * for NULL. */

@@ -133,6 +133,30 @@ read_attribute(PyObject *o, PyObject *name)
     return of_type && Py_TYPE(of_type)->tp_descr_get == NULL ? of_type : NULL;
 }
 
+/* What an extension type keeps in its own structure: an attribute that C code computes (Cython's `cdef public`) can be
+ * read only where it lies. Only of objects of that type: in others there may be anything. */
+PyObject *
+read_field(PyObject *o, PyObject *type_name, int64_t offset)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    while (type && PyUnicode_CompareWithASCIIString(type_name, type->tp_name) != 0)
+        type = type->tp_base;
+    bool is_inside = offset >= (int64_t)sizeof(PyObject) && offset % (int64_t)sizeof(PyObject *) == 0;
+    if (type == NULL || !is_inside || offset + (int64_t)sizeof(PyObject *) > type->tp_basicsize)
+        return NULL;
+    return *(PyObject **)((char *)o + offset);
+}
+
+/* Where the type's structure has a value in it; 0: nowhere. */
+Py_ssize_t
+field_holding(PyObject *o, PyTypeObject *type, PyObject *value)
+{
+    for (Py_ssize_t at = sizeof(PyObject); at + (Py_ssize_t)sizeof value <= type->tp_basicsize; at += sizeof value)
+        if (*(PyObject **)((char *)o + at) == value)
+            return at;
+    return 0;
+}
+
 /* ---- signatures ---- */
 
 /* The most bytes of an array that are looked at at every line, as probe/elements.py has it; of a bytearray all. */

@@ -424,6 +424,17 @@ object_at(PyObject *self, PyObject *args)
     return NULL;
 }
 
+/* field_of(object, type, value): where an object of the type has `value` in its structure; 0: nowhere. */
+static PyObject *
+field_of(PyObject *self, PyObject *args)
+{
+    PyObject *o, *value;
+    PyTypeObject *type;
+    if (!PyArg_ParseTuple(args, "OO!O", &o, &PyType_Type, &type, &value))
+        return NULL;
+    return PyLong_FromSsize_t(PyObject_TypeCheck(o, type) ? field_holding(o, type, value) : 0);
+}
+
 /* digest_of(value): see course_digest(). */
 static PyObject *
 digest_of(PyObject *self, PyObject *value)
@@ -442,6 +453,7 @@ run_code(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
+                             {"field_of", field_of, METH_VARARGS, NULL},
                              {"call_of", judge_call_of, METH_VARARGS, NULL},
                              {"stands_at", judge_stands_at, METH_VARARGS, NULL},
                              {"digest_of", digest_of, METH_O, NULL},

@@ -20,14 +20,14 @@
 #endif
 
 enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED, MANY };
-enum { ATTRIBUTE = 1, INDEX, KEY, CELL_INDEX };
+enum { ATTRIBUTE = 1, INDEX, KEY, CELL_INDEX, FIELD };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
 
 typedef struct {
     int kind;
-    PyObject *name; /* of ATTRIBUTE and KEY: str */
-    int64_t index;
+    PyObject *name; /* of ATTRIBUTE and KEY; of FIELD: of the type in C that has it */
+    int64_t index;  /* of FIELD: where it lies in the object */
 } PathStep;
 
 typedef struct {
@@ -249,6 +249,7 @@ take_step(Found *found, const PathStep *s)
     PyObject *o = found->object;
     if (!found->is_part && s->kind != CELL_INDEX) {
         PyObject *next = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
+                         : s->kind == FIELD   ? read_field(o, s->name, s->index)
                          : s->kind == INDEX   ? item_at(o, s->index)
                          : PyDict_Check(o)    ? read_key(o, s->name)
                                               : NULL;

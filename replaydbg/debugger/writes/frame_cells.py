@@ -1,0 +1,134 @@
+"""Cells and columns of pandas' frames and series: what to watch, and the changes of one along the run.
+
+Most operations on a frame move its values: to another block, array or frame. So a change of what is watched is only a
+candidate. The cell is read again by its label, before the program's own line and after it: only a difference counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from replaydbg.classes import dataclass
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.source.cell_expressions import CellExpression, parse_cell
+from replaydbg.debugger.source.source_files import is_library
+from replaydbg.debugger.writes.last_write import place_named, watch_at
+from replaydbg.engine.cell_queries import CellContent, CellStep, FindDataFrame, ReadCell
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.protocol import STEP, RunOrder, Watch, Watches
+from replaydbg.engine.reports import EndReport, Frame, Where
+from replaydbg.errors import AskFailed, UsageError
+
+ABSENT = CellContent("", 0, (), "")
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlace:
+    """A cell or column: the place of a frame, and the steps behind it."""
+
+    source: str
+    watch: Watch
+    """What leads to the frame."""
+    steps: tuple[CellStep, ...]
+    is_shared: bool = False
+    """Whether `watch` is on a variable that functions share."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellState:
+    """A cell at a moment."""
+
+    content: CellContent
+    frame: tuple[int, int]
+    """The addresses of the frame and of its type; zeros: there is none."""
+
+    def is_equal(self, other: CellState) -> bool:
+        """Whether it has the same value."""
+        one, two = self.content, other.content
+        return (one.text, one.digest) == (two.text, two.digest)
+
+
+NOWHERE = CellState(ABSENT, (0, 0))
+
+
+def cell_named(view: ReplayView, source: str, at: At) -> CellPlace | None:
+    """Return the cell or column that an expression names in a frame here; None: it names something else.
+
+    Raises UsageError if it cannot be tracked.
+    """
+    parsed = parse_cell(source, lambda index: view.ask.text_of(index, at))
+    number = _steps_to_frame(view, parsed, at) if parsed is not None else None
+    if parsed is None or number is None:
+        return None
+    watch = watch_at(view, place_named(view, parsed.sources[number], at), at)
+    root = replace(watch, stops=False, is_cell=False)
+    place = CellPlace(parsed.source, root, parsed.steps[number:], watch.is_cell)
+    state = read(view, view.cursor, place, place.watch)
+    if state.content.obstacle:
+        raise UsageError(f"{source!r} cannot be tracked: {state.content.obstacle}.")
+    return place
+
+
+def _steps_to_frame(view: ReplayView, parsed: CellExpression, at: At) -> int | None:
+    try:
+        query = FindDataFrame(at.frame, at.lane, parsed.name, parsed.steps)
+        return view.cursor.ask(query, idle=view.work.idle)
+    except AskFailed:
+        return None  # the reason is reported when the place is tracked
+
+
+def read(view: ReplayView, worker: EngineProcess, place: CellPlace, root: Watch) -> CellState:
+    """Return the cell at the position of `worker`; `root` leads to the frame."""
+    located = worker.locate(root)
+    if not located[0]:
+        return NOWHERE
+    try:
+        return CellState(worker.ask(ReadCell(located, place.steps), idle=view.work.idle), located)
+    except AskFailed:
+        return CellState(ABSENT, located)
+
+
+def watches_of(root: Watch, state: CellState) -> tuple[Watch, ...]:
+    """Return what to watch: the cell does not change unless one of them does."""
+    parts = state.content.parts or ((),)
+    return tuple(replace(root, steps=root.steps + part) for part in parts)
+
+
+def own_frame(stack: Sequence[Frame]) -> Frame:
+    """Return the innermost frame of the program's own code; the innermost one if there is none."""
+    return next((each for each in stack if not is_library(each.file) and each.last), stack[0])
+
+
+@dataclass(frozen=True, slots=True)
+class CellChange:
+    """A change of a cell, seen before a line of the program's own."""
+
+    where: Where
+    """The position of that line."""
+    written: int
+    """The count of the line after which what is watched had changed first."""
+    state: CellState
+
+
+def cell_changes(view: ReplayView, place: CellPlace, worker: EngineProcess, last: int) -> Iterator[CellChange]:
+    """Let `worker` run to the line `last`, and yield the changes; it stands at each meanwhile."""
+    state = read(view, worker, place, place.watch)
+    while worker.count < last:
+        watches = tuple(replace(each, stops=True) for each in watches_of(place.watch, state))
+        where = worker.run(RunOrder(until=last, watch=Watches(watches)), idle=view.travel.idle)
+        changes = [each for each in where.all_changes if each.count] if isinstance(where, Where) else []
+        if not changes:
+            return
+        written = min(each.first_written for each in changes)
+        if isinstance(where, Where) and where.stack and is_library(where.stack[0].file):
+            order = RunOrder(rule=STEP, lane=where.lane, own=(), until=last)
+            arrived = worker.run(order, idle=view.travel.idle)
+            if isinstance(arrived, EndReport):
+                return
+            where = arrived
+        view.travel.idle()
+        before, state = state, read(view, worker, place, place.watch)
+        if isinstance(where, Where) and not state.is_equal(before):
+            yield CellChange(where, written, state)
