@@ -57,10 +57,8 @@ def parse_cell(source: str, value_of: Callable[[str], str]) -> CellExpression | 
 
 def _label(node: ast.expr, value_of: Callable[[str], str]) -> tuple[Any] | None:
     """Return the value of an index, if it is a plain one; of others the text of the value is read."""
-    if isinstance(node, ast.Slice):
-        return None
     found = _plain(node)
-    if found is None:
+    if found is None and not isinstance(node, ast.Slice):
         try:
             found = _plain(ast.parse(value_of(ast.unparse(node)), mode="eval").body)
         except SyntaxError:
@@ -69,6 +67,8 @@ def _label(node: ast.expr, value_of: Callable[[str], str]) -> tuple[Any] | None:
 
 
 def _plain(node: ast.expr) -> tuple[Any] | None:
+    if any(isinstance(each, ast.Slice) for each in ast.walk(node)):
+        return None
     try:
         value = ast.literal_eval(_Unwrapped().visit(ast.parse(ast.unparse(node), mode="eval").body))
     except (ValueError, TypeError):

@@ -56,13 +56,16 @@ def _found(point: Breakpoint, passage: Hit) -> StopFound:
 
 
 def _changes(
-    view: ReplayView, filter_: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int
+    view: ReplayView, filter_: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int, most: int = 0
 ) -> Iterator[Hit]:
-    """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
+    """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true.
+
+    `most`: see `cell_changes`.
+    """
     assert point.watch is not None, point
     if point.cell:
         place = CellPlace(point.place, replace(point.watch, stops=False), point.cell)
-        for _ in cell_changes(view, place, worker, last):
+        for _ in cell_changes(view, place, worker, last, most):
             if (passage := filter_.hit(point, worker)) is not None:
                 yield passage
         return
@@ -85,7 +88,7 @@ def _changes_between(
     if point.condition or point.ignore or point.cell:
         worker = view.travel.at(begin)
         try:
-            return list(_changes(view, filter_, point, worker, last))
+            return list(_changes(view, filter_, point, worker, last, view.here.count - (view.here.moment.point == 0)))
         finally:
             worker.kill()
     assert point.watch is not None, point

@@ -18,7 +18,7 @@ from replaydbg.debugger.writes.last_write import place_named, watch_at
 from replaydbg.engine.cell_queries import CellContent, CellStep, FindDataFrame, ReadCell
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import STEP, RunOrder, Watch, Watches
-from replaydbg.engine.reports import EndReport, Frame, Where
+from replaydbg.engine.reports import Frame, Where
 from replaydbg.errors import AskFailed, UsageError
 
 ABSENT = CellContent("", 0, (), "")
@@ -105,30 +105,48 @@ def own_frame(stack: Sequence[Frame]) -> Frame:
 class CellChange:
     """A change of a cell, seen before a line of the program's own."""
 
-    where: Where
-    """The position of that line."""
     written: int
     """The count of the line after which what is watched had changed first."""
     state: CellState
 
 
-def cell_changes(view: ReplayView, place: CellPlace, worker: EngineProcess, last: int) -> Iterator[CellChange]:
-    """Let `worker` run to the line `last`, and yield the changes; it stands at each meanwhile."""
+def cell_changes(
+    view: ReplayView, place: CellPlace, worker: EngineProcess, last: int, most: int = 0
+) -> Iterator[CellChange]:
+    """Let `worker` run to the line `last`, and yield the changes; it stands at each meanwhile.
+
+    A change by library code that goes on at `last` is seen at the program's next own line, unless that comes after the
+    line `most` (default: `last`). From a line of library code it starts with the next own line.
+    """
+    most = max(last, most)
+    if not _goes_to_own_line(view, worker, worker.look(), most):
+        return
     state = read(view, worker, place, place.watch)
     while worker.count < last:
         watches = tuple(replace(each, stops=True) for each in watches_of(place.watch, state))
         where = worker.run(RunOrder(until=last, watch=Watches(watches)), idle=view.travel.idle)
-        changes = [each for each in where.all_changes if each.count] if isinstance(where, Where) else []
-        if not changes:
+        if not isinstance(where, Where):
             return
-        written = min(each.first_written for each in changes)
-        if isinstance(where, Where) and where.stack and is_library(where.stack[0].file):
-            order = RunOrder(rule=STEP, lane=where.lane, own=(), until=last)
-            arrived = worker.run(order, idle=view.travel.idle)
-            if isinstance(arrived, EndReport):
-                return
-            where = arrived
+        written = min((each.first_written for each in where.all_changes if each.count), default=0)
+        # At the end, the line may have changed it later: who begins there starts behind the line.
+        if not (written or _is_in_library(where)) or not _goes_to_own_line(view, worker, where, most):
+            return
         view.travel.idle()
         before, state = state, read(view, worker, place, place.watch)
-        if isinstance(where, Where) and not state.is_equal(before):
-            yield CellChange(where, written, state)
+        if not state.is_equal(before):
+            yield CellChange(written or last, state)
+
+
+def _goes_to_own_line(view: ReplayView, worker: EngineProcess, where: Where, most: int) -> bool:
+    """Let `worker`, which is at `where`, run on until it is about to run a line of the program's own.
+
+    Returns whether there is one before the line `most`.
+    """
+    if not _is_in_library(where):
+        return True
+    arrived = worker.run(RunOrder(rule=STEP, lane=where.lane, own=(), until=most), idle=view.travel.idle)
+    return isinstance(arrived, Where) and not _is_in_library(arrived)
+
+
+def _is_in_library(where: Where) -> bool:
+    return where.top is None or is_library(where.top.file)

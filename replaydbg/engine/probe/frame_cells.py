@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from replaydbg.engine import queries
+    from replaydbg.engine import cell_queries as queries
 
     PlainStep = tuple[str, str, tuple[int, ...]]
     """A step to a part: its kind, a name, numbers."""
@@ -90,7 +90,8 @@ class Selection:
 
     def __init__(self, owner: Any, axes: Any) -> None:
         self.owner = owner
-        self.columns, self.index = (axes[0], axes[1]) if len(axes) == 2 else (None, axes[0])
+        self.columns: Any = axes[0] if len(axes) == 2 else None
+        self.index = axes[-1]
         self.column: int | None = None
         self.row: int | None = None
 
@@ -101,8 +102,8 @@ class Selection:
             if kind == "attribute" and not accessor and key in (*BY_LABEL, *BY_POSITION):
                 accessor = key
             elif kind == "attribute":
-                if accessor or self.has_column():
-                    raise Untracked(f"{key} is an attribute that pandas computes")
+                if accessor or self.has_column() or hasattr(type(self.owner), key):
+                    raise Untracked(f"{key} of a {type(self.owner).__name__} is computed")
                 self.column = position(self.columns, key, "")
             else:
                 self.take(accessor, key)
@@ -139,7 +140,7 @@ def is_whole_label(index: Any, key: Any) -> bool:
 
 def computes_items(owner: Any) -> bool:
     own: Any = next((each for each in type(owner).__mro__ if "__getitem__" in each.__dict__), None)
-    return own not in frames() and not str(own.__module__).startswith("pandas.")
+    return own is not None and own not in frames() and not str(own.__module__).startswith("pandas.")
 
 
 def position(axis: Any, key: Any, accessor: str, *, is_series: bool = False) -> int:
