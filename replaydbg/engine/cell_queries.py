@@ -62,3 +62,16 @@ def _path_step(kind: str, name: str, numbers: Sequence[int]) -> PathStep:
     if len(numbers) != 1:
         raise ForgedMessage("it sent a step without its number")
     return PathStep(field=(name, numbers[0])) if kind == "field" else PathStep(index=numbers[0])
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCellStores(FrameQuery[list[bool | None]]):
+    """For each of `targets`: whether a store to it writes to a cell or column; None: unknown."""
+
+    tag = "cell_stores"
+    shape = ListOf(one_of(None, bool))
+    object: tuple[int, int] = (0, 0)
+    """The addresses of the frame and of its type."""
+    steps: tuple[CellStep, ...] = ()
+    targets: tuple[tuple[str, str | None], ...] = ()
+    """Expressions of a container, such as `table.loc`, and of a key; no key: it would have to be computed."""

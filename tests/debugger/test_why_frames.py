@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "frames" / "writes_cells_of_f
 MARKED = [
     (match[2], match[1], number)
     for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)
-    if (match := re.search(r"  # (<-|<~|==) (.*)", line)) is not None
+    if (match := re.search(r"  # (<-|<~|==|~~) (.*)", line)) is not None
 ]
 
 
@@ -40,6 +40,10 @@ def test_the_last_write_is_named(place: str, mark: str, line: int, session: Sess
 
     told = session.run.why(place)
 
+    if mark == "~~":
+        assert f"later by {PROGRAM.name}:{line} main" in told.note
+        assert not told.is_equal
+        return
     if mark == "<~":
         assert told.is_binding
         assert told.content is not None

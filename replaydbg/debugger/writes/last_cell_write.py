@@ -11,6 +11,7 @@ from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import names_read
+from replaydbg.debugger.writes.equal_cell_writes import EqualCellWrites
 from replaydbg.debugger.writes.frame_cells import NOWHERE, CellPlace, CellState, own_frame, read, watches_of
 from replaydbg.debugger.writes.last_write import IN_CELL, AddressMismatch
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch, Watches
@@ -66,6 +67,10 @@ def why_cell(view: ReplayView, place: CellPlace) -> LastWrite:
         nothing = LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
         return replace(nothing, note=note)
     answer = search.answer(found)
+    later = EqualCellWrites(view, place, tuple(search.frames)).since(found.candidate.seen, answer)
+    if later.why is not None:
+        return replace(later.why, note=later.note)
+    answer = replace(answer, note=later.note)
     content = search.content_of(found) if answer.is_binding else None
     return replace(answer, content=content if content is not None and content.count != answer.count else None)
 
@@ -74,10 +79,13 @@ class _Search:
     def __init__(self, view: ReplayView, place: CellPlace) -> None:
         self.view, self.place = view, place
         self.is_cut = False
+        self.frames: dict[tuple[int, int], None] = {}
+        """The frames that had the value since the change, the latest first."""
 
     def last(self, root: Watch, state: CellState, upper: int) -> _Found | None:
         """Return the last change before the line `upper`, at which the cell has `state`; None: there is none."""
         for _ in range(MOST_MOVES):
+            self.frames[state.frame] = None
             candidate = self._candidate(root, state, upper)
             if candidate is None:
                 return None

@@ -14,7 +14,8 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite, PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.writes.deep_changes import changed_parts, deeper_change_note
-from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
+from replaydbg.debugger.writes.equal_writes import EqualWrites
+from replaydbg.debugger.writes.store_search import EqualWrite
 from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch

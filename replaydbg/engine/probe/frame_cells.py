@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from replaydbg.engine.probe.core import field_of, object_at
 from replaydbg.engine.probe.elements import MOST_HASHED, has_items, is_of_one_size, named, ndarrays
-from replaydbg.engine.probe.frames import frame_of, value_in
+from replaydbg.engine.probe.frames import frame_of, names_seen_in, value_in
 from replaydbg.engine.probe.value_text import shown
 from replaydbg.engine.probe.variable_homes import computed
 
@@ -224,3 +224,51 @@ def step_to(owner: Any, name: str, value: Any) -> PlainStep:
     if base is None or not offset:
         raise Untracked(f"a {type(owner).__name__} keeps its values in a way that is not tracked")
     return ("field", f"{base.__module__}.{base.__qualname__}", (offset,))
+
+
+# ---- stores by the program's own statements ----
+
+
+def cell_stores(query: queries.MatchCellStores) -> list[bool | None]:
+    """For each target of the line that is about to run, return whether it is the cell; None: unknown."""
+    owner: Any = object_at(*query.object)
+    names = names_seen_in(frame_of(query))
+    return [is_stored(owner, query.steps, names, *each) for each in query.targets]
+
+
+def is_stored(owner: Any, steps: Any, names: Any, container: str, key: str | None) -> bool | None:
+    base, _, accessor = container.rpartition(".")
+    if accessor not in (*BY_LABEL, *BY_POSITION):
+        base, accessor = container, ""
+    try:
+        if eval(base, dict(names)) is not owner:
+            return False
+        axes = owner._mgr.axes
+        column, row = Selection(owner, axes).of(steps)
+        return covers(axes, accessor, eval(key, dict(names)), column, row) if key else None
+    except (NameError, AttributeError, LookupError):
+        return False  # the statement fails as well, or makes a new label
+    except BaseException:
+        return None
+
+
+def covers(axes: Any, accessor: str, key: Any, column: int | None, row: int | None) -> bool:
+    """Whether a store with a key writes to a cell, or into a column."""
+    if len(axes) == 1:
+        return has(axes[0], accessor or "loc", key, row)
+    if accessor:
+        is_pair = type(key) is tuple and len(key) == 2 and not is_whole_label(axes[1], key)
+        rows, columns = key if is_pair else (key, slice(None))
+        return has(axes[0], accessor, columns, column) and has(axes[1], accessor, rows, row)
+    if isinstance(key, slice) or str(getattr(key, "dtype", "")) == "bool":
+        return has(axes[1], "loc", key, row)  # df[mask] selects rows
+    return has(axes[0], "loc", key, column)
+
+
+def has(axis: Any, accessor: str, key: Any, at: int | None) -> bool:
+    """Whether a key selects a position of an axis; None: any one."""
+    (series,) = named("pandas", "Series")
+    positions = series(range(len(axis)), index=axis)
+    found = (positions.iloc if accessor in BY_POSITION else positions.loc)[key]
+    selected = list(found) if isinstance(found, series) else [found]
+    return bool(selected) if at is None else at in selected

@@ -7,7 +7,7 @@ import sys
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
 from replaydbg.engine.probe.exception_names import types_named
-from replaydbg.engine.probe.frame_cells import cell, frame
+from replaydbg.engine.probe.frame_cells import cell, cell_stores, frame
 from replaydbg.engine.probe.frames import arguments, exception, module_variables, modules, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
 from replaydbg.engine.probe.passages import at_lines, passing
@@ -33,6 +33,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "rows": rows,
     "frame": frame,
     "cell": cell,
+    "cell_stores": cell_stores,
     "tasks": tasks,
     "modules": modules,
     "module_variables": module_variables,
