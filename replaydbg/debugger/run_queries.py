@@ -15,8 +15,8 @@ from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Mo
 from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
-from replaydbg.debugger.writes.frame_cells import cell_named
 from replaydbg.debugger.writes.last_cell_write import why_cell
+from replaydbg.debugger.writes.named_cells import cell_named
 from replaydbg.debugger.writes.value_history import ValueHistory
 from replaydbg.engine.protocol import Break
 
@@ -40,7 +40,7 @@ class RunQueries:
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None, with_origins: bool = True) -> LastWrite:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed.
 
-        `with_origins`: also search for what the value was made of; not of cells of frames of pandas.
+        `with_origins`: also search for what the value was made of; not of cells of data frames.
         """
         self._view.work.begin(f"searching for the last write of {expression}")
         cell = cell_named(self._view, expression, At(frame, lane))

@@ -144,9 +144,9 @@ class Breakpoint:
     place: str = ""
     """A variable, an attribute or an item: stops where its value has changed."""
     watch: Watch | None = None
-    """The value that `place` names in the frame in which it was set; with `cell`, the frame of pandas that has it."""
+    """The value that `place` names in the frame in which it was set; with `cell`, the data frame that has it."""
     cell: tuple[CellStep, ...] = ()
-    """The steps from a frame of pandas to a cell or column: see `cell_queries.CellStep`."""
+    """The steps from a data frame to a cell or column: see `cell_queries.CellStep`."""
     condition: str = ""
     """An expression that must be true there, in the innermost frame; one that raises counts as true."""
     ignore: int = 0

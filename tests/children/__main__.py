@@ -23,6 +23,7 @@ NOT_PLAIN = frozenset(
         "bisect",
         "children",
         "cuts",
+        "data_frames",
         "flaky",
         "foreign",
         "formats",

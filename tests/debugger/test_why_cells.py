@@ -16,7 +16,7 @@ from tests.harness.typed import Typed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PROGRAM = Path(__file__).parents[2] / "fixtures" / "frames" / "keeps_values_as_pandas_does.py"
+PROGRAM = Path(__file__).parents[2] / "fixtures" / "data_frames" / "keeps_values_as_pandas_does.py"
 MARKED = [
     (match[1], number)
     for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)

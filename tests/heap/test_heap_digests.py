@@ -65,6 +65,7 @@ def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
         "bisect",
         "children",
         "cuts",
+        "data_frames",
         "flaky",
         "formats",
         "fuzz",

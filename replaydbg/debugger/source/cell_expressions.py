@@ -1,4 +1,4 @@
-"""Expressions that may name a cell or a column of a frame of pandas, such as `app.sales.loc[3, 'amount']`."""
+"""Expressions that may name a cell or a column of a data frame, such as `app.sales.loc[3, 'amount']`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRAPPERS = frozenset({"Timestamp", "int64", "int32", "float64", "str_"})
 
 @dataclass(frozen=True, slots=True)
 class CellExpression:
-    """A parsed expression; which of its steps lead to a frame only the program knows."""
+    """A parsed expression; which of its steps lead to a data frame only the program knows."""
 
     source: str
     name: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from replaydbg.debugger.data_frames.cell_changes import CellPlace, cell_changes
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
-from replaydbg.debugger.writes.frame_cells import CellPlace, cell_changes
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import EndReport

@@ -1,4 +1,4 @@
-"""The last write of a cell of a pandas frame by a statement of the program that wrote an equal value."""
+"""The last write of a cell of a data frame by a statement of the program that wrote an equal value."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from replaydbg.debugger.data_frames.cell_changes import CellPlace
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
-from replaydbg.debugger.writes.frame_cells import CellPlace
 from replaydbg.debugger.writes.store_passages import SelectedPassage, StoredPlace, StorePassages
 from replaydbg.debugger.writes.store_search import EqualWrite, StoreSearch
 from replaydbg.debugger.writes.storing_lines import BegunLine, StoringLine
@@ -26,10 +26,10 @@ ACCESSORS = (".loc", ".iloc", ".at", ".iat")
 class EqualCellWrites(StoreSearch):
     """The statements that may have written to a cell or column, and the search for the last one that did."""
 
-    def __init__(self, view: ReplayView, place: CellPlace, frames: Sequence[tuple[int, int]]) -> None:
-        """`frames`: the frames that had the cell since it changed, the latest first."""
+    def __init__(self, view: ReplayView, place: CellPlace, owners: Sequence[tuple[int, int]]) -> None:
+        """`owners`: the data frames that had the cell since it changed, the latest first."""
         super().__init__(view, _lines(view, place), is_binding=False)
-        self._place, self._frames = place, frames
+        self._place, self._owners = place, owners
 
     def since(self, seen: int, change: LastWrite) -> EqualWrite:
         """Return the last write after the value was seen at the line `seen` to have changed by `change`."""
@@ -43,8 +43,8 @@ class EqualCellWrites(StoreSearch):
         return EqualWrite(self._write_of(), self._note())
 
     def _passages(self, first: int, last: int) -> Iterator[BegunLine]:
-        """Yield the passages that store to one of the frames, the latest first."""
-        places = [StoredPlace(each, "", _bases(self._lines.values())) for each in self._frames]
+        """Yield the passages that store to one of the data frames, the latest first."""
+        places = [StoredPlace(each, "", _bases(self._lines.values())) for each in self._owners]
         found: dict[int, SelectedPassage] = {}
         with closing(StorePassages(self._view, places)) as passages:
             for number in range(len(places)):
@@ -56,7 +56,7 @@ class EqualCellWrites(StoreSearch):
 
     def _matches(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         located = worker.locate(self._place.watch)
-        object_ = located if located in self._frames else self._frames[0]
+        object_ = located if located in self._owners else self._owners[0]
         targets = tuple((each.container or "", each.key) for each in stores)
         try:
             query = MatchCellStores(object=object_, steps=self._place.steps, targets=targets)

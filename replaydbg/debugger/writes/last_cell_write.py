@@ -1,4 +1,4 @@
-"""The last line that gave a cell or column of a pandas frame its value, found backward from the current position."""
+"""The last line that gave a cell or column of a data frame its value, found backward from the current position."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import closing
 from dataclasses import replace
 
 from replaydbg.classes import dataclass
+from replaydbg.debugger.data_frames.cell_changes import NOWHERE, CellPlace, CellState, own_frame, read, watches_of
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import names_read
 from replaydbg.debugger.writes.equal_cell_writes import EqualCellWrites
-from replaydbg.debugger.writes.frame_cells import NOWHERE, CellPlace, CellState, own_frame, read, watches_of
 from replaydbg.debugger.writes.last_write import IN_CELL, AddressMismatch
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch, Watches
 from replaydbg.engine.reports import Changes, Frame
@@ -50,15 +50,15 @@ class _Found:
 def why_cell(view: ReplayView, place: CellPlace) -> LastWrite:
     """Return the line that last gave a cell or column the value that it has here; see `last_write.why`.
 
-    It is followed through the variable: if that was bound to another frame with the same value in the cell, the
-    search goes on in the frame that it had before. What a call passed is followed in the frame itself.
+    It is followed through the variable: if that was bound to another data frame with the same value in the cell, the
+    search goes on in the data frame that it had before. What a call passed is followed in the data frame itself.
     """
     search = _Search(view, place)
     state = read(view, view.cursor, place, place.watch)
     upper = view.here.count
     found = None
     if view.here.moment.point:
-        found = search.by_this_line(state)
+        found, state = search.by_this_line(state)
     found = found or search.last(place.watch, state, upper)
     if found is None:
         if not state.content.text:
@@ -67,7 +67,7 @@ def why_cell(view: ReplayView, place: CellPlace) -> LastWrite:
         nothing = LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
         return replace(nothing, note=note)
     answer = search.answer(found)
-    later = EqualCellWrites(view, place, tuple(search.frames)).since(found.candidate.seen, answer)
+    later = EqualCellWrites(view, place, tuple(search.owners)).since(found.candidate.seen, answer)
     if later.why is not None:
         return replace(later.why, note=later.note)
     answer = replace(answer, note=later.note)
@@ -79,13 +79,13 @@ class _Search:
     def __init__(self, view: ReplayView, place: CellPlace) -> None:
         self.view, self.place = view, place
         self.is_cut = False
-        self.frames: dict[tuple[int, int], None] = {}
-        """The frames that had the value since the change, the latest first."""
+        self.owners: dict[tuple[int, int], None] = {}
+        """The data frames that had the value since the change, the latest first."""
 
     def last(self, root: Watch, state: CellState, upper: int) -> _Found | None:
         """Return the last change before the line `upper`, at which the cell has `state`; None: there is none."""
         for _ in range(MOST_MOVES):
-            self.frames[state.frame] = None
+            self.owners[state.owner] = None
             candidate = self._candidate(root, state, upper)
             if candidate is None:
                 return None
@@ -103,30 +103,30 @@ class _Search:
         self.is_cut = True
         return None
 
-    def by_this_line(self, state: CellState) -> _Found | None:
-        """Return the change by the line that the position is inside; None: it has not changed it."""
+    def by_this_line(self, state: CellState) -> tuple[_Found | None, CellState]:
+        """Return the change by the line that the position is inside, None if there is none, and the cell before it."""
         count = self.view.here.count
         before = self._before(self.place.watch, count, 0)
         if state.is_equal(before):
-            return None
+            return None, before
         with closing(self.view.travel.at(count)) as worker:
-            stood = worker.look()
-        return _Found(_Candidate(count, count, own_frame(stood.stack), stood.lane), before, state)
+            stood, line = worker.look(), own_frame(tuple(worker.stack()))
+        return _Found(_Candidate(count, count, line, stood.lane), before, state), before
 
     def content_of(self, found: _Found) -> LastWrite | None:
-        """Return the last write of the cell in the frame that the variable was bound to; None: not known."""
+        """Return the last write of the cell in the data frame that the variable was bound to; None: not known."""
         try:
-            root = Watch("", object=found.after.frame, stops=False)
+            root = Watch("", object=found.after.owner, stops=False)
             inner = self.last(root, found.after, found.candidate.seen)
         except AddressMismatch:
             return None
         return self.answer(inner) if inner is not None else None
 
     def _passed(self, root: Watch, candidate: _Candidate, state: CellState) -> _Found | None:
-        """Go on where a function began: in the object that has the frame, or in the frame that was passed."""
+        """Go on where a function began: in the object that has the data frame, or in the data frame that was passed."""
         owner = replace(root, steps=root.steps[:-1], is_cell=self.place.is_shared)
         with closing(self.view.travel.at(candidate.seen)) as worker:
-            located = worker.locate(owner) if root.steps or owner.is_cell else state.frame
+            located = worker.locate(owner) if root.steps or owner.is_cell else state.owner
         steps = IN_CELL if owner.is_cell else root.steps[-1:]
         try:
             return self.last(Watch("", object=located, steps=steps, stops=False), state, candidate.seen)
@@ -183,7 +183,7 @@ class _Search:
         """Return what is reported of a change."""
         view, line = self.view, found.candidate.line
         source = view.source_line(line.file, line.line)
-        is_bound = found.before.frame != found.after.frame
+        is_bound = found.before.owner != found.after.owner
         return LastWrite(
             expression=self.place.source,
             count=line.last,

@@ -8,13 +8,14 @@ from dataclasses import replace
 from itertools import count, islice
 
 from replaydbg.classes import dataclass
+from replaydbg.debugger.data_frames.cell_changes import CellPlace, cell_changes, own_frame
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import deeper_change_note
-from replaydbg.debugger.writes.frame_cells import CellPlace, cell_changes, cell_named, own_frame
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
+from replaydbg.debugger.writes.named_cells import cell_named
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Where
@@ -116,7 +117,7 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
 
 
 def _cell_values(view: ReplayView, cell: CellPlace) -> Iterator[ValueChange]:
-    """Yield the changes of a cell of a frame of pandas, by the lines of the program's own that made them."""
+    """Yield the changes of a cell of a data frame, by the lines of the program's own that made them."""
     with closing(view.travel.at(max(cell.watch.started - 1, 1))) as worker:
         for each in cell_changes(view, cell, worker, view.index.end + 1):
             with closing(view.travel.at(each.written)) as writer:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from replaydbg.engine.probe.data_frames import cell, cell_stores, steps_to_data_frame
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
 from replaydbg.engine.probe.exception_names import types_named
-from replaydbg.engine.probe.frame_cells import cell, cell_stores, frame
 from replaydbg.engine.probe.frames import arguments, exception, module_variables, modules, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
 from replaydbg.engine.probe.passages import at_lines, passing
@@ -31,7 +31,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "place": place,
     "kinds": kinds,
     "rows": rows,
-    "frame": frame,
+    "data_frame": steps_to_data_frame,
     "cell": cell,
     "cell_stores": cell_stores,
     "tasks": tasks,

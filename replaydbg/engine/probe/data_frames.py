@@ -1,8 +1,8 @@
-"""Cells and columns of pandas' frames and series: their values, and what changes when they may have changed.
+"""Cells and columns of pandas' data frames and series: their values, and what changes when they may have changed.
 
 A label is resolved here, in a copy of the program, by pandas' own code. Watched are paths that the core follows without
-running Python: a frame's manager, its axes, its tuple of blocks, and the numbers in the array that has the cell. Other
-operations than a store move a cell to another block or array; the debugger reads the cell again and compares.
+running Python: the manager of a data frame, its axes, its tuple of blocks, and the item of the array that has the cell.
+Other operations than a store move a cell to another block or array; the debugger reads the cell again and compares.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ class Untracked(Exception):
     """A cell cannot be tracked; its text is the reason."""
 
 
-def frame(query: queries.FindDataFrame) -> int | None:
-    """Return how many steps lead to a frame or series of pandas; None: they lead to none."""
+def steps_to_data_frame(query: queries.FindDataFrame) -> int | None:
+    """Return how many steps lead to a data frame or series of pandas; None: they lead to none."""
+    if not data_frames():
+        return None
     value = value_in(frame_of(query), query.source)
     for number, (kind, key) in enumerate(query.steps):
-        if isinstance(value, frames()):
+        if isinstance(value, data_frames()):
             return number
         if kind == "attribute" and computed(value, key) is not None:
             return None
@@ -48,14 +50,14 @@ def frame(query: queries.FindDataFrame) -> int | None:
     return None
 
 
-def frames() -> tuple[Any, ...]:
+def data_frames() -> tuple[Any, ...]:
     return (*named("pandas", "DataFrame"), *named("pandas", "Series"))
 
 
 def cell(query: queries.ReadCell) -> tuple[str, int, list[list[PlainStep]], str]:
     """Return a cell or column as text and as a digest, the parts to watch, and why it cannot be tracked."""
     owner: Any = object_at(*query.object)
-    if not isinstance(owner, frames()):
+    if not isinstance(owner, data_frames()):
         return "", 0, [], ""
     try:
         manager = object.__getattribute__(owner, "__dict__")["_mgr"]
@@ -65,7 +67,7 @@ def cell(query: queries.ReadCell) -> tuple[str, int, list[list[PlainStep]], str]
     except (AttributeError, KeyError, Untracked):
         return "", 0, [], "this version of pandas keeps its values in another way"
     try:
-        column, row = Selection(owner, manager.axes).of(query.steps)
+        column, row = CellSelection(owner, manager.axes).of(query.steps)
         number, inner = (0, 0) if column is None else (int(manager.blknos[column]), int(manager.blklocs[column]))
         block = manager.blocks[number]
         values = block.values
@@ -85,8 +87,8 @@ def cell(query: queries.ReadCell) -> tuple[str, int, list[list[PlainStep]], str]
 # ---- from labels to positions ----
 
 
-class Selection:
-    """What the steps behind a frame or series name, by positions."""
+class CellSelection:
+    """What the steps behind a data frame or series name, by positions."""
 
     def __init__(self, owner: Any, axes: Any) -> None:
         self.owner = owner
@@ -140,7 +142,7 @@ def is_whole_label(index: Any, key: Any) -> bool:
 
 def computes_items(owner: Any) -> bool:
     own: Any = next((each for each in type(owner).__mro__ if "__getitem__" in each.__dict__), None)
-    return own is not None and own not in frames() and not str(own.__module__).startswith("pandas.")
+    return own is not None and own not in data_frames() and not str(own.__module__).startswith("pandas.")
 
 
 def position(axis: Any, key: Any, accessor: str, *, is_series: bool = False) -> int:
@@ -244,7 +246,7 @@ def is_stored(owner: Any, steps: Any, names: Any, container: str, key: str | Non
         if eval(base, dict(names)) is not owner:
             return False
         axes = owner._mgr.axes
-        column, row = Selection(owner, axes).of(steps)
+        column, row = CellSelection(owner, axes).of(steps)
         return covers(axes, accessor, eval(key, dict(names)), column, row) if key else None
     except (NameError, AttributeError, LookupError):
         return False  # the statement fails as well, or makes a new label

@@ -1,4 +1,4 @@
-"""`why`, `watch` and `history` follow cells and columns of frames and series of pandas."""
+"""`why`, `watch` and `history` follow cells and columns of data frames and series of pandas."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.harness.recording import record_file
 from tests.harness.sanitizer import usual_addresses
 from tests.harness.typed import Typed
 
-pytest.importorskip("pandas", reason="pandas is installed by `tox -e frames` alone")
+pytest.importorskip("pandas", reason="only `tox -e pandas` installs pandas")
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PROGRAM = Path(__file__).parents[2] / "fixtures" / "frames" / "writes_cells_of_frames.py"
+PROGRAM = Path(__file__).parents[2] / "fixtures" / "data_frames" / "writes_cells.py"
 MARKED = [
     (match[2], match[1], number)
     for number, line in enumerate(PROGRAM.read_text().splitlines(), 1)

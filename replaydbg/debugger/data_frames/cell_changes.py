@@ -1,7 +1,8 @@
-"""Cells and columns of pandas' frames and series: what to watch, and the changes of one along the run.
+"""Cells and columns of pandas' data frames and series: what to watch, and the changes of one along the run.
 
-Most operations on a frame move its values: to another block, array or frame. So a change of what is watched is only a
-candidate. The cell is read again by its label, before the program's own line and after it: only a difference counts.
+Most operations on a data frame move its values to another block, array or data frame. So a change of what is watched is
+only a candidate. The cell is read again by its label, before the program's own line and after it: only a difference
+counts.
 """
 
 from __future__ import annotations
@@ -10,27 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from replaydbg.classes import dataclass
-from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.source.cell_expressions import CellExpression, parse_cell
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.debugger.writes.last_write import place_named, watch_at
-from replaydbg.engine.cell_queries import CellContent, CellStep, FindDataFrame, ReadCell
+from replaydbg.engine.cell_queries import CellContent, CellStep, ReadCell
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import STEP, RunOrder, Watch, Watches
 from replaydbg.engine.reports import Frame, Where
-from replaydbg.errors import AskFailed, UsageError
+from replaydbg.errors import AskFailed
 
 ABSENT = CellContent("", 0, (), "")
 
 
 @dataclass(frozen=True, slots=True)
 class CellPlace:
-    """A cell or column: the place of a frame, and the steps behind it."""
+    """A cell or column: the place of a data frame, and the steps behind it."""
 
     source: str
     watch: Watch
-    """What leads to the frame."""
+    """What leads to the data frame."""
     steps: tuple[CellStep, ...]
     is_shared: bool = False
     """Whether `watch` is on a variable that functions share."""
@@ -41,8 +39,8 @@ class CellState:
     """A cell at a moment."""
 
     content: CellContent
-    frame: tuple[int, int]
-    """The addresses of the frame and of its type; zeros: there is none."""
+    owner: tuple[int, int]
+    """The addresses of the data frame and of its type; zeros: there is none."""
 
     def is_equal(self, other: CellState) -> bool:
         """Whether it has the same value."""
@@ -53,34 +51,8 @@ class CellState:
 NOWHERE = CellState(ABSENT, (0, 0))
 
 
-def cell_named(view: ReplayView, source: str, at: At) -> CellPlace | None:
-    """Return the cell or column that an expression names in a frame here; None: it names something else.
-
-    Raises UsageError if it cannot be tracked.
-    """
-    parsed = parse_cell(source, lambda index: view.ask.text_of(index, at))
-    number = _steps_to_frame(view, parsed, at) if parsed is not None else None
-    if parsed is None or number is None:
-        return None
-    watch = watch_at(view, place_named(view, parsed.sources[number], at), at)
-    root = replace(watch, stops=False, is_cell=False)
-    place = CellPlace(parsed.source, root, parsed.steps[number:], watch.is_cell)
-    state = read(view, view.cursor, place, place.watch)
-    if state.content.obstacle:
-        raise UsageError(f"{source!r} cannot be tracked: {state.content.obstacle}.")
-    return place
-
-
-def _steps_to_frame(view: ReplayView, parsed: CellExpression, at: At) -> int | None:
-    try:
-        query = FindDataFrame(at.frame, at.lane, parsed.name, parsed.steps)
-        return view.cursor.ask(query, idle=view.work.idle)
-    except AskFailed:
-        return None  # the reason is reported when the place is tracked
-
-
 def read(view: ReplayView, worker: EngineProcess, place: CellPlace, root: Watch) -> CellState:
-    """Return the cell at the position of `worker`; `root` leads to the frame."""
+    """Return the cell at the position of `worker`; `root` leads to the data frame."""
     located = worker.locate(root)
     if not located[0]:
         return NOWHERE

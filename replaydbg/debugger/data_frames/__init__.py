@@ -1,0 +1,1 @@
+"""Data frames of pandas: what changes with their cells."""
