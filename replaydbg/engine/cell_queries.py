@@ -80,3 +80,7 @@ class MatchCellStores(FrameQuery[list[bool | None]]):
     steps: tuple[CellStep, ...] = ()
     targets: tuple[tuple[str, str | None], ...] = ()
     """Expressions of a container, such as `table.loc`, and of a key; no key: it would have to be computed."""
+
+
+CELL_QUERIES: dict[str, type[Query[Any]]] = {each.tag: each for each in (FindDataFrame, ReadCell, MatchCellStores)}
+"""The queries, by their tags."""

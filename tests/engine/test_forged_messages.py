@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import pictures, reports
+from replaydbg.engine.cell_queries import CELL_QUERIES
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import Keeping, is_own_child
@@ -60,6 +61,7 @@ _POSITION = {
     "watches": [[0, 0, 0, 0, 0, 0]],
     "path": [0, [], [], []],
 }
+_QUERIES = (*QUERIES.values(), *CELL_QUERIES.values())
 _READERS: list[Callable[[bytes], object]] = [
     reports.read_where,
     reports.read_stack,
@@ -70,7 +72,10 @@ _READERS: list[Callable[[bytes], object]] = [
     read_report,
     lambda data: read_clock(data, data, Orders()),
     lambda data: _read_index(data),
-    *(lambda data, query=query: decoded(data, answer_shape(query), "answer") for query in QUERIES.values()),
+    *(
+        lambda data, query=query: decoded(data, answer_shape(query), "answer")
+        for query in (*QUERIES.values(), *CELL_QUERIES.values())
+    ),
 ]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.debugger import Session
+from replaydbg.engine.cell_queries import CELL_QUERIES
 from replaydbg.engine.keeper import probe_sources
 from replaydbg.engine.queries import (
     QUERIES,
@@ -35,6 +36,7 @@ def _loaded(query: Query[Any]) -> dict[str, Any]:
     sources = probe_sources()
     lent = (
         "object_at",
+        "field_of",
         "digest_of",
         "call_of",
         "stands_at",
@@ -67,7 +69,7 @@ def test_every_query_has_a_handler() -> None:
     registry = _loaded(Evaluate(source="0"))["Loader"]().find("replaydbg.engine.probe.registry")
 
     without_answer = {each.tag for each in (EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine)}
-    assert set(registry.HANDLERS) == {*QUERIES} | without_answer
+    assert set(registry.HANDLERS) == {*QUERIES, *CELL_QUERIES} | without_answer
 
 
 def test_a_failure_is_an_answer() -> None:

@@ -12,6 +12,8 @@ from replaydbg.engine.protocol import PathStep
 from replaydbg.engine.queries import ItemKey, Step
 from replaydbg.errors import ForgedMessage, UsageError
 
+_ACCESSORS = ("loc", "iloc", "at", "iat")
+
 
 @dataclass(frozen=True, slots=True)
 class PlaceExpression:
@@ -159,6 +161,8 @@ def places_read(line: str) -> tuple[str, ...]:
 
 
 def _gather(node: ast.AST, found: dict[str, None]) -> None:
+    if isinstance(node, ast.Attribute) and node.attr in _ACCESSORS:
+        node = node.value  # of a data frame; without a key it is no place
     if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load) and is_place(node):
         found[ast.unparse(node)] = None
         return

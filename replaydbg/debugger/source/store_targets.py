@@ -27,6 +27,9 @@ class StoreTarget:
     """The owner of the attribute or item, as an expression; None of a variable; empty: it would have to be computed."""
     key: str | None
     """The key of the item, as an expression; None: it is not an item; empty: it would have to be computed."""
+    computed_key: str
+    """The key as an item of `__key__`, with whatever a copy of the program can compute when the line begins; may be
+    empty."""
     constant: object
     """That key where it is a constant; None: it is not."""
     is_sure: bool
@@ -99,6 +102,7 @@ def _store(statement: ast.stmt, target: ast.expr, is_sure: bool, stored: set[str
         name=name,
         container=_simple(container, stored) if container is not None else None,
         key=_simple(key, stored) if key is not None else None,
+        computed_key=_computed(key, stored) if key is not None else "",
         constant=_constant(key),
         is_sure=is_sure,
         body=body,
@@ -125,6 +129,16 @@ def _simple(node: ast.expr, stored: set[str]) -> str:
     is_simple = all(isinstance(each, allowed) for each in parts)
     is_kept = not any(isinstance(each, ast.Name) and each.id in stored for each in parts)
     return ast.unparse(node) if is_simple and is_kept else ""
+
+
+def _computed(node: ast.expr, stored: set[str]) -> str:
+    """Return it as text if its line stores to no name of it, and it does not wait."""
+    waiting = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+    is_other = any(
+        isinstance(each, waiting) or (isinstance(each, ast.Name) and each.id in stored) for each in ast.walk(node)
+    )
+    # Slices are no expressions by themselves.
+    return "" if is_other else ast.unparse(ast.Subscript(ast.Name("__key__", ast.Load()), node, ast.Load()))
 
 
 def _constant(key: ast.expr | None) -> object:

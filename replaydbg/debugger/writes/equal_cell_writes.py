@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
@@ -26,8 +26,8 @@ ACCESSORS = (".loc", ".iloc", ".at", ".iat")
 class EqualCellWrites(StoreSearch):
     """The statements that may have written to a cell or column, and the search for the last one that did."""
 
-    def __init__(self, view: ReplayView, place: CellPlace, owners: Sequence[tuple[int, int]]) -> None:
-        """`owners`: the data frames that had the cell since it changed, the latest first."""
+    def __init__(self, view: ReplayView, place: CellPlace, owners: Mapping[tuple[int, int], tuple[int, int]]) -> None:
+        """`owners`: the data frames that had the cell since it changed, and the lines between which they had it."""
         super().__init__(view, _lines(view, place), is_binding=False)
         self._place, self._owners = place, owners
 
@@ -44,19 +44,21 @@ class EqualCellWrites(StoreSearch):
 
     def _passages(self, first: int, last: int) -> Iterator[BegunLine]:
         """Yield the passages that store to one of the data frames, the latest first."""
-        places = [StoredPlace(each, "", _bases(self._lines.values())) for each in self._owners]
+        lines = _bases(self._lines.values())
         found: dict[int, SelectedPassage] = {}
-        with closing(StorePassages(self._view, places)) as passages:
-            for number in range(len(places)):
-                selected = passages.between(number, first, last) if first < last else []
-                if selected is None:
-                    self._is_whole = False
-                found |= {each.count: each for each in selected or ()}
+        for owner, (since, until) in self._owners.items():
+            # Only while it lives: who asks for it before it is made changes where it will lie.
+            begin, end = max(first, since - 1), min(last, until)
+            with closing(StorePassages(self._view, [StoredPlace(owner, "", lines)])) as passages:
+                selected = passages.between(0, begin, end) if begin < end else []
+            if selected is None:
+                self._is_whole = False
+            found |= {each.count: each for each in selected or ()}
         yield from self._each_at([found[each] for each in sorted(found)])
 
     def _matches(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         located = worker.locate(self._place.watch)
-        object_ = located if located in self._owners else self._owners[0]
+        object_ = located if located in self._owners else next(iter(self._owners))
         targets = tuple((each.container or "", each.key) for each in stores)
         try:
             query = MatchCellStores(object=object_, steps=self._place.steps, targets=targets)
@@ -72,7 +74,9 @@ def _lines(view: ReplayView, place: CellPlace) -> dict[tuple[str, int], StoringL
     for hits in view.index.hits:
         if is_library(hits.file):
             continue
-        stores = [each for each in view.sources.stores(hits.file) if _may_be_meant(each, labels)]
+        found_here = (each for each in view.sources.stores(hits.file) if _may_be_meant(each, labels))
+        # A copy computes the key, as it does the key of a place that is asked for: masks are usual.
+        stores = [replace(each, key=each.computed_key) for each in found_here]
         for number in hits.lines:
             here = tuple(each for each in stores if each.first <= number <= each.last)
             if here:

@@ -67,7 +67,7 @@ def why_cell(view: ReplayView, place: CellPlace) -> LastWrite:
         nothing = LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
         return replace(nothing, note=note)
     answer = search.answer(found)
-    later = EqualCellWrites(view, place, tuple(search.owners)).since(found.candidate.seen, answer)
+    later = EqualCellWrites(view, place, search.owners).since(found.candidate.seen, answer)
     if later.why is not None:
         return replace(later.why, note=later.note)
     answer = replace(answer, note=later.note)
@@ -79,16 +79,17 @@ class _Search:
     def __init__(self, view: ReplayView, place: CellPlace) -> None:
         self.view, self.place = view, place
         self.is_cut = False
-        self.owners: dict[tuple[int, int], None] = {}
-        """The data frames that had the value since the change, the latest first."""
+        self.owners: dict[tuple[int, int], tuple[int, int]] = {}
+        """The data frames that had the value since the change, and the lines between which they had it."""
 
     def last(self, root: Watch, state: CellState, upper: int) -> _Found | None:
         """Return the last change before the line `upper`, at which the cell has `state`; None: there is none."""
         for _ in range(MOST_MOVES):
-            self.owners[state.owner] = None
             candidate = self._candidate(root, state, upper)
             if candidate is None:
                 return None
+            _, until = self.owners.get(state.owner, (0, upper))
+            self.owners[state.owner] = (candidate.seen, until)
             if root.started and candidate.seen <= root.started:
                 return self._passed(root, candidate, state)
             before = self._before(root, candidate.line.last, candidate.seen)

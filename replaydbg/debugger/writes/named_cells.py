@@ -8,6 +8,7 @@ from replaydbg.debugger.data_frames.cell_changes import CellPlace, read
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.cell_expressions import CellExpression, parse_cell
+from replaydbg.debugger.source.place_expressions import parse_place
 from replaydbg.debugger.writes.last_write import place_named, watch_at
 from replaydbg.engine.cell_queries import FindDataFrame
 from replaydbg.errors import AskFailed, UsageError
@@ -20,6 +21,8 @@ def cell_named(view: ReplayView, source: str, at: At) -> CellPlace | None:
     """
     parsed = parse_cell(source, lambda index: view.ask.text_of(index, at))
     number = _steps_to_frame(view, parsed, at) if parsed is not None else None
+    if parsed is not None and number is None and any(isinstance(key, tuple) for _, key in parsed.steps):
+        _check_variable(view, parsed, at)
     if parsed is None or number is None:
         return None
     watch = watch_at(view, place_named(view, parsed.sources[number], at), at)
@@ -37,3 +40,8 @@ def _steps_to_frame(view: ReplayView, parsed: CellExpression, at: At) -> int | N
         return view.cursor.ask(query, idle=view.work.idle)
     except AskFailed:
         return None  # the reason is reported when the place is tracked
+
+
+def _check_variable(view: ReplayView, parsed: CellExpression, at: At) -> None:
+    """Raise UsageError if there is no such variable: a label such as `(3, 'amount')` may be right."""
+    watch_at(view, parse_place(parsed.name), at)
