@@ -96,3 +96,22 @@ def test_labels_may_be_variables(session: Session) -> None:
     told = session.run.why("frame.loc[label, names._mgr.axes[0][0]]", 1)
 
     assert told.line == dict(MARKED)["frame.loc['z', 'a']"]
+
+
+def test_inside_a_line_what_it_has_written_so_far_counts(session: Session) -> None:
+    session.seek("@out:1")
+
+    told = session.run.why("frame.loc['y', 'a']")
+    other = session.run.why("frame.loc['y', 'b']")
+
+    assert told.moment is not None
+    assert 'print("inside")' in told.source
+    assert (told.before, told.after) == ("np.int64(2)", "np.int64(20)")
+    assert other.line == dict(MARKED)["frame.loc['y', 'b']"]
+
+
+def test_a_variable_that_does_not_exist_is_named(session: Session) -> None:
+    session.seek("@exc")
+
+    with pytest.raises(UsageError, match=re.escape("no variable nothing here")):
+        session.run.why("nothing.loc['y', 'b']")

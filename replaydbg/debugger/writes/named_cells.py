@@ -8,7 +8,7 @@ from replaydbg.debugger.data_frames.cell_changes import CellPlace, read
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.cell_expressions import CellExpression, parse_cell
-from replaydbg.debugger.source.place_expressions import parse_place
+from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.last_write import place_named, watch_at
 from replaydbg.engine.cell_queries import FindDataFrame
 from replaydbg.errors import AskFailed, UsageError
@@ -44,4 +44,4 @@ def _steps_to_frame(view: ReplayView, parsed: CellExpression, at: At) -> int | N
 
 def _check_variable(view: ReplayView, parsed: CellExpression, at: At) -> None:
     """Raise UsageError if there is no such variable: a label such as `(3, 'amount')` may be right."""
-    watch_at(view, parse_place(parsed.name), at)
+    watch_at(view, PlaceExpression(parsed.source, parsed.name, ()), at)
