@@ -234,11 +234,11 @@ def step_to(owner: Any, name: str, value: Any) -> PlainStep:
 def cell_stores(query: queries.MatchCellStores) -> list[bool | None]:
     """For each target of the line that is about to run, return whether it is the cell; None: unknown."""
     owner: Any = object_at(*query.object)
-    names = names_seen_in(frame_of(query)) | {"__key__": Key()}
+    names = names_seen_in(frame_of(query)) | {"__key__": ItemKeyReader()}
     return [is_stored(owner, query.steps, names, *each) for each in query.targets]
 
 
-class Key:
+class ItemKeyReader:
     """Returns the key of an item, which may be a slice."""
 
     def __getitem__(self, key: Any) -> Any:
