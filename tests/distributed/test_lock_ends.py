@@ -122,6 +122,9 @@ class Model:
         ]
 
     def do(self, process: Process, call: Call) -> None:
+        if call.what == "lock" and call.owner in self.locks:
+            process.doing = None  # another process has locked the same open file meanwhile: as in begin()
+            return
         event = process.events + 1
         call.is_done = True
         if call.what == "unlock":
