@@ -13,10 +13,9 @@ from replaydbg.commits.question import Question
 from replaydbg.commits.recorded_paths import find_root
 from replaydbg.commits.repository import Repository, outside_environment
 from replaydbg.commits.state import State
-from replaydbg.commits.surroundings import Surroundings, without_python
+from replaydbg.commits.surroundings import Surroundings, other_python, without_python
 from replaydbg.config import user_cache_directory
 from replaydbg.errors import Inconclusive, UsageError
-from replaydbg.launch.program_python import named_python
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +138,8 @@ def _complete(
             raise UsageError(f"{str(path)!r} cannot be copied: name files or directories of the checkout.")
         taken.append(whole)
     here = root / repository.prefix
-    words = without_python(question.program)
-    python, words = (words[:1], words[1:]) if named_python(list(words)) else ((), words)
-    program = tuple(_from_anywhere(word, here, root) for word in words)
+    python = other_python(question.program)
+    program = tuple(_from_anywhere(word, here, root) for word in without_python(question.program))
     if program and not program[0].startswith("-"):
         script = _place(here / program[0])
         inside = script.is_relative_to(root) and str(script.relative_to(root)) not in files
@@ -155,7 +153,9 @@ def _complete(
         question = replace(question, recorded_root=recorded_root.absolute())
     elif repository.is_dirty():
         notes.append("The checkout has uncommitted changes; they are not tested.")
-    return replace(question, program=(*python, *program), taken_along=tuple(taken)), tuple(notes)
+    return replace(
+        question, program=program if python is None else (python, *program), taken_along=tuple(taken)
+    ), tuple(notes)
 
 
 def _from_anywhere(word: str, here: Path, root: Path) -> str:

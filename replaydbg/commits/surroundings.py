@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.commits.repository import outside_environment
-from replaydbg.launch.program_python import is_this, named_python
+from replaydbg.launch.program_python import activated_python, is_this, named_python
 
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
@@ -137,11 +137,21 @@ def _files_of(path: Path) -> Iterator[Path]:
 
 
 def without_python(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line without a leading `python`, for which the running interpreter is used.
+    """Return a command line without a leading `python`: the running interpreter is used."""
+    first = Path(words[0]).name if words else ""
+    return tuple(words[1:] if _PYTHON.fullmatch(first) else words)
 
-    That of another environment stays, by its absolute path.
+
+def other_python(words: Sequence[str]) -> str | None:
+    """Return the interpreter of another environment, with which a command line is to run; None: with ours.
+
+    It is the one that is given by its path, or that of the activated virtual environment, see `activated_python`.
     """
-    if not words or not _PYTHON.fullmatch(Path(words[0]).name):
-        return tuple(words)
-    named = named_python(list(words))
-    return tuple(words[1:]) if named is None or is_this(named) else (named, *words[1:])
+    rest = without_python(words)
+    if len(rest) < len(words) and os.sep in words[0]:
+        found = named_python(list(words))
+    elif rest and (rest[0].startswith("-") or os.path.exists(rest[0])):  # noqa: PTH110
+        found = activated_python()
+    else:
+        found = None  # a console script names its own
+    return found if found is not None and not is_this(found) else None

@@ -89,7 +89,9 @@ def split_command(words: list[str], *, follows_activated: bool = False) -> Start
     """
     named = named_python(words)
     own, rest = interpreter.leading_options(words[1:] if named else words)
-    found = _Found(named, []) if named else _of_script(rest) or (_of_activated() if follows_activated else None)
+    found = _Found(named, []) if named else _of_script(rest)
+    if found is None and follows_activated and (activated := activated_python()):
+        found = _Found(activated, [])
     options = [*(found.options if found is not None else []), *own]
     if found is None:
         return Started(this_one(), [*interpreter.leading_options(sys.orig_argv[1:])[0], *own], rest)
@@ -177,10 +179,10 @@ def _of_first_line(path: str) -> _Found:
     return _Found(_on_path(words[0]) or words[0], words[1:])
 
 
-def _of_activated() -> _Found | None:
+def activated_python() -> str | None:
     """Return the interpreter of the activated virtual environment.
 
-    `python -m replaydbg` and a path such as `.venv/bin/replaydbg` name their own.
+    None: there is none, or `python -m replaydbg` or a path such as `.venv/bin/replaydbg` has named another one.
     """
     environment = os.environ.get("VIRTUAL_ENV", "")
     found = os.path.join(environment, "bin", "python")  # noqa: PTH118
@@ -188,7 +190,7 @@ def _of_activated() -> _Found | None:
         return None
     command = _on_path("replaydbg")
     is_command = command is not None and os.path.realpath(command) == os.path.realpath(sys.argv[0])
-    return _Found(found, []) if is_command else None
+    return found if is_command else None
 
 
 def _asked(path: str) -> ProgramPython:

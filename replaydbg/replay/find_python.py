@@ -33,10 +33,10 @@ def find_python(path: str, python: PythonBuild) -> str:
     recording.
     """
     matches = python.hexversion == sys.hexversion and python.soabi == interpreter.soabi()
-    if matches and _is_same_binary(python.executable):
+    if matches and python.executable == sys.executable:
         return sys.executable
-    # Builds of one version may differ in what is compiled into them.
-    if is_own(Path(path)) and _is_build(python.executable, python):
+    # Builds of one version may differ in what is compiled into them. A path of somebody else's is not even looked at.
+    if is_own(Path(path)) and _is_other_binary(python.executable) and _is_build(python.executable, python):
         return python.executable
     if matches:
         return sys.executable
@@ -46,9 +46,9 @@ def find_python(path: str, python: PythonBuild) -> str:
     raise WrongPython(path, python.version, _this_python(python), has_core=has_core(python.soabi))
 
 
-def _is_same_binary(executable: str) -> bool:
-    """Return whether the recorded interpreter is ours by another name, or is not on this machine."""
-    return not os.path.exists(executable) or os.path.realpath(executable) == os.path.realpath(sys.executable)  # noqa: PTH110
+def _is_other_binary(executable: str) -> bool:
+    """Return whether the recorded interpreter is on this machine, and not ours by another name."""
+    return os.path.exists(executable) and os.path.realpath(executable) != os.path.realpath(sys.executable)  # noqa: PTH110
 
 
 def find_python_and_core(path: str, python: PythonBuild) -> tuple[str, str]:

@@ -210,8 +210,9 @@ def test_a_search_through_commits(program: Path, tmp_path: Path) -> None:
 
     found = in_tool([*search, "--", *words], repository)
     confirmed = in_tool([*search, "--replay", str(tmp_path / "r.rdbg"), "--confirm", "1"], repository)
+    activated = in_tool([*search, "--", "prog.py"], repository, VIRTUAL_ENV=str(program))
 
-    for each in (found, confirmed):
+    for each in (found, confirmed, activated):
         assert each.status == 1, each
         assert [commit["subject"] for commit in json.loads(each.stdout)["suspects"]] == ["Change v3"]
 
