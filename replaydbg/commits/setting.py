@@ -153,9 +153,9 @@ def _complete(
         question = replace(question, recorded_root=recorded_root.absolute())
     elif repository.is_dirty():
         notes.append("The checkout has uncommitted changes; they are not tested.")
-    return replace(
-        question, program=program if python is None else (python, *program), taken_along=tuple(taken)
-    ), tuple(notes)
+    if python is not None:
+        program = (python, *program)
+    return replace(question, program=program, taken_along=tuple(taken)), tuple(notes)
 
 
 def _from_anywhere(word: str, here: Path, root: Path) -> str:

@@ -60,7 +60,7 @@ class PathStep:
     cell: tuple[int, ...] | None = None
     """An item of an array of several dimensions: an index for each."""
     field: tuple[str, int] | None = None
-    """What a type in C, known by its full name, has in its structure, and the offset there."""
+    """A field in the structure of a type in C: the full name of the type, and the offset of the field."""
 
     @property
     def item(self) -> int | str | tuple[int, ...] | None:

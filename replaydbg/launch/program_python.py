@@ -16,10 +16,10 @@ from replaydbg.launch import interpreter
 from replaydbg.native.supported import OLDEST
 
 _INTERPRETER = re.compile(r"(python|pypy)[0-9.]*[td]?")
-"""What a command is called that is an interpreter."""
+"""The names of interpreters."""
 
 _PYTHON = ("python", "pypy")
-"""What the name of an interpreter contains in the first line of a script."""
+"""One of them is in the name of an interpreter in the first line of a script."""
 
 _QUESTION = """
 import os, sys, _imp, json, site

@@ -146,6 +146,16 @@ def make_header(
     }
     if (offset := interpreter.input_offset(0 if fds[0] is None else fds[0])) is not None:
         header["stdin_offset"] = offset
+    _add_secrets(header, wishes)
+    if sys.version_info < (3, 12):
+        header["ticks"] = CHECKS
+    if table[len(OWN) :]:
+        header["rows"] = [list(row) for row in table[len(OWN) :]]
+    return header
+
+
+def _add_secrets(header: HeaderData, wishes: Wishes) -> None:
+    """Add how secrets are to be kept. Raises UsageError for a recipient that is no key."""
     if wishes.recipients:
         _check_recipients(wishes.recipients)
     if wishes.keeps_secrets or wishes.secret_names or wishes.recipients or wishes.secret_patterns:
@@ -156,11 +166,6 @@ def make_header(
         }
         if wishes.secret_patterns:
             header["secrets"]["patterns"] = list(wishes.secret_patterns)
-    if sys.version_info < (3, 12):
-        header["ticks"] = CHECKS
-    if table[len(OWN) :]:
-        header["rows"] = [list(row) for row in table[len(OWN) :]]
-    return header
 
 
 def gate_data(table: list[Row]) -> list[GateData]:

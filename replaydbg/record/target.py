@@ -62,7 +62,7 @@ def _file_target(argv: list[str], *, takes_commands: bool) -> Target:
     if not os.path.exists(first) and not takes_commands:  # noqa: PTH110
         raise UsageError(f"No file {first!r} to record.")
     if not os.path.exists(first):  # noqa: PTH110
-        # Imported here and below: it takes 2 ms, which only a console script needs.
+        # Imported here: it takes 2 ms, which only a console script needs.
         import shutil
 
         found = None if os.sep in first else shutil.which(first)
@@ -71,9 +71,7 @@ def _file_target(argv: list[str], *, takes_commands: bool) -> Target:
         first = found
     path = _absolute(first)
     _check_readable_twice(first, path)
-    if not os.path.isdir(path) and _begins_with(path, b"\x7fELF"):  # noqa: PTH112
-        raise UsageError(f"{first!r} is not a Python script: only Python programs can be recorded.")
-    if os.path.isdir(path) or _is_archive(path):  # noqa: PTH112
+    if os.path.isdir(path) or _is_archive(first, path):  # noqa: PTH112
         return Target(DIRECTORY, path, [first, *rest], [first, *rest], None)
     return Target(SCRIPT, path, [first, *rest], [first, *rest], os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
 
@@ -95,15 +93,14 @@ def _check_readable_twice(given: str, path: str) -> None:
     )
 
 
-def _begins_with(path: str, magic: bytes) -> bool:
+def _is_archive(given: str, path: str) -> bool:
+    """Return whether a file is a zip archive. Raises UsageError for a binary."""
     with open(path, "rb") as file:  # noqa: PTH123
-        return file.read(len(magic)) == magic
-
-
-def _is_archive(path: str) -> bool:
-    with open(path, "rb") as file:  # noqa: PTH123
-        if file.read(2) == b"#!":
-            file.readline()
-        else:
+        begin = file.read(4)
+        if begin == b"\x7fELF":
+            raise UsageError(f"{given!r} is not a Python script: only Python programs can be recorded.")
+        if begin.startswith(b"#!"):
             file.seek(0)
-        return file.read(4) == b"PK\x03\x04"
+            file.readline()
+            begin = file.read(4)
+        return begin == b"PK\x03\x04"

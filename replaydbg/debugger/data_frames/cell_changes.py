@@ -28,7 +28,7 @@ class CellPlace:
 
     source: str
     watch: Watch
-    """What leads to the data frame."""
+    """The path to the data frame."""
     steps: tuple[CellStep, ...]
     is_shared: bool = False
     """Whether `watch` is on a variable that functions share."""

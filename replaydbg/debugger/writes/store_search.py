@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -37,7 +38,7 @@ class EqualWrite:
     """The part that remains unknown; empty: nothing."""
 
 
-class StoreSearch:
+class StoreSearch(ABC):
     """The lines that may have stored to a place, and the examination of those that ran."""
 
     def __init__(self, view: ReplayView, lines: Mapping[tuple[str, int], StoringLine], *, is_binding: bool) -> None:
@@ -51,9 +52,9 @@ class StoreSearch:
         self._is_whole = True
         self._running: set[int] = set()
 
+    @abstractmethod
     def _matches(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         """For each of `stores` of the line that is about to run: whether it writes to the place; None: unknown."""
-        raise NotImplementedError
 
     # ---- the lines ----
 

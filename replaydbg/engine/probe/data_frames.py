@@ -88,7 +88,7 @@ def cell(query: queries.ReadCell) -> tuple[str, int, list[list[PlainStep]], str]
 
 
 class CellSelection:
-    """What the steps behind a data frame or series name, by positions."""
+    """The positions of the column and the row that steps behind a data frame or series select."""
 
     def __init__(self, owner: Any, axes: Any) -> None:
         self.owner = owner
