@@ -67,7 +67,10 @@ def check_interpreter() -> None:
 def wanted_pythons() -> str:
     """Return the versions that an installer may take, as their specifier."""
     (_, oldest), (_, newest) = SUPPORTED["OLDEST"], SUPPORTED["NEWEST"]
-    return f">=3.{oldest}" if IS_PURE else f">=3.{oldest},<3.{newest + 1}"
+    if IS_PURE:
+        return f">=3.{oldest}"
+    left_out = [f"!={'.'.join(map(str, each))}" for each in SUPPORTED["LEFT_OUT"]]
+    return ",".join([f">=3.{oldest}", *left_out, f"<3.{newest + 1}"])
 
 
 class DescribeWheel(dist_info):

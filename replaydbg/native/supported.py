@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 
-OLDEST, NEWEST = (3, 11), (3, 13)
+OLDEST, NEWEST = (3, 11), (3, 14)
 """The versions of CPython that the core is tested with: it patches the interpreter's own structures, which change."""
 
-WANTED = "an ordinary build of CPython 3.11, 3.12 or 3.13 on Linux"
+LEFT_OUT = tuple((3, 14, micro) for micro in range(5))
+"""Releases among them whose garbage collector is another one (incremental); 3.14.5 has that of 3.13 again."""
+
+WANTED = "an ordinary build of CPython 3.11, 3.12, 3.13 or 3.14 (from 3.14.5 on) on Linux"
 """The versions to use instead, in words."""
 
 
@@ -21,6 +24,8 @@ def why_unsupported() -> str:
         return f"{found} is older than {_text(OLDEST)}, the oldest version that the core knows"
     if version > NEWEST:
         return f"{found} is newer than {_text(NEWEST)}, the newest version that the core was tested with"
+    if sys.version_info[:3] in LEFT_OUT:
+        return f"{found}.{sys.version_info[2]} has an incremental garbage collector, which the core does not know"
     # The letters tell how it was built, even where the GIL is on at the moment.
     if "t" in sys.abiflags:
         return "it is a free-threaded build, and the core relies on the GIL"

@@ -23,7 +23,8 @@ ROOT = Path(__file__).parents[2]
 _KINDS = {
     "free-threaded": ("sys.abiflags = 't'", "it is a free-threaded build"),
     "debug": ("sys.abiflags = 'd'", "it is a debug build"),
-    "newer": ("sys.version_info = (3, 14, 0, 'final', 0)", "3.14 is newer than 3.13"),
+    "newer": ("sys.version_info = (3, 15, 0, 'final', 0)", "3.15 is newer than 3.14"),
+    "of another collector": ("sys.version_info = (3, 14, 4, 'final', 0)", "3.14.4 has an incremental garbage collector"),
     "older": ("sys.version_info = (3, 10, 13, 'final', 0)", "3.10 is older than 3.11"),
     "other": ("sys.implementation.name = 'pypy'", "it is pypy"),
     "elsewhere": ("sys.platform = 'darwin'", "it runs on darwin"),
@@ -89,7 +90,7 @@ def test_windows_is_told_what_to_use(tmp_path: Path) -> None:
         ("python3.13t", "it is a free-threaded build"),
         ("python3.13d", "it is a debug build"),
         ("python3.11-dbg", "it is a debug build"),
-        ("python3.14", "3.14 is newer than 3.13"),
+        ("python3.15", "3.15 is newer than 3.14"),
         ("python3.10", "is too old"),
         ("python3.8", "is too old"),
         ("python2.7", "is too old"),

@@ -13,8 +13,11 @@
 #include <Python.h>
 /* setup.py says the same in a sentence (supported.py); here, before the internal headers, for whoever builds in another
  * way. */
-#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
-#error "replaydbg's native core supports CPython 3.11, 3.12 and 3.13"
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030F0000
+#error "replaydbg's native core supports CPython 3.11 to 3.14"
+#endif
+#if PY_VERSION_HEX >= 0x030E0000 && PY_VERSION_HEX < 0x030E0500
+#error "replaydbg's native core does not know the incremental garbage collector of CPython 3.14.0 to 3.14.4"
 #endif
 #ifdef Py_GIL_DISABLED
 #error "replaydbg's native core does not support free-threaded builds"
