@@ -13,6 +13,7 @@ pytestmark = pytest.mark.slow
 _PROGRAM = """
 import multiprocessing, os, threading
 
+multiprocessing.set_start_method("fork")  # with the others, which 3.14 prefers, semaphores keep their names
 free, held = multiprocessing.Lock(), multiprocessing.Lock()
 three, owned = multiprocessing.Semaphore(3), multiprocessing.RLock()
 multiprocessing.Lock()  # dropped
@@ -39,6 +40,7 @@ print(queue.get())
 _SHARED = """
 import multiprocessing, os
 
+multiprocessing.set_start_method("fork")
 lock = {make}
 {then}
 os.utime(".")

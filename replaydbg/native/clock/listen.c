@@ -602,6 +602,10 @@ listen_to_instructions(_PyInterpreterFrame *frame)
         interp->monitoring_tool_names[tool] = Py_None;
     int rc = tell_code(tool, code);
     if (rc == 0) {
+#if PY_VERSION_HEX >= 0x030E0000
+        /* The interpreter drops what a tool of another version asked for, and has set the version of `tool` alone. */
+        code->_co_monitoring->tool_versions[slot] = interp->monitoring_tool_versions[slot];
+#endif
         code->_co_monitoring->local_monitors.tools[PY_MONITORING_EVENT_INSTRUCTION] |= (uint8_t)(1u << slot);
         rc = tell_code(tool, code);
     }
