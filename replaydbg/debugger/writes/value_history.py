@@ -100,10 +100,10 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
             view.work.idle(where.count)
             if watch.object[0] and number and where.changes.born and where.count > view.here.count:
                 return 0  # another object at the same address
-            if where.count > view.index.end and not worker.locate(_MAIN)[0]:
-                return seen  # the interpreter has cleared the modules: no line of the program did
-            change = _change(view, worker, watch, where)
             is_gone = watch.object[0] and worker.locate(replace(watch, steps=())) != watch.object
+            if where.count > view.index.end and (is_gone or not worker.locate(_MAIN)[0]):
+                return seen  # the interpreter has dropped the exception or the modules: no line of the program did
+            change = _change(view, worker, watch, where)
             if followed.is_shared and is_gone and not change.text:
                 return 0  # the functions that have it have ended
             # The object itself comes before what it has.

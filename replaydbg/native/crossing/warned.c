@@ -112,16 +112,13 @@ warned_crossed(void)
     warned_inside = false;
 }
 
+/* A warning was made of `text`. */
 static int
-our_init(PyObject *self, PyObject *args, PyObject *kwargs)
+warning_made(PyObject *self, PyObject *text)
 {
-    if (init_original(self, args, kwargs) < 0)
-        return -1;
-    if (__builtin_expect(core.depth != 1, 1) || core.mode != RECORD || is_busy || kwargs ||
-        PyThreadState_Get() != core.tstate)
+    if (__builtin_expect(core.depth != 1, 1) || core.mode != RECORD || is_busy || PyThreadState_Get() != core.tstate)
         return 0;
     Gate *open = cross_open();
-    PyObject *text = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
     const char *name = ((PyTypeObject *)Py_TYPE(self))->tp_name;
     if (open == NULL || open->flags & GATE_BOTH || text == NULL || !PyUnicode_CheckExact(text) ||
         category_named(name) == NULL)
@@ -134,6 +131,28 @@ our_init(PyObject *self, PyObject *args, PyObject *kwargs)
     warned_inside = true;
     return 0;
 }
+
+static int
+our_init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    if (init_original(self, args, kwargs) < 0)
+        return -1;
+    return kwargs ? 0 : warning_made(self, PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL);
+}
+
+#if PY_VERSION_HEX >= 0x030E0000
+static vectorcallfunc call_original;
+
+/* How exceptions are made there, without their __init__. */
+static PyObject *
+our_call(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    PyObject *self = call_original(type, args, nargsf, kwnames);
+    if (self && warning_made(self, PyVectorcall_NARGS(nargsf) == 1 ? args[0] : NULL) < 0)
+        Py_CLEAR(self);
+    return self;
+}
+#endif
 
 void
 warned_again(int kind, Crossing *c, PyObject *recorded)
@@ -161,8 +180,16 @@ warned_prepare(void)
         categories[i] = (PyTypeObject *)type;
         if (init_original == NULL)
             init_original = categories[i]->tp_init;
-        if ((core.mode == RECORD || core.goes_live) && categories[i]->tp_init == init_original)
+        if (core.mode != RECORD && !core.goes_live)
+            continue;
+        if (categories[i]->tp_init == init_original)
             categories[i]->tp_init = our_init;
+#if PY_VERSION_HEX >= 0x030E0000
+        if (call_original == NULL)
+            call_original = categories[i]->tp_vectorcall;
+        if (call_original && categories[i]->tp_vectorcall == call_original)
+            categories[i]->tp_vectorcall = our_call;
+#endif
     }
     return 0;
 }
