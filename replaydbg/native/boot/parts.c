@@ -163,6 +163,12 @@ const CrossingHooks crossing_hooks = {
 
 static FunctionLookup lookups[] = {raising_call, addresses_function, NULL};
 
+static uint64_t
+interpreter_clock(void)
+{
+    return core.lenient ? lenient_interpreter_clock() : libc_interpreter_clock();
+}
+
 const LanesHooks lanes_hooks = {
     .would_wait = engine_would_wait,
     .lenient_wait = lenient_wait,
@@ -176,7 +182,7 @@ const LanesHooks lanes_hooks = {
     .relink_raising = raising_calls_relink,
     .library_loaded = libc_library_loaded,
     .install_libc = libc_install,
-    .interpreter_clock = libc_interpreter_clock,
+    .interpreter_clock = interpreter_clock,
 };
 
 const FilesHooks files_hooks = {

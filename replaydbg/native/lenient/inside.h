@@ -35,6 +35,7 @@ void lenient_let_others(uint64_t order); /* those go first that did so in the re
 _Noreturn void lenient_stay(void);       /* the running lane never goes on */
 void lenient_lane_made(int lane, Stream *stream);
 Stream *lenient_stream_of(int lane);
+bool stream_reads_clock(Stream *s); /* the lane's next recorded act is a reading of the interpreter's clock */
 typedef enum {
     SKIPPED,
     REORDERED,

@@ -48,6 +48,36 @@ lenient_stream_of(int lane)
     return l->stream;
 }
 
+/* The clock's reading that was recorded where the lane is now, NULL: there is none. */
+static Reading *
+reading_here(Stream *s)
+{
+    stream_next(s);
+    while (s->reading_next < s->reading_count && s->readings[s->reading_next].before < s->cursor)
+        s->reading_next++;
+    Reading *next = s->reading_next < s->reading_count ? &s->readings[s->reading_next] : NULL;
+    return next && next->before == s->cursor ? next : NULL;
+}
+
+bool
+stream_reads_clock(Stream *s)
+{
+    return reading_here(s) != NULL;
+}
+
+uint64_t
+lenient_interpreter_clock(void)
+{
+    Stream *s = lenient_stream_of(core.lane);
+    Reading *here = s ? reading_here(s) : NULL;
+    if (here == NULL)
+        return 0;
+    s->reading_next++;
+    ticks_event(); /* as it was one: a preemption behind it was counted from here */
+    lenient_read_ahead();
+    return here->time;
+}
+
 static uint64_t
 order_of(const Lane *lane)
 {

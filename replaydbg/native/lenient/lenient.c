@@ -251,7 +251,7 @@ lenient_read_ahead(void)
             return;
         }
         else {
-            if (item->kind == ITEM_SWITCH && item->why == PREEMPTED)
+            if (item->kind == ITEM_SWITCH && item->why == PREEMPTED && !stream_reads_clock(s))
                 lanes_expect_preemption(item->loose);
             return;
         }

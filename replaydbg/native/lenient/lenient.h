@@ -41,11 +41,18 @@ typedef struct {
 } Chain;
 
 typedef struct {
+    size_t before; /* the number of items that come before it */
+    uint64_t time; /* ns */
+} Reading;
+
+typedef struct {
     Item *items;
     size_t count, size, cursor;
     IdMap chain_of; /* key to number of chain, from 1 */
     Chain *chains;
     size_t chain_count, chain_size;
+    Reading *readings; /* of the clock by which the interpreter hands locks over (3.14) */
+    size_t reading_count, reading_size, reading_next;
     bool is_taken; /* a lane of this replay has it */
 } Stream;
 
@@ -71,6 +78,8 @@ void lenient_ended(void);      /* the program has ended */
 bool lenient_is_used_up(void); /* everything has been asked for */
 
 /* lanes.c */
+/* The recorded reading of the interpreter's own clock (3.14), where the lane is as far as it was then; else 0. */
+uint64_t lenient_interpreter_clock(void);
 Wake lenient_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible, Why why);
 Lane *lenient_next_at_end(void); /* the running lane has ended */
 void lenient_slice_used_up(bool is_preemption);
