@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 
 # Where Python and its modules are, and the allocator that a tox environment chose.
 _KEPT = frozenset({"PYTHONHOME", "PYTHONMALLOC", "PYTHONPATH"})
@@ -19,6 +20,14 @@ def is_steering(name: str) -> bool:
 def without_steering(environment: Mapping[str, str]) -> dict[str, str]:
     """Return `environment` without the variables that change behaviour."""
     return {name: value for name, value in environment.items() if not is_steering(name)}
+
+
+def key_beside(place: Path) -> dict[str, str]:
+    """Return the variables by which replaydbg keeps its key below `place`, where a replay finds it with another home.
+
+    Recordings may have secrets, which are encrypted for the key of whoever records.
+    """
+    return {"XDG_DATA_HOME": str(place / "data")}
 
 
 def restore_signals() -> None:

@@ -24,7 +24,10 @@ _KINDS = {
     "free-threaded": ("sys.abiflags = 't'", "it is a free-threaded build"),
     "debug": ("sys.abiflags = 'd'", "it is a debug build"),
     "newer": ("sys.version_info = (3, 15, 0, 'final', 0)", "3.15 is newer than 3.14"),
-    "of another collector": ("sys.version_info = (3, 14, 4, 'final', 0)", "3.14.4 has an incremental garbage collector"),
+    "of another collector": (
+        "sys.version_info = (3, 14, 4, 'final', 0)",
+        "3.14.4 has an incremental garbage collector",
+    ),
     "older": ("sys.version_info = (3, 10, 13, 'final', 0)", "3.10 is older than 3.11"),
     "other": ("sys.implementation.name = 'pypy'", "it is pypy"),
     "elsewhere": ("sys.platform = 'darwin'", "it runs on darwin"),

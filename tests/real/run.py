@@ -12,6 +12,7 @@ from statistics import median
 from tests.harness import tool
 from tests.harness.figures import Figures, read_figures
 from tests.harness.process import Finished, run
+from tests.harness.surroundings import key_beside
 from tests.real.peer import PeerFailed, running_beside, with_port
 from tests.real.scenario import Scenario
 
@@ -118,7 +119,7 @@ def _environment(scenario: Scenario, work: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     # pip would look for a newer one of itself, and tests would load whatever plugins are installed.
     quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "100"}
-    return kept | quiet | {"HOME": str(home)} | dict(scenario.env)
+    return kept | quiet | key_beside(work.parent) | {"HOME": str(home)} | dict(scenario.env)
 
 
 def _orders() -> dict[str, str]:
@@ -141,7 +142,12 @@ def _spoiling(work: Path) -> Iterator[int]:
 def _replay(recording: Path, base: Path, timeout: float) -> Finished:
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     elsewhere = {"HOME": "/nonexistent", "TZ": "Asia/Tokyo", "LC_ALL": "C", "COLUMNS": "33", "TODO_OWNER": "nobody"}
-    return run(tool.replay(sys.executable, recording), cwd=base, env=_orders() | kept | elsewhere, timeout=timeout)
+    return run(
+        tool.replay(sys.executable, recording),
+        cwd=base,
+        env=_orders() | kept | elsewhere | key_beside(base),
+        timeout=timeout,
+    )
 
 
 def _require_expected(scenario: Scenario, finished: Finished) -> None:

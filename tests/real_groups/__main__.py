@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.harness import tool
 from tests.harness.children import PROGRAMS, completed
-from tests.harness.surroundings import restore_signals, without_steering
+from tests.harness.surroundings import key_beside, restore_signals, without_steering
 from tests.harness.table import as_markdown, as_text, with_unit
 from tests.real_groups.scenarios import SCENARIOS, Scenario
 
@@ -125,10 +125,9 @@ def _record(scenario: Scenario, base: Path) -> int:
     places = {"port": str(_free_port()), "python": sys.executable}
     words = [_filled(word, places) for word in scenario.command]
     command = tool.record(sys.executable, base / "r", words, options=PROGRAMS)
+    env = without_steering(os.environ) | key_beside(base)
     with (base / "printed").open("wb") as out:
-        process = subprocess.Popen(
-            command, cwd=work, env=without_steering(os.environ), stdout=out, stderr=out, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, cwd=work, env=env, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         try:
             if scenario.client:
                 client = [_filled(word, places) for word in scenario.client]
@@ -164,7 +163,7 @@ def _replay(base: Path, printed: str) -> list[dict[str, Any]]:
     elsewhere = base / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     words = [sys.executable, "-m", "replaydbg", "replay", "-q", "--json", str(base / "r")]
-    env = without_steering(os.environ) | {"TZ": "Pacific/Kiritimati", "HOME": "/nonexistent"}
+    env = without_steering(os.environ) | {"TZ": "Pacific/Kiritimati", "HOME": "/nonexistent"} | key_beside(base)
     began = time.monotonic()
     done = subprocess.run(words, cwd=elsewhere, env=env, capture_output=True, timeout=300, check=False)
     shown = done.stderr.decode(errors="replace")

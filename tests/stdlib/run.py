@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.harness import tool
 from tests.harness.figures import Figures, read_figures
 from tests.harness.process import Finished, run
-from tests.harness.surroundings import without_steering
+from tests.harness.surroundings import key_beside, without_steering
 from tests.stdlib.modules import left_out_of, timeout_of
 from tests.stdlib.outcomes import Outcome, last_started, read_outcomes
 
@@ -102,14 +102,13 @@ def _trouble(finished: Finished, output: str, has_results: bool) -> str | None:
 
 
 def _environment(work: Path) -> dict[str, str]:
-    return without_steering(os.environ) | {"TMPDIR": str(work / "tmp"), "HOME": str(work)}
+    return without_steering(os.environ) | {"TMPDIR": str(work / "tmp"), "HOME": str(work)} | key_beside(work.parent)
 
 
 def _replay(recording: Path, python: str, recorded: Finished, module: str, figures: Figures) -> str:
     elsewhere = recording.parent
-    finished = run(
-        tool.replay(python, recording), cwd=elsewhere, env=without_steering(os.environ), timeout=timeout_of(module)
-    )
+    env = without_steering(os.environ) | key_beside(recording.parent)
+    finished = run(tool.replay(python, recording), cwd=elsewhere, env=env, timeout=timeout_of(module))
     if finished.status == tool.DIVERGED or finished.is_timed_out:
         message = finished.stderr.decode(errors="replace").splitlines()
         said = [line[line.index(_DIVERGED) :] for line in message if _DIVERGED in line]

@@ -14,7 +14,7 @@ from typing import Any
 from tests.harness import tool
 from tests.harness.children import PROGRAMS, completed
 from tests.harness.process import Finished, run
-from tests.harness.surroundings import without_steering
+from tests.harness.surroundings import key_beside, without_steering
 from tests.stdlib.outcomes import Difference, Outcome, differences, read_outcomes
 from tests.stdlib_groups.judged import Judged, judged
 from tests.stdlib_groups.parts import Part, arguments, lay_out
@@ -81,7 +81,7 @@ def _run(part: Part, base: Path, words: Sequence[str], troubles: list[str]) -> t
     (work / "cases").write_text("\n".join(part.cases) + "\n")
     test = ["-m", "test", "-v", "--junit-xml", str(work / "junit.xml"), "--tempdir", str(work / "tmp")]
     test += [*arguments(work / "tests", part.suite), "--matchfile", str(work / "cases"), part.module]
-    env = without_steering(os.environ) | {"TMPDIR": str(work / "tmp"), "HOME": str(work)}
+    env = without_steering(os.environ) | {"TMPDIR": str(work / "tmp"), "HOME": str(work)} | key_beside(base)
     finished = run([sys.executable, *words, *test], cwd=work, env=env, timeout=_TIMEOUT)
     output = finished.stdout.decode(errors="replace") + "\n" + finished.stderr.decode(errors="replace")
     outcomes = read_outcomes(work / "junit.xml", output)
@@ -95,7 +95,7 @@ def _replayed(base: Path, recorded: Finished, troubles: list[str]) -> Judged:
     shutil.rmtree(base / "work")
     elsewhere = base / "elsewhere"
     elsewhere.mkdir()
-    env = without_steering(os.environ) | {"TZ": "Pacific/Kiritimati", "HOME": "/nonexistent"}
+    env = without_steering(os.environ) | {"TZ": "Pacific/Kiritimati", "HOME": "/nonexistent"} | key_beside(base)
     rows = _tool(base, elsewhere, env, "ps")[0]["processes"]
     found, shown = _tool(base, elsewhere, env, "replay", "-q")
     if not found:

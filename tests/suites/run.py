@@ -13,7 +13,7 @@ from pathlib import Path
 
 from replaydbg.log.reader import open_recording
 from tests.harness.process import Finished, run
-from tests.harness.surroundings import without_steering
+from tests.harness.surroundings import key_beside, without_steering
 from tests.suites.outcomes import Difference, differences, merged_differences, read_outcomes, reason_for
 from tests.suites.prepare import Prepared
 
@@ -159,7 +159,7 @@ def _environment(home: Path) -> dict[str, str]:
         if not name.startswith(("PYTEST_", "COV_", "XDG_", "CI", "GITHUB_", "VIRTUAL_ENV", "NO_COLOR", "FORCE_COLOR"))
     }
     orders = {name: value for name, value in os.environ.items() if name.startswith("REPLAYDBG_TEST_")}
-    return kept | orders | {"HOME": str(home), "PYTHONHASHSEED": "1", "COLUMNS": "100"}
+    return kept | orders | key_beside(home) | {"HOME": str(home), "PYTHONHASHSEED": "1", "COLUMNS": "100"}
 
 
 def _different(prepared: Prepared, work: Path, result: Result, options: Options) -> Iterator[Difference]:
@@ -181,20 +181,27 @@ def _replay(prepared: Prepared, directory: Path, printed: bytes, options: Option
     """Replay the recordings of some tests, drawn of all that were kept."""
     kept = kept_tests(directory)
     drawn = random.Random(SEED).sample(sorted(kept), min(options.replays, len(kept)))
+    elsewhere = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
+    env = elsewhere | key_beside(directory.parent)
     # Nothing is timed here: each core has one.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        replay_one = partial(_replay_one, prepared, kept, None if prepared.suite.workers else printed, options)
+        printed_there = None if prepared.suite.workers else printed
+        replay_one = partial(_replay_one, prepared, kept, printed_there, options, env)
         yield from pool.map(replay_one, drawn)
 
 
 def _replay_one(
-    prepared: Prepared, kept: Mapping[str, Path], printed: bytes | None, options: Options, test: str
+    prepared: Prepared,
+    kept: Mapping[str, Path],
+    printed: bytes | None,
+    options: Options,
+    env: Mapping[str, str],
+    test: str,
 ) -> Replayed:
     folder = kept[test]
     with open_recording(folder / "rec.rdbg") as recording:
         events = recording.end.events if recording.end is not None else 0
     command = [str(prepared.python), "-m", "replaydbg", "replay", str(folder / "rec.rdbg")]
-    env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TZ": "Asia/Tokyo", "LC_ALL": "C"}
     finished = run(command, cwd=folder.parent, env=env, timeout=options.timeout)
     failure = replay_failure(finished, events, printed)
     if failure:
