@@ -47,8 +47,9 @@ def run(path: Path, *, current_source: bool = False, **options: Any) -> tuple[Re
 
 
 @pytest.mark.parametrize("case", _SAMPLE)
-def test_code_that_is_not_edited_takes_no_liberty(case: Case) -> None:
+def test_code_that_is_not_edited_takes_no_liberty(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene.make(case.program, args=case.args, stdin=case.stdin, flags=case.flags, env=case.env, how=case.how)
+    monkeypatch.setenv("XDG_DATA_HOME", str(scene.base / "data"))  # where the key for its secrets is
     try:
         recorded = scene.record()
         shutil.rmtree(scene.work)
