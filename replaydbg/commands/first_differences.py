@@ -23,7 +23,7 @@ from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.log.edit.mix import Mixer
 from replaydbg.render.first_differences_text import FirstDifferences, input_text
 
-_CLOCKS = ("time.", "_datetime.", "posix.times", "resource.getrusage")
+_CLOCKS = ("time.", "_datetime.", "posix.times", "resource.getrusage", "libc.clock_", "libc.gettimeofday")
 _NUMBERS = ("posix.getpid", "posix.getppid", "_thread.get_native_id")
 """Calls that return process or thread IDs, which differ in each run as the time does."""
 

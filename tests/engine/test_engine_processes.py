@@ -293,8 +293,8 @@ def test_the_number_of_one_that_has_ended_may_be_another_ones(
 
 CONTAINED = {
     "__import__('os')._exit(3)": "it ended the process",
-    "import ctypes; ctypes.CDLL(None).exit(3)": "it ended the process",
-    "import ctypes; ctypes.string_at(0)": "signal 11",
+    "import _ctypes as c; c.call_function(c.dlsym(c.dlopen(None, 2), 'exit'), (3,))": "it ended the process",
+    "import faulthandler; faulthandler._sigsegv()": "signal 11",
     "while 1: pass": "longer than 0.5 s",
     "sum(range(10**12))": "longer than 0.5 s",
     "import threading; threading.Thread(target=print).start()": "a thread is started here",

@@ -280,6 +280,8 @@ relink_numbers(void)
 {
     static const Relink functions[] = {{"PyLong_FromVoidPtr", (void *)number_of_pointer},
                                        {"PyLong_FromLong", (void *)number_of_long},
+                                       {"PyLong_FromInt64", (void *)number_of_long}, /* since 3.14 */
+                                       {"PyLong_FromUInt64", (void *)number_of_ulong},
                                        {"PyLong_FromLongLong", (void *)number_of_long_long},
                                        {"PyLong_FromUnsignedLong", (void *)number_of_ulong},
                                        {"PyLong_FromUnsignedLongLong", (void *)number_of_ulong_long},

@@ -256,20 +256,35 @@ resize_block(void *ctx, void *p, size_t size)
 
 /* Some types keep dead objects for reuse and do not free their memory. Their deallocators are wrapped when one of them
  * is first asked for. None of these types has finalizers: what comes here will not be seen again. */
+#if PY_VERSION_HEX >= 0x030E0000
+#define MOST_REUSED 15
+#else
 #define MOST_REUSED 8
+#endif
 static struct {
     const char *name;
     /* its deallocator defers itself when the stack is deep, but only while it is the type's own: we do it then */
     bool in_trashcan;
     destructor original;
-} reused[MOST_REUSED] = {{"list", true},
-                         {"tuple", true},
-                         {"dict", true},
-                         {"slice", false},
-                         {"_contextvars.Context", false},
-                         {"async_generator_asend", false},
-                         {"MemoryError", false},
-                         {"_asyncio.FutureIter", false}};
+} reused[MOST_REUSED] = {
+    {"list", true},
+    {"tuple", true},
+    {"dict", true},
+    {"slice", false},
+    {"_contextvars.Context", false},
+    {"async_generator_asend", false},
+    {"MemoryError", false},
+    {"_asyncio.FutureIter", false},
+#if PY_VERSION_HEX >= 0x030E0000
+    {"builtin_function_or_method", false},
+    {"builtin_method", false},
+    {"method", false},
+    {"list_iterator", false},
+    {"tuple_iterator", false},
+    {"range", false},
+    {"range_iterator", false},
+#endif
+};
 
 static inline void
 reused_dealloc(int n, destructor wrapper, PyObject *o)
@@ -288,45 +303,63 @@ reused_dealloc(int n, destructor wrapper, PyObject *o)
 /* clang-format off */
 #define REUSED(n) static void reused_##n(PyObject *o) { reused_dealloc(n, reused_##n, o); }
 REUSED(0) REUSED(1) REUSED(2) REUSED(3) REUSED(4) REUSED(5) REUSED(6) REUSED(7)
-static const destructor reused_wrappers[MOST_REUSED] = {reused_0, reused_1, reused_2, reused_3, reused_4, reused_5, reused_6, reused_7};
+#if PY_VERSION_HEX >= 0x030E0000
+REUSED(8) REUSED(9) REUSED(10) REUSED(11) REUSED(12) REUSED(13) REUSED(14)
+#endif
+static const destructor reused_wrappers[MOST_REUSED] = {
+    reused_0, reused_1, reused_2, reused_3, reused_4, reused_5, reused_6, reused_7,
+#if PY_VERSION_HEX >= 0x030E0000
+    reused_8, reused_9, reused_10, reused_11, reused_12, reused_13, reused_14,
+#endif
+};
 /* clang-format on */
 
-/* Floats are freed by specialised instructions too, which ask no deallocator, and reused in place by others. One that
- * has a number is kept alive instead, until it is found that nobody else has it. */
+/* Floats are freed by specialised instructions too, which ask no deallocator, and reused in place by others; so are ints
+ * since 3.14. One that has a number is kept alive instead, until it is found that nobody else has it. */
 static struct {
     PyObject **kept;
     size_t used, size;
-} floats;
+} numbers;
+
+static bool
+is_kept(PyObject *o)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    if (PyLong_CheckExact(o))
+        return !_Py_IsImmortal(o);
+#endif
+    return PyFloat_CheckExact(o);
+}
 
 static void
-drop_floats(void)
+drop_numbers(void)
 {
     size_t left = 0;
-    for (size_t i = 0; i < floats.used; i++) {
-        PyObject *o = floats.kept[i];
+    for (size_t i = 0; i < numbers.used; i++) {
+        PyObject *o = numbers.kept[i];
         if (Py_REFCNT(o) > 1) {
-            floats.kept[left++] = o;
+            numbers.kept[left++] = o;
             continue;
         }
         forget(block_of(o));
         Py_DECREF(o);
     }
-    floats.used = left;
+    numbers.used = left;
 }
 
 static void
-keep_float(PyObject *o)
+keep_number(PyObject *o)
 {
-    if (floats.used == floats.size) {
-        drop_floats();
-        if (floats.used * 2 >= floats.size) { /* the next search comes after as many new ones as there are old ones */
-            floats.size = floats.size ? floats.size * 2 : 256;
-            floats.kept = realloc(floats.kept, floats.size * sizeof *floats.kept);
-            if (floats.kept == NULL)
+    if (numbers.used == numbers.size) {
+        drop_numbers();
+        if (numbers.used * 2 >= numbers.size) { /* the next search comes after as many new ones as there are old ones */
+            numbers.size = numbers.size ? numbers.size * 2 : 256;
+            numbers.kept = realloc(numbers.kept, numbers.size * sizeof *numbers.kept);
+            if (numbers.kept == NULL)
                 Py_FatalError("replaydbg: out of memory for the identities of objects");
         }
     }
-    floats.kept[floats.used++] = Py_NewRef(o);
+    numbers.kept[numbers.used++] = Py_NewRef(o);
 }
 
 static void
@@ -378,9 +411,9 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
     e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
     table_used++;
     count_in(block);
-    if (PyFloat_CheckExact(o)) {
-        if (!is_shared)    /* else another interpreter might drop it */
-            keep_float(o); /* may move entries */
+    if (is_kept(o)) {
+        if (!is_shared)     /* else another interpreter might drop it */
+            keep_number(o); /* may move entries */
     }
     else
         watch_type(Py_TYPE(o));
