@@ -1,10 +1,12 @@
 """Numbers of Linux, which every recording contains, under the names that Python has for them.
 
-The machine that reads may run another system, whose own modules lack some of them or have other numbers. Flags of
-open() are those of x86-64: four of them are others on ARM.
+The machine that reads may run another system, whose own modules lack some of them or have other numbers. The few that
+depend on the processor are in `OpenFlags`.
 """
 
 from __future__ import annotations
+
+from replaydbg.classes import NamedTuple
 
 _SIGNALS = """
 HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ
@@ -20,8 +22,7 @@ ECONNABORTED, ECONNRESET, EISCONN, ENOTCONN, ETIMEDOUT, EALREADY, EINPROGRESS = 
 
 O_RDONLY, O_WRONLY, O_RDWR, O_ACCMODE = 0, 1, 2, 3
 O_CREAT, O_EXCL, O_NOCTTY, O_TRUNC, O_APPEND, O_NONBLOCK = 0o100, 0o200, 0o400, 0o1000, 0o2000, 0o4000
-O_ASYNC, O_DIRECT, O_DIRECTORY, O_NOFOLLOW = 0o20000, 0o40000, 0o200000, 0o400000
-O_NOATIME, O_CLOEXEC, O_TMPFILE = 0o1000000, 0o2000000, 0o20200000
+O_ASYNC, O_NOATIME, O_CLOEXEC = 0o20000, 0o1000000, 0o2000000
 
 F_DUPFD, F_SETFD, F_GETFL, F_SETFL, F_SETLK, F_SETLKW = 0, 2, 3, 4, 6, 7
 F_OFD_SETLK, F_OFD_SETLKW, F_DUPFD_CLOEXEC = 37, 38, 1030
@@ -44,6 +45,30 @@ SOL_SOCKET, SCM_RIGHTS, SO_ERROR = 1, 1, 4
 
 EFD_SEMAPHORE, EFD_CLOEXEC = 1, 0o2000000
 WNOWAIT, CLD_EXITED, CLD_KILLED, CLD_DUMPED = 0x1000000, 1, 2, 3
+
+
+class OpenFlags(NamedTuple):
+    """Flags of open() whose numbers depend on the processor of the machine that recorded."""
+
+    direct: int
+    """`O_DIRECT`"""
+    large_file: int
+    """`O_LARGEFILE`, which the kernel sets in every 64-bit process, where Python has it as 0."""
+    directory: int
+    """`O_DIRECTORY`"""
+    no_follow: int
+    """`O_NOFOLLOW`"""
+    unnamed: int
+    """`O_TMPFILE`, which contains `O_DIRECTORY`."""
+
+
+_X86_64 = OpenFlags(direct=0o40000, large_file=0o100000, directory=0o200000, no_follow=0o400000, unnamed=0o20200000)
+_ARM_64 = OpenFlags(direct=0o200000, large_file=0o400000, directory=0o40000, no_follow=0o100000, unnamed=0o20040000)
+
+
+def open_flags(soabi: str) -> OpenFlags:
+    """Return the flags in recordings of an interpreter, by the SOABI of its build (`cpython-311-aarch64-linux-gnu`)."""
+    return _ARM_64 if "-aarch64-" in soabi else _X86_64
 
 
 def exit_status(status: int) -> int | None:

@@ -40,7 +40,6 @@ MOST_ROWS = 50
 """Rows of each table besides that of descriptors."""
 MOST_NOTES = 8
 """Reasons that are listed below a table; `--json` has all."""
-_FLAGS = {linux.O_APPEND: "append", linux.O_NONBLOCK: "non-blocking", linux.O_DIRECT: "direct"}
 
 
 class _Cells:
@@ -154,7 +153,7 @@ def _tables(found: Resources, cwd: str) -> Iterator[Table]:
     yield Table(
         f"Open descriptors after event {found.event:,}",
         ("fd", "kind", "mode", "what", "offset", "event", "line"),
-        tuple(_row(each, cells) for each in found.opened),
+        tuple(_row(each, cells, found.open_flags) for each in found.opened),
         right=("offset", "event"),
         notes=cells.notes(),
     )
@@ -165,12 +164,13 @@ def _tables(found: Resources, cwd: str) -> Iterator[Table]:
         yield replace(table, rows=table.rows[:MOST_ROWS], more=more)
 
 
-def _row(resource: OpenResource, cells: _Cells) -> tuple[str, ...]:
+def _row(resource: OpenResource, cells: _Cells, known: linux.OpenFlags) -> tuple[str, ...]:
     handle, origin = resource.handle, resource.handle.origin
     cells.about = handle.numbers
     offset = cells.known(resource.offset) if isinstance(resource, OpenedFile | OpenedMemory) else ""
     mode = cells.known(handle.flags, _access)
-    what = " ".join([_what(resource, cells), *(_flags(handle.flags) if not isinstance(resource, OpenedSocket) else ())])
+    flags = _flags(handle.flags, known) if not isinstance(resource, OpenedSocket) else ()
+    what = " ".join([_what(resource, cells), *flags])
     event = f"{origin.event:,}" if origin.event else "start"
     return cells.numbers(handle.descriptors), _kind(resource), mode, what, offset, event, cells.site(origin.site)
 
@@ -179,8 +179,9 @@ def _access(flags: int) -> str:
     return {linux.O_RDONLY: "r", linux.O_WRONLY: "w"}.get(flags & linux.O_ACCMODE, "rw")
 
 
-def _flags(flags: int | Unknown) -> list[str]:
-    return [name for bit, name in _FLAGS.items() if isinstance(flags, int) and flags & bit]
+def _flags(flags: int | Unknown, known: linux.OpenFlags) -> list[str]:
+    names = {linux.O_APPEND: "append", linux.O_NONBLOCK: "non-blocking", known.direct: "direct"}
+    return [name for bit, name in names.items() if isinstance(flags, int) and flags & bit]
 
 
 def _kind(resource: OpenResource) -> str:

@@ -274,11 +274,7 @@ _MOST_GAP = 1 << 12
 """Free numbers that are remembered below a high one (of `dup2`, or inherited). More are opened by no program."""
 
 
-def status_flags(flags: int) -> int:
+def status_flags(flags: int, known: linux.OpenFlags) -> int:
     """Return the flags of `open` that stay with the description."""
     once = linux.O_CREAT | linux.O_EXCL | linux.O_NOCTTY | linux.O_TRUNC | linux.O_CLOEXEC
-    return flags & ~once & ~LARGE_FILE
-
-
-LARGE_FILE = 0o100000
-"""The kernel sets `O_LARGEFILE` in every 64-bit process, where Python has it as 0."""
+    return flags & ~once & ~known.large_file

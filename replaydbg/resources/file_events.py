@@ -38,9 +38,10 @@ def flags_of_mode(mode: str) -> int:
 def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, flags: int) -> None:
     """Follow the opening of `path` as a descriptor."""
     absolute = to.absolute(path, argument(event, 9, "dir_fd"))
-    kind, unnamed = "file", flags & linux.O_TMPFILE == linux.O_TMPFILE
+    known = to.open_flags
+    kind, unnamed = "file", flags & known.unnamed == known.unnamed
     node = FileNode(absolute, is_deleted=True, size=0) if unnamed else to.names.node(absolute)
-    if flags & linux.O_DIRECTORY and not unnamed:
+    if flags & known.directory and not unnamed:
         kind = "directory"
     if node.mode is not None and stat.S_ISFIFO(node.mode):
         kind = "pipe"
@@ -50,9 +51,8 @@ def open_path(to: ProcessState, event: Event, number: int, path: str | bytes, fl
             node.mode = stat.S_IFREG  # it is new
         if flags & linux.O_CREAT:
             node.made = event.number
-    made = Description(
-        kind, to.origin(event), status_flags(flags), path, node, can_seek=None if kind == "file" else False
-    )
+    can_seek = None if kind == "file" else False
+    made = Description(kind, to.origin(event), status_flags(flags, known), path, node, can_seek=can_seek)
     made.offset = 0
     if isinstance(absolute, str) and absolute.startswith(_DEVICES):
         made.offset = _INTO_DEVICE
@@ -306,7 +306,8 @@ def _scan(to: ProcessState, event: Event) -> None:
         absolute = to.directory(number_of(where))
     else:
         absolute = to.absolute(where) if isinstance(where, str | bytes) else to.absolute(".")
-    made = Description("directory", to.origin(event), linux.O_DIRECTORY | linux.O_NONBLOCK, node=FileNode(absolute))
+    flags = to.open_flags.directory | linux.O_NONBLOCK
+    made = Description("directory", to.origin(event), flags, node=FileNode(absolute))
     made.path = where if isinstance(where, str | bytes) else "."
     made.can_seek = False
     to.guess(made, event, "an iterator of scandir() is closed without an event; its number is inferred")

@@ -146,7 +146,7 @@ def _is_child(event: Event) -> bool:
 
 def _initial(recording: Recording) -> ProcessState:
     header = recording.header
-    state = ProcessState(header.cwd)
+    state = ProcessState(header.cwd, header.python.soabi)
     streams = header.stdio or ("descriptor",) * 3
     for number, kind in enumerate(streams):
         if kind != "closed":

@@ -63,6 +63,7 @@ def frozen(state: ProcessState, threads: tuple[RunningThread, ...], event: int, 
         tls=tuple(state.tls),
         tls_loads=tuple(state.tls_loads),
         standard_input=None if state.standard_input is None else state.standard_input[1].frozen(),
+        open_flags=state.open_flags,
     )
 
 

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from replaydbg.classes import dataclass
+from replaydbg.events.linux import OpenFlags, open_flags
 from replaydbg.events.records import Site
 from replaydbg.events.values import ContentRef, Value
 
@@ -62,7 +63,8 @@ class Handle:
     """The call that opened it."""
     flags: int | Unknown
     """The access mode and status flags as `F_GETFL` returns them (`O_RDWR`, `O_APPEND`, `O_NONBLOCK`, `O_DIRECTORY`),
-    without `O_LARGEFILE`. Blocking mode that a socket object set by itself is missing.
+    without `O_LARGEFILE`. Some numbers depend on the machine that recorded, see `Resources.open_flags`. Blocking mode
+    that a socket object set by itself is missing.
     """
     children: tuple[int, ...]
     """Running child processes that have it, too."""
@@ -504,6 +506,8 @@ class Resources:
     """In the order of the calls."""
     standard_input: StandardInput | None = None
     """None: the process began without one."""
+    open_flags: OpenFlags = open_flags("")
+    """The numbers in `handle.flags` that depend on the processor of the machine that recorded."""
 
     def by_number(self) -> dict[int, OpenResource]:
         """The open description of each descriptor."""

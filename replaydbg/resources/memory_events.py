@@ -54,7 +54,9 @@ def _memfd(to: ProcessState, event: Event) -> None:
 def _open_shared(to: ProcessState, event: Event) -> None:
     flags = integer(argument(event, 1, "flags"))
     access = flags & linux.O_ACCMODE
-    _memory(to, event, flags=access | linux.O_NOFOLLOW, is_new=bool(flags & linux.O_CREAT and flags & linux.O_EXCL))
+    _memory(
+        to, event, flags=access | to.open_flags.no_follow, is_new=bool(flags & linux.O_CREAT and flags & linux.O_EXCL)
+    )
 
 
 def _unlink_shared(to: ProcessState, event: Event) -> None:
@@ -176,7 +178,7 @@ def _open_database(to: ProcessState, event: Event) -> None:
 def _guess(to: ProcessState, event: Event, facts: DatabaseFacts, path: str, access: int) -> FileNode:
     node = to.names.node(to.absolute(path)) if path else FileNode("", is_deleted=True)
     node.has_hidden_stores = True
-    made = Description("file", to.origin(event), access | linux.O_NOFOLLOW, path, node, offset=0, can_seek=True)
+    made = Description("file", to.origin(event), access | to.open_flags.no_follow, path, node, offset=0, can_seek=True)
     facts.descriptions.append(made)
     to.guess(made, event, _GUESSED)
     return node

@@ -107,19 +107,19 @@ def _fcntl(to: ProcessState, event: Event) -> None:
     elif command == linux.F_SETFD:
         _set_close_on_exec(to, event, bool(integer(value) & linux.FD_CLOEXEC))
     elif command == linux.F_GETFL and (flags := whole(event.outcome)) is not None:
-        _has_flags(description, flags)
+        _has_flags(description, flags, to)
     elif command == linux.F_SETFL:
-        changeable = linux.O_APPEND | linux.O_ASYNC | linux.O_DIRECT | linux.O_NOATIME | linux.O_NONBLOCK
+        changeable = linux.O_APPEND | linux.O_ASYNC | to.open_flags.direct | linux.O_NOATIME | linux.O_NONBLOCK
         old = description.flags if isinstance(description.flags, int) else None
         if old is not None:
-            _has_flags(description, old & ~changeable | integer(value) & changeable)
+            _has_flags(description, old & ~changeable | integer(value) & changeable, to)
     elif command in _LOCKS and isinstance(value, bytes) and len(value) == _FLOCK.size:
         kind, whence, start, length, _ = _FLOCK.unpack(value)
         _lock_range(to, event, description, kind, (whence, start, length), is_ofd=_LOCKS[command] == "ofd")
 
 
-def _has_flags(description: Description, flags: int) -> None:
-    description.flags = status_flags(flags)
+def _has_flags(description: Description, flags: int, to: ProcessState) -> None:
+    description.flags = status_flags(flags, to.open_flags)
     description.socket.is_non_blocking = bool(flags & linux.O_NONBLOCK)
 
 

@@ -60,8 +60,9 @@ class DatabaseFacts:
 class ProcessState:
     """A process while its log is read. The modules of actions change it."""
 
-    def __init__(self, cwd: str) -> None:
-        """Begin in the working directory `cwd`, without any descriptor."""
+    def __init__(self, cwd: str, soabi: str) -> None:
+        """Begin in the working directory `cwd`, without any descriptor. `soabi`: of the recorded interpreter."""
+        self.open_flags = linux.open_flags(soabi)
         self.names = FileNames(cwd)
         self.numbers = NumberTable(self._found, self._closed)
         self.open: dict[Description, None] = {}

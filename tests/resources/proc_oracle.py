@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.log.reader import Recording
-from replaydbg.resources.descriptions import LARGE_FILE
 from replaydbg.resources.follow import resources_at
 from replaydbg.resources.kinds import OpenedDirectory, OpenedFile, OpenedMemory, OpenResource
 
 _CLOSE_ON_EXEC = 0o2000000
+_LARGE_FILE = linux.open_flags(sysconfig.get_config_var("SOABI")).large_file
 _DELETED = " (deleted)"
 _OWN = 1000
 """The recorder's own descriptors are above: it moves them as high as it may."""
@@ -65,7 +67,7 @@ def _difference(number: int, ours: OpenResource | None, kernel: KernelDescriptor
     if kernel is None:
         return "it is closed"
     flags = ours.handle.flags
-    if isinstance(flags, int) and flags != kernel.flags & ~_CLOSE_ON_EXEC & ~LARGE_FILE:
+    if isinstance(flags, int) and flags != kernel.flags & ~_CLOSE_ON_EXEC & ~_LARGE_FILE:
         return f"its flags are {flags:o}"
     if isinstance(one.close_on_exec, bool) and one.close_on_exec != bool(kernel.flags & _CLOSE_ON_EXEC):
         return f"close_on_exec is {one.close_on_exec}"

@@ -64,7 +64,7 @@ def _events(draw: st.DrawFn) -> Event:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_events(), max_size=12))
 def test_any_values(events: list[Event]) -> None:
-    state = ProcessState("/somewhere")
+    state = ProcessState("/somewhere", "")
 
     for number, event in enumerate(events, 1):
         apply_event(state, Event(number, 0, event.site, event.arguments, event.raised, event.outcome, None, None, 0))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.events.linux import open_flags
 from replaydbg.resources.kinds import (
     ChildProcess,
     Descriptor,
@@ -219,7 +220,16 @@ def _became_of(pid: int, *command: str) -> str:
     child = ChildProcess(pid, command, False, None, ORIGIN)
     none = dict.fromkeys(("opened", "mappings", "databases", "locks", "threads", "timers", "signals"), ())
     resources = Resources(
-        5, "/", **none, wakeup=None, children=(child,), semaphores=(), tls=(), tls_loads=(), standard_input=None
+        5,
+        "/",
+        **none,
+        wakeup=None,
+        children=(child,),
+        semaphores=(),
+        tls=(),
+        tls_loads=(),
+        standard_input=None,
+        open_flags=open_flags(""),
     )
     (row,) = (each for each in plan_resources(resources, frozenset()) if each.kind == "children")
     return row.text.rpartition("which ")[2]
