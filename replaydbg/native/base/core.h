@@ -218,6 +218,7 @@ void clones_library_loaded(void);      /* an extension module is new, or the fir
 /* memory.c */
 bool memory_is_there(const void *at);                         /* whether the page of `at` can be read */
 void memory_copy(uint8_t *to, const uint8_t *from, size_t n); /* what cannot be read is left as it is in `to` */
+bool memory_may_be_address(uint64_t word);                    /* of an object: then it is another one in a replay */
 
 /* without_proc.c */
 /* For the launcher: methods of the module. */

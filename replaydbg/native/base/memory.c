@@ -9,6 +9,7 @@
 #include "base/core.h"
 #include <errno.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,6 +38,23 @@ memory_copy(uint8_t *to, const uint8_t *from, size_t n)
             memcpy(to + at, from + at, part);
         at += part;
     }
+}
+
+/* Whether a word of an object may be the address of another one. An interpreter that was linked for fixed addresses, as
+ * Debian's and Ubuntu's are, lies at the beginning of all addresses, with the heap of the C library behind it. */
+bool
+memory_may_be_address(uint64_t word)
+{
+    enum { FIRST_FIXED = 1 << 22 }; /* where linkers put such a program; smaller numbers are numbers */
+#if defined(__aarch64__)
+    enum { BITS = 48 };
+#else
+    enum { BITS = 47 };
+#endif
+    static uint64_t first;
+    if (first == 0)
+        first = getauxval(AT_PHDR) >> 32 ? (uint64_t)1 << 32 : FIRST_FIXED;
+    return word >= first && word >> BITS == 0 && (word & 7) == 0;
 }
 
 /* ---- memory apart from the program's ----

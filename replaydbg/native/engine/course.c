@@ -137,7 +137,7 @@ of_words(PyObject *o)
     const char *end = (const char *)o + Py_TYPE(o)->tp_basicsize;
     for (const char *p = (const char *)o + sizeof(PyObject); p + sizeof word <= end; p += sizeof word) {
         memcpy(&word, p, sizeof word);
-        if (word >> 32 == 0 || word >> 47 != 0 || word & 7)
+        if (!memory_may_be_address(word))
             h = mix(h, word);
     }
     return h;

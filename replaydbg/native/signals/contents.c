@@ -126,16 +126,10 @@ bulk_of(Bulk *bulk, PyObject *o)
 
 /* ---- hashes of chunks ---- */
 
-/* A word that may be an address in this process is another one in a replay. */
 static inline uint64_t
 hash_word(uint64_t word, uint64_t h)
 {
-#if defined(__aarch64__)
-    bool is_address = word >> 40 == 0xaa || word >> 40 == 0xff;
-#else
-    bool is_address = word >> 40 == 0x55 || word >> 40 == 0x56 || word >> 42 == 0x7c >> 2;
-#endif
-    return place_mix(h, is_address ? 0 : word);
+    return place_mix(h, place_may_be_address(word) ? 0 : word);
 }
 
 static uint64_t

@@ -30,6 +30,18 @@ typedef struct {
     Contents near, all;           /* of what the topmost frame reaches, of what all do */
 } Place;
 
+/* Whether the kernel puts programs and libraries there: such a number is an address, another one in each process. Nothing
+ * else is likely to be one; a counter of nanoseconds is for half an hour once a day. */
+static inline bool
+place_may_be_address(uint64_t n)
+{
+#if defined(__aarch64__)
+    if (n >> 40 == 0xaa || n >> 40 == 0xff) /* where addresses have 48 bits; with 47 it is as on x86-64 */
+        return true;
+#endif
+    return n >> 40 == 0x55 || n >> 40 == 0x56 || n >> 42 == 0x7c >> 2;
+}
+
 /* contents.c */
 void contents_here(Contents *contents, PyObject **objects, int count, uint64_t computed);
 bool contents_are_here(Contents *contents, PyObject **objects, int count, uint64_t computed);

@@ -42,19 +42,13 @@ hash_ends(const void *data, size_t n, uint64_t seed)
     return hash_bytes((const char *)data + n - ENDS, ENDS, hash_bytes(data, ENDS, mix(seed, n)));
 }
 
-/* Where the kernel puts programs and libraries: a number from there is an address (the handle of a library that ctypes
- * has opened), which is another one in each process. Nothing else is likely to be one; a counter of nanoseconds is for
- * half an hour once a day. */
+/* Such as the handle of a library that ctypes has opened. */
 static bool
 is_address(PyObject *v)
 {
     int overflow;
     long long n = PyLong_AsLongLongAndOverflow(v, &overflow);
-#if defined(__aarch64__)
-    return !overflow && (n >> 40 == 0xaa || n >> 40 == 0xff);
-#else
-    return !overflow && (n >> 40 == 0x55 || n >> 40 == 0x56 || (n >> 42 == 0x7c >> 2));
-#endif
+    return !overflow && n > 0 && place_may_be_address((uint64_t)n);
 }
 
 static uint64_t
@@ -303,7 +297,7 @@ visit_words(PyObject *o, PyTypeObject *type)
     const char *end = (const char *)o + type->tp_basicsize;
     for (const char *p = (const char *)o + sizeof(PyObject); p + sizeof word <= end; p += sizeof word) {
         memcpy(&word, p, sizeof word);
-        if (word >> 32 == 0 || word >> 47 != 0 || word & 7)
+        if (!memory_may_be_address(word))
             walk.h = mix(walk.h, word);
     }
 }
