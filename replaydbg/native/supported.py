@@ -33,6 +33,8 @@ def why_unsupported() -> str:
         return "it is a debug build, and the core was not tested with its checks"
     if sys.platform != "linux":
         return f"it runs on {sys.platform}, and recording needs Linux"
+    if "musl" in getattr(sys.implementation, "_multiarch", ""):
+        return "its C library is musl (as on Alpine Linux), and recording needs glibc"
     return ""
 
 

@@ -31,6 +31,7 @@ _KINDS = {
     "older": ("sys.version_info = (3, 10, 13, 'final', 0)", "3.10 is older than 3.11"),
     "other": ("sys.implementation.name = 'pypy'", "it is pypy"),
     "elsewhere": ("sys.platform = 'darwin'", "it runs on darwin"),
+    "musl": ("sys.implementation._multiarch = 'x86_64-linux-musl'", "its C library is musl (as on Alpine Linux)"),
 }
 
 
