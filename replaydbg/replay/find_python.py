@@ -43,7 +43,7 @@ def find_python(path: str, python: PythonBuild) -> str:
     for candidate in _candidates(python.hexversion):
         if _is_build(candidate, python):
             return candidate
-    raise WrongPython(path, python.version, _this_python(python), has_core=has_core(python.soabi))
+    raise WrongPython(path, _recorded_python(python), _this_python(python), has_core=has_core(python.soabi))
 
 
 def _is_other_binary(executable: str) -> bool:
@@ -58,8 +58,14 @@ def find_python_and_core(path: str, python: PythonBuild) -> tuple[str, str]:
     """
     executable = find_python(path, python)
     if python.soabi != interpreter.soabi() and not has_core(python.soabi):
-        raise WrongPython(path, python.version, _this_python(python), executable)
+        raise WrongPython(path, _recorded_python(python), _this_python(python), executable)
     return executable, core_file(python.soabi)
+
+
+def _recorded_python(recorded: PythonBuild) -> str:
+    """Return the recorded version, and its platform if that is another one than ours (`aarch64-linux-gnu`)."""
+    there, here = (soabi.split("-", 2)[-1] for soabi in (recorded.soabi, interpreter.soabi()))
+    return f"{recorded.version} for {there}" if "-linux-" in there and there != here else recorded.version
 
 
 def _this_python(recorded: PythonBuild) -> str:

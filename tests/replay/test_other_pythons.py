@@ -31,6 +31,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_that_of_another_processor_is_named_with_it(tmp_path: Path) -> None:
+    python = {**header_json()["python"], "soabi": "cpython-311-riscv64-linux-gnu"}
+    Example(header=header_json(format=FORMAT, python=python)).write(tmp_path).rename(tmp_path / "one.rdbg")
+
+    refused = _run(tmp_path, [], ["replay"])
+
+    wanted = f"{python['version']} for riscv64-linux-gnu"
+    assert (refused.status, refused.stdout) == (2, b"")
+    assert f"was recorded with Python {wanted} and cannot be replayed" in refused.stderr.decode()
+    assert f"install replaydbg in a Python {wanted}, and run" in refused.stderr.decode()
+
+
 @pytest.mark.parametrize("command", _COMMANDS, ids=" ".join)
 def test_one_for_which_there_is_no_core(command: list[str], folder: Path) -> None:
     python = folder / "python3.12"
