@@ -284,7 +284,12 @@ COMMANDS = (
     PromptCommand(("down", "d"), "[N]", "select the frame that this one called", _down, repeats=True, completes=""),
     PromptCommand(("frame", "f"), "[N]", "select a frame by its number", frame, completes=""),
     PromptCommand(
-        ("list", "l"), "[N | A,B | . | -]", "show source lines with how often each ran", list_source, repeats=True
+        ("list", "l"),
+        "[N | A,B | . | -]",
+        "show source lines with how often each ran",
+        list_source,
+        repeats=True,
+        completes="",
     ),
     PromptCommand(("longlist", "ll"), "", "show the whole function", _longlist, completes=""),
     PromptCommand(("source",), "NAME", "show the source of a function or class", source),
@@ -305,5 +310,6 @@ COMMANDS = (
         "var NAME = VALUE | exec-direction WAY",
         "change a variable of the program, or the direction of commands",
         _set,
+        completes="settings",
     ),
 )

@@ -50,6 +50,10 @@ def _print(view: View, found: Iterable[LoadedModule]) -> None:
 
 COMMANDS = (
     PromptCommand(
-        ("modules", "module"), "[NAME | PATTERN | all]", "list the loaded modules, or the variables of one", _modules
+        ("modules", "module"),
+        "[NAME | PATTERN | all]",
+        "list the loaded modules, or the variables of one",
+        _modules,
+        completes="modules",
     ),
 )

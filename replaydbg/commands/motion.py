@@ -69,7 +69,7 @@ def _motion(
                 if view.here.count == before or view.here.why in ("end", "start"):
                     break
 
-    return PromptCommand(names, "[N]", help_, run, repeats=True)
+    return PromptCommand(names, "[N]", help_, run, repeats=True, completes="")
 
 
 # ---- to a line ----
@@ -315,7 +315,11 @@ COMMANDS = (
     PromptCommand(("fwd", "forward"), "[N]", "go to the position before `back`", _travel_forward, completes=""),
     PromptCommand(("ugo",), "undo|redo|MOMENT", "pudb's names for back, fwd and seek", _ugo, completes="moments"),
     PromptCommand(
-        ("direction",), "[reverse|forward]", "change the direction of next, step, finish, continue", _direction
+        ("direction",),
+        "[reverse|forward]",
+        "change the direction of next, step, finish, continue",
+        _direction,
+        completes="directions",
     ),
     PromptCommand(
         ("just-my-code", "jmc"),

@@ -217,7 +217,13 @@ COMMANDS = (
         _clear,
         completes="places",
     ),
-    PromptCommand(("condition",), "NUMBER [COND]", "stop at a breakpoint only if COND is true", _condition),
+    PromptCommand(
+        ("condition",),
+        "NUMBER [COND]",
+        "stop at a breakpoint only if COND is true",
+        _condition,
+        completes="numbered",
+    ),
     PromptCommand(
         ("ignore",),
         "NUMBER COUNT",

@@ -159,22 +159,30 @@ class Prompt:
         if line.startswith("!"):
             self._evaluate(line[1:].strip())
             return
-        match = _WORD.match(line)
-        command = None
-        if match is not None and (_IS_PATH.match(match[2]) or not _IS_PYTHON.match(match[2])):
-            command = self.vocabulary.find(match[1])
-        if match is None or command is None:
+        command, rest = self.split(line)
+        if command is None:
+            match = _WORD.match(line)
             self._expression(line, match[1] if match is not None else line.split()[0])
             return
-        rest = match[2]
+        word = line[: len(line) - len(rest)]
         if rest[:1] == "/":
             raise UsageError(
-                f"{match[1]} takes no format (got {rest.split()[0]!r}). Use Python's hex(), bin() or format()."
+                f"{word} takes no format (got {rest.split()[0]!r}). Use Python's hex(), bin() or format()."
             )
         if command.repeats:
             # a repeated `list A,B` continues after it.
-            self._last = match[1] if command.run is inspecting.list_source else line
+            self._last = word if command.run is inspecting.list_source else line
         command.run(self.view, rest)
+
+    def split(self, line: str) -> tuple[PromptCommand | None, str]:
+        """Return the command that a line begins with, and what follows its name. No command: the line is Python.
+
+        Raises UsageError for a name that is refused, and for a beginning that several have.
+        """
+        match = _WORD.match(line)
+        if match is None or (_IS_PYTHON.match(match[2]) and not _IS_PATH.match(match[2])):
+            return None, line
+        return self.vocabulary.find(match[1]), match[2]
 
     def _expression(self, line: str, word: str) -> None:
         try:

@@ -29,6 +29,9 @@ _OPTION = (
 _BEFORE = re.compile(rf"\s*{_OPTION}(?=\s|\Z)")
 _AFTER = re.compile(rf"(?:\A|\s){_OPTION}\s*\Z")
 _UNKNOWN = re.compile(r"\s(--[a-z]\S*)\s*\Z")
+OPTIONS = tuple(f"--{name}" for name in (*KINDS, "in", "frame", "only-at", "from", "to", "linear", "permanent", "all"))
+"""Every option of a search."""
+
 _SCOPED: dict[str, Callable[..., Predicate]] = {
     "bad": predicates.bad_if,
     "check": predicates.check,
@@ -74,6 +77,14 @@ def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> 
     if module or frame:
         raise UsageError("--in and --frame are for expressions and functions.")
     return _OTHERS[kind](text)
+
+
+def behind_options(text: str) -> int:
+    """Return where WHAT begins in `[options] WHAT`."""
+    at = 0
+    while found := _BEFORE.match(text, at):
+        at = found.end()
+    return at
 
 
 def parse_search(text: str, kind: str = "bad") -> SearchRequest:

@@ -28,7 +28,8 @@ class PromptCommand:
     repeats: bool = False
     """Whether an empty line repeats it."""
     completes: str = "locals"
-    """The kind of its arguments, for completion: `locals`, `moments`, `places`, `commands`, `subjects` or nothing."""
+    """The kind of its arguments, for completion: `locals` for an expression, another one that `completion.completer`
+    knows, such as `moments`, or nothing."""
 
 
 def expression_in(rest: str, usage: str) -> str:

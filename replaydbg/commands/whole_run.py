@@ -268,8 +268,16 @@ COMMANDS = (
     PromptCommand(("when", "when-ticks"), "", "show the current moment", when, completes=""),
     PromptCommand(("why",), "EXPR", "find the last write of a value, even of an equal one, and its events", _why),
     PromptCommand(("last",), "EXPR", "go to the last write of this value", _last),
-    PromptCommand(("bisect",), "EXPR [--linear ...]", "go to the line after which EXPR was first true", _bisect),
-    PromptCommand(("holds",), "EXPR [--frame ...]", "show when EXPR was true, over the whole run", _holds),
+    PromptCommand(
+        ("bisect",),
+        "EXPR [--linear ...]",
+        "go to the line after which EXPR was first true",
+        _bisect,
+        completes="search",
+    ),
+    PromptCommand(
+        ("holds",), "EXPR [--frame ...]", "show when EXPR was true, over the whole run", _holds, completes="search"
+    ),
     PromptCommand(("watch",), "EXPR", "stop where a value changes, in both directions", _watch),
     PromptCommand(
         ("history",), "EXPR [N]", "list the first N values of EXPR (writes of an equal value are not listed)", _history
@@ -279,7 +287,7 @@ COMMANDS = (
         "FILE:LINE 'EXPR' [if COND]",
         "print EXPR each time a line ran, over the whole run",
         _log,
-        completes="places",
+        completes="logged",
     ),
     PromptCommand(("events",), "[N]", "list the program's last inputs and other events", _events, completes=""),
     PromptCommand(("output",), "[N | all]", "show what the program has written so far", _output, completes=""),

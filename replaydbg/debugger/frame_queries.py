@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from replaydbg.classes import dataclass
@@ -11,6 +12,7 @@ from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.described_values import described_values
 from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.offers import OfferAttributes, Offered, OfferKeys, OfferNames
 from replaydbg.engine.queries import (
     DescribeObject,
     Evaluate,
@@ -107,6 +109,21 @@ class FrameQueries:
         self, worker: EngineProcess, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
     ) -> Evaluation:
         return worker.ask(Evaluate(frame, lane, source, truth), seconds=seconds, idle=self._standing.work.idle)
+
+    def offers(self, query: OfferNames | OfferAttributes | OfferKeys, *, seconds: float) -> Offered:
+        """Return what may complete a name, an attribute or a key. Raises AskFailed.
+
+        If it takes longer than `seconds`, or ends the copy, another copy is asked that does not call the methods by
+        which the value describes itself.
+        """
+        self._standing.work.begin("completing")
+        cursor, idle = self._standing.cursor, self._standing.work.idle
+        try:
+            return cursor.ask(query, seconds=seconds, idle=idle)
+        except AskFailed:
+            if isinstance(query, OfferNames):
+                raise
+        return cursor.ask(replace(query, asks_object=False), seconds=seconds, idle=idle)
 
     def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the parameters of a frame's function, as they are now."""

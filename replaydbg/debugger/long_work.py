@@ -26,6 +26,7 @@ class LongWork:
         self._cancelled = threading.Event()
         self._reached = 0
         self._until = math.inf
+        self._is_silent = False
         self.total_lines = 0
         """Lines of the whole run; 0 until the first pass is over."""
 
@@ -45,7 +46,7 @@ class LongWork:
                 raise Cancelled
             if time.monotonic() > self._until:
                 raise OutOfTime
-            if self._report is not None:
+            if self._report is not None and not self._is_silent:
                 counts = timeline.counts()
                 share = counts[-1] / total if total and counts else 0.0
                 share = self._reached / self.total_lines if self._reached else share
@@ -54,13 +55,13 @@ class LongWork:
         self._travel.idle = idle
 
     @contextmanager
-    def limited(self, seconds: float) -> Iterator[None]:
-        """Raise OutOfTime in the enclosed work after this time."""
-        self._until = time.monotonic() + seconds
+    def limited(self, seconds: float, *, silent: bool = False) -> Iterator[None]:
+        """Raise OutOfTime in the enclosed work after this time; `silent`: report no progress of it."""
+        self._until, self._is_silent = time.monotonic() + seconds, silent
         try:
             yield
         finally:
-            self._until = math.inf
+            self._until, self._is_silent = math.inf, False
 
     def idle(self, reached: int = 0) -> None:
         """Report progress; `reached` is the line that the work has come to. Raises Cancelled.

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
-from replaydbg.debugger.frame_queries import At
-from replaydbg.errors import ReplaydbgError
-
-if TYPE_CHECKING:
-    from replaydbg.commands.prompt import Prompt
+from replaydbg.commands import Prompt
+from replaydbg.commands.completion.completer import Completion, complete
 
 PROMPT = "(replaydbg) "
 REMEMBERED = 2000
 """Lines of the history that are kept from one session to the next."""
+
+DELIMITERS = " \t()[]{},.;:=+*/%&|^~<>!"
+"""The characters at which readline begins a word, which it then lists without what comes before. Quotes are not among
+them: readline would insert a closing one by itself."""
 
 
 class LineReader:
@@ -28,7 +29,7 @@ class LineReader:
         self._readline = _readline()
         if self._readline is not None:
             self._readline.set_completer(self._complete)
-            self._readline.set_completer_delims(" \t")
+            self._readline.set_completer_delims(DELIMITERS)
             self._readline.parse_and_bind("tab: complete")
             self._readline.set_auto_history(True)
             self._load(self._readline)
@@ -69,8 +70,10 @@ class LineReader:
 
     def _complete(self, text: str, state: int) -> str | None:
         if state == 0 and self._readline is not None:
-            before = self._readline.get_line_buffer()[: self._readline.get_begidx()]
-            self._found = completions(self._prompt, before, text)
+            line, begin = self._readline.get_line_buffer(), self._readline.get_begidx()
+            with self._prompt.busy():
+                found = complete(self._prompt, line, self._readline.get_endidx())
+            self._found = list(for_readline(found, line, begin))
         return self._found[state] if state < len(self._found) else None
 
 
@@ -83,50 +86,8 @@ def _readline() -> ModuleType | None:
     return readline
 
 
-def completions(prompt: Prompt, before: str, text: str) -> list[str]:
-    """Return the completions of `text`, where `before` precedes it in the line."""
-    word = before.split()[0] if before.split() else ""
-    try:
-        if not word:
-            return [name for name in prompt.vocabulary.names if name.startswith(text)] or _of_values(prompt, text)
-        command = prompt.vocabulary.find(word)
-        kind = command.completes if command is not None else "locals"
-        if kind == "locals":
-            return _of_values(prompt, text)
-        return sorted(each for each in _words(prompt, kind) if each.startswith(text))
-    except ReplaydbgError:
-        return []  # no completions while the program cannot be queried
-
-
-def _words(prompt: Prompt, kind: str) -> set[str]:
-    session = prompt.view.session
-    marks = {f"@{name}" for name in session.marks.moments}
-    if kind == "moments":
-        return marks | {"@start", "@end", "@last", "@exc", "@out:", "@t+"}
-    if kind == "places":
-        files = {f"{Path(each.file).name}:" for each in session.index.hits if not each.file.startswith("<")}
-        return files | {each.function for each in session.index.hits if "<" not in each.function}
-    if kind == "exceptions":
-        lineages = {each.lineage for each in session.index.raised}
-        return {full.rpartition(".")[2] for each in lineages for full in each} - {"object"}
-    if kind == "processes":
-        is_group = prompt.view.group.directory is not None
-        return {str(each.number) for each in prompt.view.group.group.processes if each.recording} if is_group else set()
-    if kind == "lanes":
-        return {str(each.id) for each in prompt.view.here.lanes}
-    if kind == "subjects":
-        from replaydbg.commands.about import SUBJECTS  # imported here: it imports every module of the prompt
-
-        return set(SUBJECTS)
-    return {"commands": set(prompt.vocabulary.names), "marks": {each[1:] for each in marks}}.get(kind, set())
-
-
-def _of_values(prompt: Prompt, text: str) -> list[str]:
-    """Return names of variables; after a dot, attributes."""
-    view = prompt.view
-    owner, dot, begun = text.rpartition(".")
-    if dot:
-        parts = view.session.ask.parts(owner, **view.at)
-        return sorted(f"{owner}{each.name}" for each in parts if each.name.startswith(f".{begun}"))
-    names = view.session.ask.names(At(**view.at))
-    return sorted(each for each in names if each.startswith(text) and (text or not each.startswith("__")))
+def for_readline(completion: Completion, line: str, begin: int) -> Iterator[str]:
+    """Yield what readline may put in the place of what begins at `begin`, where its own word begins."""
+    start = completion.start
+    for word in completion.words:
+        yield line[begin:start] + word if begin <= start else word[begin - start :]

@@ -25,6 +25,7 @@ from replaydbg.engine.cell_queries import CELL_QUERIES
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import Keeping, is_own_child
+from replaydbg.engine.offers import OFFER_QUERIES
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
@@ -61,7 +62,7 @@ _POSITION = {
     "watches": [[0, 0, 0, 0, 0, 0]],
     "path": [0, [], [], []],
 }
-_QUERIES = (*QUERIES.values(), *CELL_QUERIES.values())
+_QUERIES = (*QUERIES.values(), *CELL_QUERIES.values(), *OFFER_QUERIES.values())
 _READERS: list[Callable[[bytes], object]] = [
     reports.read_where,
     reports.read_stack,
@@ -74,7 +75,7 @@ _READERS: list[Callable[[bytes], object]] = [
     lambda data: _read_index(data),
     *(
         lambda data, query=query: decoded(data, answer_shape(query), "answer")
-        for query in (*QUERIES.values(), *CELL_QUERIES.values())
+        for query in (*QUERIES.values(), *CELL_QUERIES.values(), *OFFER_QUERIES.values())
     ),
 ]
 

@@ -10,6 +10,7 @@ from typing import Any
 from replaydbg.debugger import Session
 from replaydbg.engine.cell_queries import CELL_QUERIES
 from replaydbg.engine.keeper import probe_sources
+from replaydbg.engine.offers import OFFER_QUERIES
 from replaydbg.engine.queries import (
     QUERIES,
     Evaluate,
@@ -69,7 +70,7 @@ def test_every_query_has_a_handler() -> None:
     registry = _loaded(Evaluate(source="0"))["Loader"]().find("replaydbg.engine.probe.registry")
 
     without_answer = {each.tag for each in (EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine)}
-    assert set(registry.HANDLERS) == {*QUERIES, *CELL_QUERIES} | without_answer
+    assert set(registry.HANDLERS) == {*QUERIES, *CELL_QUERIES, *OFFER_QUERIES} | without_answer
 
 
 def test_a_failure_is_an_answer() -> None:

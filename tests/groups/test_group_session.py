@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.commands.completion.completer import complete
 from replaydbg.debugger import Session
 from replaydbg.engine.process_memory import MemoryBudget, memory_used
 from replaydbg.groups.group_session import GroupSession
-from replaydbg.prompt.line_reader import completions
 from tests.harness.recorded_group import ADDS, ANSWERS, BANK, READS_REPLY, record_program
 from tests.harness.recording import record_file
 from tests.harness.sanitizer import IS_SANITIZED
@@ -105,8 +105,8 @@ def test_a_moment_in_another_process(typed: Typed) -> None:
 
 
 def test_completion_knows_the_recorded_processes(typed: Typed) -> None:
-    assert completions(typed.prompt, "proc ", "") == ["1", "2"]
-    assert completions(typed.prompt, "", "jump") == ["jump-to-receiver", "jump-to-sender"]
+    assert complete(typed.prompt, "proc ", 5).words == ("1", "2")
+    assert complete(typed.prompt, "jump", 4).words == ("jump-to-receiver", "jump-to-sender")
 
 
 def test_a_line_that_receives_often(typed: Typed) -> None:

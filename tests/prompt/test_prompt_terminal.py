@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from replaydbg.commands.completion.completer import complete
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled
-from replaydbg.prompt.line_reader import completions
 from replaydbg.prompt.terminal import Interrupts, ProgressLine
+from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
-from tests.harness.typed import Typed
+from tests.harness.typed import TRAVEL, Typed
 
 
 def debug(recording: Path, *words: str, stdin: str = "", status: int | None = 0) -> tuple[str, str]:
@@ -140,19 +141,20 @@ def test_progress_that_is_not_on_a_terminal_takes_few_lines() -> None:
     assert err.getvalue().count("replaying") == 2
 
 
-def test_completion(typed: Typed) -> None:
-    prompt = typed.prompt
+def test_completion_of_arguments(typed: Typed) -> None:
+    def words(line: str) -> tuple[str, ...]:
+        return complete(typed.prompt, line, len(line)).words
 
-    assert completions(prompt, "", "reverse-f") == ["reverse-finish"]
-    assert completions(prompt, "p ", "resu") == ["results"]
-    assert completions(prompt, "p ", "account.b") == ["account.balance"]
-    assert "@exc" in completions(prompt, "seek ", "@e")
-    assert "ends_by_an_exception.py:" in completions(prompt, "b ", "ends")
-    assert "twice" in completions(prompt, "b ", "tw")
-    assert "locals" in completions(prompt, "info ", "lo")
-    assert "RuntimeError" in completions(prompt, "catch ", "Run")
-    assert completions(prompt, "help ", "longl") == ["longlist"]
-    assert completions(prompt, "nonsense ", "nothing_like_this") == []
+    assert words("reverse-f") == ("reverse-finish",)
+    assert words("p resu") == ("results",)
+    assert words("p account.b") == ("balance",)
+    assert "@exc" in words("seek @e")
+    assert "ends_by_an_exception.py:" in words("b ends")
+    assert "twice" in words("b tw")
+    assert "locals" in words("info lo")
+    assert "RuntimeError" in words("catch Run")
+    assert words("help longl") == ("longlist",)
+    assert words("nonsense nothing_like_this") == ()
 
 
 class Terminal:
@@ -229,6 +231,38 @@ def test_a_terminal_with_history_and_completion(terminal: Terminal, tmp_path: Pa
 
     assert terminal.process.wait(timeout=30) == 0
     assert "p 6 * 7" in (tmp_path / "replaydbg" / "history").read_text()
+
+
+@pytest.fixture(scope="module")
+def values(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_file(TRAVEL / "values_to_complete.py", tmp_path_factory.mktemp("values"), status=1)
+
+
+def test_a_terminal_completes_python(values: Path, tmp_path: Path) -> None:
+    terminal = Terminal(values, tmp_path)
+    try:
+        terminal.read("(replaydbg) ")
+        assert "p account.balance\r\n10" in terminal.type("p account.bal\t\n", "(replaydbg) ")
+        assert "p [account.name]\r\n['Ann']" in terminal.type("p [account.na\t]\n", "(replaydbg) ")
+        assert "p table['name']\r\n1" in terminal.type("p table['nam\t\n", "(replaydbg) ")
+        assert "p table['na me'].kind\r\n'record'" in terminal.type("p table['na \t.ki\t\n", "(replaydbg) ")
+        assert "p len(table)\r\n10" in terminal.type("p le\t(tab\t)\n", "(replaydbg) ")
+        # Of several words the common beginning is inserted, and a list follows.
+        assert "balance  kind     name" in terminal.type("p account.\t\t", "(replaydbg) p account.")
+    finally:
+        terminal.close()
+
+
+def test_a_terminal_survives_completions_that_take_too_long(values: Path, tmp_path: Path) -> None:
+    terminal = Terminal(values, tmp_path)
+    try:
+        terminal.read("(replaydbg) ")
+        shown = terminal.type("p endless.missing.\tx\n", "(replaydbg) ")
+        assert "completing" not in shown
+        assert shown.startswith("p endless.missing.x\r\n") or "p endless.missing.\x07x" in shown
+        assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    finally:
+        terminal.close()
 
 
 def test_when_ctrl_c_is_an_exception() -> None:

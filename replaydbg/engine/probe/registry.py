@@ -10,6 +10,7 @@ from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
 from replaydbg.engine.probe.exception_names import types_named
 from replaydbg.engine.probe.frames import arguments, exception, module_variables, modules, spans, variables
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
+from replaydbg.engine.probe.offered_words import offer_attributes, offer_keys, offer_names
 from replaydbg.engine.probe.passages import at_lines, passing
 from replaydbg.engine.probe.predicates import judged, judging, value_in_module, value_of_part
 from replaydbg.engine.probe.store_passages import storing
@@ -35,6 +36,9 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "cell": cell,
     "cell_stores": cell_stores,
     "tasks": tasks,
+    "offer_names": offer_names,
+    "offer_attributes": offer_attributes,
+    "offer_keys": offer_keys,
     "modules": modules,
     "module_variables": module_variables,
     "exception": exception,

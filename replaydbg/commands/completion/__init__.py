@@ -1,0 +1,1 @@
+"""Completion of the line that is typed at a prompt."""
