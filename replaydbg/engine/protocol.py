@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from replaydbg.classes import dataclass
-from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine
+from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, FollowTasks, JudgeEachLine
 from replaydbg.log.coding.encode import text, varint, zigzag
 
 VERSION = 12
@@ -183,7 +183,7 @@ class RunOrder:
     """Report so many calls of functions, at most MOST_CALLS; with `own` only those of own code."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
-    passages: EvaluatePassages | FindStores | EvaluateAtLines | None = None
+    passages: EvaluatePassages | FindStores | EvaluateAtLines | FollowTasks | None = None
     """The query to evaluate at each passage of a break, or at `lines`."""
     lines: tuple[int, ...] = ()
     """Counts of lines, ascending, from 1: what EvaluateAtLines evaluates there counts as passages of break 1."""

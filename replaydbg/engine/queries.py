@@ -447,6 +447,15 @@ class FindStores(Query[None]):
     """For each break its stores: the number of a place, and the expressions of the store's container and key."""
 
 
+@dataclass(frozen=True, slots=True)
+class FollowTasks(Query[None]):
+    """Name the asyncio task at each passage of two breaks: where an event loop is about to run a callback, and where
+    that has returned. The text of a passage has the address of the task, whether it is done, and its name."""
+
+    tag = "following"
+    shape = bytes
+
+
 QUERIES: dict[str, type[Query[Any]]] = {
     each.tag: each
     for each in (

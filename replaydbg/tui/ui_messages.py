@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.message import Message
 
-from replaydbg.tui.view_model import HeapAnswer, LaneSpans, Overview, Reply, TimelineMark, Track
+from replaydbg.tui.view_model import HeapAnswer, LaneSpans, Overview, Reply, TaskTimes, TimelineMark, Track
 
 
 class Order(Message):
@@ -60,6 +60,14 @@ class LanesFound(Message):
     def __init__(self, lanes: tuple[LaneSpans, ...]) -> None:
         super().__init__()
         self.lanes = lanes
+
+
+class TasksFound(Message):
+    """The times of the asyncio tasks were determined."""
+
+    def __init__(self, times: TaskTimes) -> None:
+        super().__init__()
+        self.times = times
 
 
 class SnapshotsFound(Message):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
 Span = tuple[int, int, str]
 """A piece of a source line: its start, its end, and its kind, such as `keyword`."""
 
+
+NESTED = 20
+"""Number of steps of tasks that are looked at for the one that runs at a line."""
 
 WRONG = {
     "bad": "an expression is true",
@@ -249,6 +254,37 @@ class LaneSpans:
     name: str
     spans: tuple[tuple[int, int], ...]
     """Ranges of line counts, from and to."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSpans:
+    """The times at which an asyncio task ran: a row of the timeline."""
+
+    name: str
+    lane: int
+    """The lane of its event loop."""
+    spans: tuple[tuple[int, int], ...]
+    """Ranges of line counts, from and to."""
+    last: int
+    """Where the row ends: the end of the task's last step, or of the run if it was not done."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTimes:
+    """The asyncio tasks of a run."""
+
+    tasks: tuple[TaskSpans, ...] = ()
+    """In the order in which they began to run."""
+    turns: Mapping[int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
+    """For each lane, in order: the first line of a step, the line behind it, and the place of the task in `tasks`."""
+
+    def running(self, lane: int, count: int) -> int | None:
+        """Return the place in `tasks` of the one that a lane runs at a line; None: it runs none."""
+        turns = self.turns.get(lane, ())
+        at = bisect_right(turns, (count, sys.maxsize)) - 1
+        # A step that runs another event loop goes on behind the steps in it.
+        nearest = (each for each in reversed(turns[max(at - NESTED, 0) : at + 1]) if each[0] < count <= each[1])
+        return next((each[2] for each in nearest), None)
 
 
 @dataclass(frozen=True, slots=True)

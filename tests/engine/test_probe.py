@@ -17,6 +17,7 @@ from replaydbg.engine.queries import (
     EvaluateAtLines,
     EvaluatePassages,
     FindStores,
+    FollowTasks,
     JudgeEachLine,
     Query,
 )
@@ -69,7 +70,7 @@ def test_the_loader_leaves_no_module() -> None:
 def test_every_query_has_a_handler() -> None:
     registry = _loaded(Evaluate(source="0"))["Loader"]().find("replaydbg.engine.probe.registry")
 
-    without_answer = {each.tag for each in (EvaluateAtLines, EvaluatePassages, FindStores, JudgeEachLine)}
+    without_answer = {each.tag for each in (EvaluateAtLines, EvaluatePassages, FindStores, FollowTasks, JudgeEachLine)}
     assert set(registry.HANDLERS) == {*QUERIES, *CELL_QUERIES, *OFFER_QUERIES} | without_answer
 
 

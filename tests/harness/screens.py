@@ -147,7 +147,7 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], Drawn
 
     async def look(seen: Seen) -> None:
         # The results of background tasks are on the timeline, too.
-        await seen.until(lambda: state in GROUP_STATES or bool(seen.app.part(TimelinePanel)._lanes))
+        await seen.until(lambda: state in GROUP_STATES or bool(seen.app.part(TimelinePanel).rows.all))
         await seen.quiet()
         await (STATES | GROUP_STATES)[state](seen)
         await seen.quiet()

@@ -12,6 +12,7 @@ from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.view_model import LaneSpans
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
@@ -226,8 +227,8 @@ def test_the_timeline_is_scrubbed(lanes: Path) -> None:
 def test_the_timeline_tells_when_which_lane_ran(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
         timeline = seen.app.part(TimelinePanel)
-        await seen.until(lambda: bool(timeline._lanes))
-        main, worker = timeline._lanes
+        await seen.quiet()
+        main, worker = (each for each in timeline.rows.all if isinstance(each, LaneSpans))
 
         assert (main.name, worker.name) == ("main", "worker")
         # It did not run before it was started.

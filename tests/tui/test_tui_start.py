@@ -13,6 +13,7 @@ from replaydbg.tui.dialogs.help_dialog import HelpDialog, help_rows
 from replaydbg.tui.panels.heap_panel import HeapPanel
 from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.view_model import LaneSpans
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.contrast import LEAST_OF_SIGNS, border_contrast
 from tests.harness.recording import record_file
@@ -35,7 +36,7 @@ def fails(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def shown_threads(seen: Seen) -> list[int]:
     timeline = seen.app.part(TimelinePanel)
-    return [each.lane for each in timeline._lanes[timeline._top :][: timeline._lanes_shown]]
+    return [each.lane for each in timeline.rows.shown(timeline._room) if isinstance(each, LaneSpans)]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 35), (200, 60)])

@@ -16,7 +16,7 @@ from replaydbg.engine.probe.predicates import judged, judging, value_in_module, 
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
 from replaydbg.engine.probe.variable_homes import kinds, place, rows
-from replaydbg.engine.probe.waiting_tasks import tasks
+from replaydbg.engine.probe.waiting_tasks import following, tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "passing": passing,
     "at_lines": at_lines,
     "storing": storing,
+    "following": following,
     "value_of_part": value_of_part,
     "value_in_module": value_in_module,
 }

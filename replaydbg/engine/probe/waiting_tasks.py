@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.value_text import shown
+from replaydbg.engine.probe.core import answer_passages_by, names_here
+from replaydbg.engine.probe.encoding import encoded
+from replaydbg.engine.probe.evaluation import Text
+from replaydbg.engine.probe.value_text import cut, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from replaydbg.engine import queries
 
 
+METHOD = type(Text().write)
 _MOST_EDGES = 10_000
 """Of a program with more, the others are left out."""
 
@@ -148,3 +152,35 @@ def frames_of(coroutine: Any) -> list[Any]:
         inner = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
         coroutine = inner or getattr(coroutine, "ag_await", None)
     return frames
+
+
+# ---- which task runs ----
+
+
+def following(query: queries.FollowTasks) -> bytes:
+    """Make the function that the core calls where an event loop runs a callback: of a task's step it names the task."""
+    answer_passages_by(lambda number: step_here())
+    return b""
+
+
+def step_here() -> bytes | None:
+    """The task whose step a handle of the event loop runs here; None: its callback is no step. No code of the program
+
+    runs: the handle's callback is a slot, and tasks made in C or in Python are read without their subclasses.
+    """
+    names = names_here(("self",))
+    callback = getattr(names["self"], "_callback", None) if names and "self" in names else None
+    kind = type(callback)
+    if kind not in (type(len), METHOD) and kind.__name__ != "TaskStepMethWrapper":
+        return None
+    task = callback.__self__  # type: ignore[union-attr]
+    in_c: Any = getattr(sys.modules.get("_asyncio"), "Task", None)
+    in_python: Any = getattr(sys.modules.get("asyncio.tasks"), "_PyTask", None)
+    if in_c is not None and issubclass(type(task), in_c):
+        is_done, name = in_c.done(task), in_c.get_name(task)
+    elif in_python is not None and issubclass(type(task), in_python):
+        known = object.__getattribute__(task, "__dict__")
+        is_done, name = known.get("_state", "PENDING") != "PENDING", known.get("_name")
+    else:
+        return None
+    return encoded(("", f"{id(task):x} {int(is_done)} {cut(str(name), 100)}"))

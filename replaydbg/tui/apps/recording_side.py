@@ -13,7 +13,16 @@ from textual.message import Message
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
-from replaydbg.tui.ui_messages import LanesFound, Opened, Replied, Restarted, Scrubbed, SnapshotsFound, Trouble
+from replaydbg.tui.ui_messages import (
+    LanesFound,
+    Opened,
+    Replied,
+    Restarted,
+    Scrubbed,
+    SnapshotsFound,
+    TasksFound,
+    Trouble,
+)
 from replaydbg.tui.view_model import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle
@@ -146,8 +155,18 @@ class RecordingSide(Vertical):
         """Show when each lane ran."""
         if not self.is_shown:
             return
+        self.query_one(TimelinePanel).set_lanes(message.lanes)
+        self._fit_timeline()
+
+    def on_tasks_found(self, message: TasksFound) -> None:
+        """Show when each asyncio task ran."""
+        if not self.is_shown:
+            return
+        self.query_one(TimelinePanel).set_tasks(message.times)
+        self._fit_timeline()
+
+    def _fit_timeline(self) -> None:
         timeline = self.query_one(TimelinePanel)
-        timeline.set_lanes(message.lanes)
         timeline.styles.height = 2 + min(timeline.rows_wanted(), 7)
 
     def on_snapshots_found(self, message: SnapshotsFound) -> None:

@@ -43,6 +43,7 @@ from replaydbg.tui.ui_messages import (
     Restarted,
     Scrubbed,
     SnapshotsFound,
+    TasksFound,
     TrackFound,
     Trouble,
     WriterFound,
@@ -312,6 +313,13 @@ class ReplayApp(GroupActions):
         if not self.is_shown:
             return
         self.part(TimelinePanel).set_lanes(message.lanes)
+        self.lay_out()
+
+    def on_tasks_found(self, message: TasksFound) -> None:
+        """Show when each asyncio task ran."""
+        if not self.is_shown:
+            return
+        self.part(TimelinePanel).set_tasks(message.times)
         self.lay_out()
 
     def on_snapshots_found(self, message: SnapshotsFound) -> None:

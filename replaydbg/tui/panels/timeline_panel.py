@@ -15,24 +15,22 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from replaydbg.tui.panels.timeline_rows import TimelineRows, row_cells
 from replaydbg.tui.ui_messages import Scrubbed
-from replaydbg.tui.view_model import LaneSpans, Overview, Scene, TimelineMark, Track
+from replaydbg.tui.view_model import LaneSpans, Overview, Scene, TaskSpans, TaskTimes, TimelineMark, Track
 from replaydbg.tui.widgets.glyphs import UNICODE, Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
 from replaydbg.tui.widgets.rows import STYLES
 
-MOST_LANES = 6
-"""Number of lanes that the panel asks for room for; the others are reached by scrolling."""
+MOST_ROWS = 6
+"""Number of rows of lanes and tasks that the panel asks for room for; the others are reached by scrolling."""
 
 _Line = Callable[[], tuple[str, Iterable[tuple[str, str]]]]
 """Draws a line: returns its label, and its cells with their styles."""
 
-LABEL = 10
-"""Width of a row's name, if there is more than one row."""
-
 
 class TimelinePanel(Widget, can_focus=True):
-    """Density of events, snapshots, exceptions, marks; a row for each lane and for each query."""
+    """Density of events, snapshots, exceptions, marks; a row for each lane, each asyncio task and each query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,17 +43,17 @@ class TimelinePanel(Widget, can_focus=True):
         Binding("plus", "zoom(4)", "Closer", show=False),
         Binding("minus", "zoom(0.25)", "Wider", show=False),
         Binding("0", "zoom(0)", "The whole run", show=False),
-        Binding("up", "scroll_lanes(-1)", "Threads above", show=False),
-        Binding("down", "scroll_lanes(1)", "Threads below", show=False),
+        Binding("up", "scroll_lanes(-1)", "Rows above", show=False),
+        Binding("down", "scroll_lanes(1)", "Rows below", show=False),
     ]
     HELP = """\
 The run from the program's first line to its end. Bars: events (inputs from outside). Signs above them: snapshots,
-exceptions, marks. Below: when each thread ran, and the rows added by p and b.
+exceptions, marks. Below: when each thread and each asyncio task ran, and the rows added by p and b.
 
   left right  move the session; with shift, or by pageup and pagedown, ten columns
   home end  go to the first line, or to the last one
   + - 0  zoom in, zoom out, the whole run
-  up down  show other threads
+  up down  show other threads and tasks
   delete  remove the last row
   mouse  click or drag to move, wheel to zoom"""
     count: reactive[int] = reactive(0)
@@ -76,10 +74,8 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         self.glyphs: Glyphs = UNICODE
         self._overview: Overview | None = None
         self._scene: Scene | None = None
-        self._lanes: tuple[LaneSpans, ...] = ()
-        """All lanes, if there are several."""
-        self._top = 0
-        """The index of the first lane that is shown."""
+        self.rows = TimelineRows()
+        """The rows of lanes and tasks."""
         self._range_text = ""
         self._tracks: dict[str, Track] = {}
         self._is_dragged = False
@@ -89,7 +85,7 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
     def begin(self, overview: Overview) -> None:
         """Show another run, without the rows of the one before."""
         self._overview, self._scene = None, None
-        self._lanes, self._top, self._tracks = (), 0, {}
+        self.rows, self._tracks = TimelineRows(), {}
         self._range_text = ""
         set_title(self, f"5 Timeline  process {overview.process}" if overview.process else "5 Timeline")
         self._name_hidden()
@@ -114,8 +110,14 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     def set_lanes(self, lanes: tuple[LaneSpans, ...]) -> None:
         """Show when each lane ran."""
-        self._lanes = lanes if len(lanes) > 1 else ()
-        self._reveal_lane()
+        self.rows.set_lanes(lanes)
+        self._reveal_row()
+        self.refresh(layout=True)
+
+    def set_tasks(self, times: TaskTimes) -> None:
+        """Show when each asyncio task ran."""
+        self.rows.set_tasks(times)
+        self._reveal_row()
         self.refresh(layout=True)
 
     def set_track(self, track: Track) -> None:
@@ -123,14 +125,14 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         self._tracks[track.key] = track
         if not track.title:
             del self._tracks[track.key]
-        self._reveal_lane()
+        self._reveal_row()
         self.refresh(layout=True)
 
     def remove_last_track(self) -> None:
         """Remove the row of moments that was added last."""
         if self._tracks:
             self._tracks.popitem()
-            self._reveal_lane()
+            self._reveal_row()
             self.refresh(layout=True)
 
     @property
@@ -142,7 +144,7 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         """Show the session's position."""
         self._scene = scene
         self.count = scene.count
-        self._reveal_lane()
+        self._reveal_row()
         if self._overview is not None and not self._first <= scene.count <= self._last:
             # The position is outside the shown part: move that, with the same width, around the position.
             self._want(scene.count, self._last - self._first)
@@ -150,48 +152,42 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     def rows_wanted(self) -> int:
         """Return how many lines it would fill."""
-        return 3 + min(len(self._lanes), MOST_LANES) + len(self._tracks)
+        return 3 + min(len(self.rows.all), MOST_ROWS) + len(self._tracks)
 
-    # ---- lanes ----
+    # ---- lanes and tasks ----
 
     @property
-    def _lanes_shown(self) -> int:
-        """Number of lanes for which there is room; rows of queries come first."""
-        return max(min(self.content_size.height - 3 - len(self._tracks), len(self._lanes)), 0)
+    def _room(self) -> int:
+        """Number of rows of lanes and tasks for which there is room; rows of queries come first."""
+        return max(self.content_size.height - 3 - len(self._tracks), 0)
 
-    def _reveal_lane(self) -> None:
-        """Scroll until the lane of the session's position is visible."""
-        number = self._scene.lane_number if self._scene is not None else 0
-        at = next((at for at, each in enumerate(self._lanes) if each.lane == number), 0)
-        self._scroll_lanes(min(max(self._top, at - self._lanes_shown + 1), at))
-
-    def _scroll_lanes(self, top: int) -> None:
-        self._top = max(min(top, len(self._lanes) - self._lanes_shown), 0)
+    def _reveal_row(self) -> None:
+        """Scroll until the row of the session's position is visible: that of the task that runs, or of the lane."""
+        if self._scene is not None:
+            self.rows.reveal(self._scene.lane_number, self._scene.count, self._room)
         self._name_hidden()
         self.refresh()
 
     def _name_hidden(self) -> None:
-        """Say in the border which part of the run, and which of its lanes are shown."""
-        parts = [self._range_text] if self._range_text else []
-        shown, total = self._lanes_shown, len(self._lanes)
-        if shown < total:
-            which = f"{shown} of {total:,} threads (up down)" if shown else f"{total:,} threads, no room"
-            parts.append(which)
+        """Say in the border which part of the run, and which of its rows are shown."""
+        parts = [each for each in (self._range_text, self.rows.hidden_text(self._room)) if each]
         set_subtitle(self, "   ".join(parts))
 
     def on_resize(self) -> None:
-        """Show as many lanes as fit."""
-        self._reveal_lane()
+        """Show as many rows as fit."""
+        self._reveal_row()
 
     def action_scroll_lanes(self, by: int) -> None:
-        """Show the lanes above, or those below."""
-        self._scroll_lanes(self._top + by)
+        """Show the rows above, or those below."""
+        self.rows.scroll(self.rows.top + by, self._room)
+        self._name_hidden()
+        self.refresh()
 
     # ---- columns ----
 
     @property
     def _label(self) -> int:
-        return LABEL if self._lanes or self._tracks else 0
+        return self.rows.label_width if self.rows.all or self._tracks else 0
 
     def _columns(self) -> int:
         return max(self.content_size.width - self._label, 1)
@@ -234,8 +230,7 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
     def _lines(self) -> list[_Line]:
         tracks: list[_Line] = [partial(self._track, each) for each in self._tracks.values()]
-        shown = self._lanes[self._top : self._top + self._lanes_shown]
-        lanes: list[_Line] = [partial(self._lane, each) for each in shown]
+        lanes: list[_Line] = [partial(self._row, each) for each in self.rows.shown(self._room)]
         room = max(self.content_size.height - 3, 0)
         if self.content_size.height < 3:
             return [self._bars, lambda: ("", self._words())]
@@ -278,16 +273,12 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
             cells.append((self.glyphs.cursor, "error") if at == here else (bars[height], style))
         return "events", cells
 
-    def _lane(self, lane: LaneSpans) -> tuple[str, Iterable[tuple[str, str]]]:
-        cells = [(self.glyphs.waits, "dim")] * self._columns()
-        column = self._column_of()
-        for first, last in lane.spans:
-            if last >= self._first and first <= self._last:
-                for at in range(column(first), column(last) + 1):
-                    cells[at] = (self.glyphs.runs, "string")
+    def _row(self, row: LaneSpans | TaskSpans) -> tuple[str, Iterable[tuple[str, str]]]:
+        seen, column = (self._first, self._last), self._column_of()
+        cells = row_cells(row, seen, column, self._columns(), self.glyphs)
         here = column(self.count)
         cells[here] = (cells[here][0], "error")
-        return f"{lane.lane} {lane.name}", cells
+        return self.rows.label(row), cells
 
     def _track(self, track: Track) -> tuple[str, Iterable[tuple[str, str]]]:
         cells = [(" ", "")] * self._columns()

@@ -1,4 +1,4 @@
-"""Background tasks: determine when each lane ran, and where breakpoints are hit.
+"""Background tasks: determine when each lane and each asyncio task ran, and where breakpoints are hit.
 
 Each is a generator that yields after a little work: None, or its result.
 """
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from replaydbg.debugger.calls.task_runs import TaskFollower, TaskRuns
 from replaydbg.debugger.stops.counted_stops import counted_hits
 from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
-from replaydbg.tui.ui_messages import LanesFound, SnapshotsFound, TrackFound
-from replaydbg.tui.view_model import LaneSpans, TimelineMark, Track
+from replaydbg.tui.ui_messages import LanesFound, SnapshotsFound, TasksFound, TrackFound
+from replaydbg.tui.view_model import LaneSpans, TaskSpans, TaskTimes, TimelineMark, Track
 from replaydbg.tui.worker.run_overview import BINS, snapshot_text
 
 if TYPE_CHECKING:
@@ -86,6 +87,34 @@ def lane_spans(session: Session) -> Generator[Message | None]:
     yield LanesFound(spans.finish(session.index.total))
 
 
+def task_times(session: Session, follower: TaskFollower) -> Generator[Message | None]:
+    """Find when each asyncio task ran."""
+    session.work.begin("searching for tasks")
+    for found in follower.steps():
+        yield TasksFound(_times(found, session.index.total)) if found is not None else None
+
+
+def _times(runs: TaskRuns, total: int) -> TaskTimes:
+    gap = total // (4 * BINS)
+    spans: list[list[tuple[int, int]]] = [[] for _ in runs.tasks]
+    for turns in runs.turns.values():
+        for first, last, task in turns:
+            _extend(spans[task], first, last, gap)
+    tasks = (
+        TaskSpans(printable(each.name), each.lane, tuple(known), each.ended if each.is_done else total)
+        for each, known in zip(runs.tasks, spans, strict=True)
+    )
+    return TaskTimes(tuple(tasks), runs.turns)
+
+
+def _extend(spans: list[tuple[int, int]], first: int, last: int, gap: int) -> None:
+    """Add a stretch; those with no larger distance than `gap` are merged: nobody would see the difference."""
+    if spans and first - spans[-1][1] <= gap:
+        spans[-1] = (spans[-1][0], max(last, spans[-1][1]))
+    else:
+        spans.append((first, last))
+
+
 class _Spans:
     """Switches of lanes as stretches of lines.
 
@@ -94,7 +123,7 @@ class _Spans:
     """
 
     def __init__(self, starts: Sequence[int], gap: int) -> None:
-        """`gap`: stretches with no larger distance are merged; nobody would see the difference."""
+        """`gap`: stretches with no larger distance are merged."""
         self._starts, self._gap = starts, gap
         self._names: dict[int, str] = {0: "main"}
         self._spans: dict[int, list[tuple[int, int]]] = {}
@@ -152,8 +181,4 @@ class _Spans:
     def _ends(self, count: int) -> None:
         if count <= self._since:
             return
-        known = self._spans.setdefault(self._lane, [])
-        if known and self._since - known[-1][1] <= self._gap:
-            known[-1] = (known[-1][0], count)
-        else:
-            known.append((self._since, count))
+        _extend(self._spans.setdefault(self._lane, []), self._since, count, self._gap)

@@ -15,6 +15,7 @@ from replaydbg.commands import Prompt
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
+from replaydbg.debugger.calls.task_runs import TaskFollower
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.process_memory import MemoryBudget
@@ -26,7 +27,7 @@ from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.ui_messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
-from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots
+from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots, task_times
 from replaydbg.tui.worker.cut_diagram import CutDiagram
 from replaydbg.tui.worker.heap_follower import HeapFollower
 from replaydbg.tui.worker.heap_queries import writer_text
@@ -108,9 +109,10 @@ class SessionHost:
         self._background.clear()
         # The timeline is empty: their rows are found again.
         self.process.known_points = frozenset()
-        session = self.session
+        session, follower = self.session, TaskFollower(self.session)
         self._add_background_task(lambda: lane_spans(session))
         self._add_background_task(lambda: snapshots(session))
+        self._add_background_task(lambda: task_times(session, follower))
 
     def close(self) -> None:
         """End all its processes."""
