@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
-from replaydbg.classes import replace
 from replaydbg.engine.queries import MOST_LISTED, ListQuery
 from replaydbg.engine.query_results import Variable
 from replaydbg.errors import AskFailed
@@ -75,4 +75,5 @@ def _texts(
 
 
 def _without_text(variable: Variable, error: AskFailed) -> Variable:
-    return replace(variable, text=f"<{variable.type} without a text: {error.reason}>", is_shown=False)
+    text = f"<{variable.type} without a text: {error.reason}>"
+    return Variable(variable.name, variable.type, text, variable.parts, variable.digest, is_shown=False)

@@ -76,6 +76,14 @@ def test_variables_of_the_module_have_a_limit_each(session: Session) -> None:
     assert texts["divided"].startswith("<function divided at ")
 
 
+def test_the_running_thread_may_be_named(session: Session) -> None:
+    lane = session.here.lane
+
+    for frame in (0, 1):
+        asked, named = (GetVariables(frame, each, has_texts=False) for each in (None, lane))
+        assert session.cursor.ask(asked) == session.cursor.ask(named)
+
+
 class _Forging:
     """Is too slow for all values at once, and answers about more of them than it was asked for."""
 
@@ -93,3 +101,28 @@ def test_an_answer_about_other_values_is_not_used() -> None:
 
     assert [each.name for each in found] == ["v0", "v1", "v2", "v3"]
     assert {each.text for each in found} == {"<int without a text: the program gave an invalid answer>"}
+
+
+class _Slow:
+    """Is too slow for all values at once, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[ListQuery] = []
+
+    def ask(
+        self, query: ListQuery, *, seconds: float = 5.0, idle: Callable[[], None] | None = None
+    ) -> tuple[Variable, ...]:
+        self.asked.append(query)
+        if query.has_texts and query.stop > 4:
+            raise AskFailed("it took longer")
+        return tuple(Variable(f"v{index}", "int", "7", 0) for index in range(4))[query.start : query.stop]
+
+
+def test_each_query_is_about_the_same_frame_of_the_same_thread() -> None:
+    slow = _Slow()
+
+    found = described_values(slow, GetItems(2, 5, source="x"), lambda: None)
+
+    assert [each.text for each in found] == ["7"] * 4
+    assert len(slow.asked) > 2
+    assert {(each.frame, each.lane) for each in slow.asked} == {(2, 5)}

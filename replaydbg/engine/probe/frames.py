@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def innermost() -> Any:
     """The program's innermost frame; None: there is none."""
-    frame: Any = sys._getframe()
+    return of_program(sys._getframe())
+
+
+def of_program(frame: Any) -> Any:
+    """The first frame of the program at `frame` or outside it; None: there is none."""
     while frame is not None and frame.f_code.co_filename == "<probe>":
         frame = frame.f_back
     return frame
@@ -29,7 +33,8 @@ def frame_of(query: queries.FrameQuery[Any]) -> Any:
     if lane is None:
         frame = innermost()
     else:
-        frame = sys._current_frames().get(0x2C0000000000 + lane % 262144 * 4096)
+        # The running thread is in the probe's frames.
+        frame = of_program(sys._current_frames().get(0x2C0000000000 + lane % 262144 * 4096))
     for _ in range(query.frame):
         frame = frame.f_back if frame is not None else None
     if frame is None:
