@@ -113,8 +113,7 @@ class FrameQueries:
     def offers(self, query: OfferNames | OfferAttributes | OfferKeys, *, seconds: float) -> Offered:
         """Return what may complete a name, an attribute or a key. Raises AskFailed.
 
-        If it takes longer than `seconds`, or ends the copy, another copy is asked that does not call the methods by
-        which the value describes itself.
+        If it takes longer than `seconds`, or ends the copy, another copy is asked, which does less: see `asks_object`.
         """
         self._standing.work.begin("completing")
         cursor, idle = self._standing.cursor, self._standing.work.idle

@@ -66,7 +66,8 @@ class OfferKeys(OfferQuery):
     kind: str = "any"
     """`str` or `bytes`: only such keys, as they are; `any`: all that can be written down, as repr() writes them."""
     asks_object: bool = True
-    """Whether the value's own methods are called: only then the columns of a data frame are known."""
+    """Whether the value's own methods are called: only then the columns of a data frame are known. If not, fewer keys
+    are looked at, too."""
 
 
 OFFER_QUERIES: dict[str, type[Query[Any]]] = {each.tag: each for each in (OfferNames, OfferAttributes, OfferKeys)}

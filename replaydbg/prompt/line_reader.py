@@ -8,6 +8,7 @@ from types import ModuleType
 
 from replaydbg.commands import Prompt
 from replaydbg.commands.completion.completer import Completion, complete
+from replaydbg.prompt.terminal import Interrupts
 
 PROMPT = "(replaydbg) "
 REMEMBERED = 2000
@@ -21,8 +22,9 @@ them: readline would insert a closing one by itself."""
 class LineReader:
     """Reads lines from a terminal."""
 
-    def __init__(self, prompt: Prompt, history: Path | None) -> None:
+    def __init__(self, prompt: Prompt, history: Path | None, interrupts: Interrupts) -> None:
         """Read lines for `prompt`; `history` is the file that keeps them from one session to the next."""
+        interrupts.shield(LineReader._complete)
         self._prompt = prompt
         self._history = history
         self._found: list[str] = []
@@ -73,6 +75,8 @@ class LineReader:
             line, begin = self._readline.get_line_buffer(), self._readline.get_begidx()
             with self._prompt.busy():
                 found = complete(self._prompt, line, self._readline.get_endidx())
+            # A Ctrl-C meanwhile was meant for it, not for the line that is typed.
+            self._prompt.view.screen.settle()
             self._found = list(for_readline(found, line, begin))
         return self._found[state] if state < len(self._found) else None
 

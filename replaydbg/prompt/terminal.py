@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TextIO
 
 from replaydbg.debugger import Session
@@ -41,6 +41,11 @@ class Interrupts:
         self._session: Session | None = None
         self._end: Callable[[int, FrameType | None], object] = signal.default_int_handler
         """Ends the command, and lets nothing disturb that."""
+        self._shielded: set[CodeType] = set()
+
+    def shield(self, callback: Callable[..., object]) -> None:
+        """Raise nothing in a Python function that is called while a line is read: readline would drop the exception."""
+        self._shielded.add(callback.__code__)
 
     def check(self) -> None:
         """Raise Cancelled if there was a Ctrl-C since the operation began."""
@@ -93,11 +98,16 @@ class Interrupts:
                 self._end(number, frame)
             elif self._session is not None:
                 self._session.work.cancel()
-        elif self._is_reading:
+        elif self._is_reading and not self._is_shielded(frame):
             self._is_reading = False  # a second one must not interrupt whoever handles the first
             raise KeyboardInterrupt
         elif not self._is_prompting:
             self._end(number, frame)
+
+    def _is_shielded(self, frame: FrameType | None) -> bool:
+        while frame is not None and frame.f_code not in self._shielded:
+            frame = frame.f_back
+        return frame is not None
 
 
 class AtOnce:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from replaydbg.commands import Prompt
 from replaydbg.commands.completion.completer import ALL_SECONDS, Completion, complete
@@ -181,6 +183,46 @@ def test_of_very_many_keys_some_are_offered_that_have_no_more_in_common(prompt: 
     assert {"'user_000000']", "'user_099999']"} <= set(offered)
     assert words(prompt, "p many['user_09999") == [f"'user_09999{digit}']" for digit in range(10)]
     assert seconds < ALL_SECONDS
+
+
+PIECES = st.sampled_from(
+    [
+        "p ",
+        "account",
+        ".",
+        "na",
+        "table",
+        "[",
+        "'",
+        '"',
+        "]",
+        "(",
+        ")",
+        " ",
+        "b ",
+        " if ",
+        "--in ",
+        "@",
+        "!",
+        "log ",
+        "7",
+        "x:y",
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(PIECES, max_size=7), cursor=st.integers(0, 30))
+def test_what_is_offered_begins_as_it_was_typed(prompt: Prompt, pieces: list[str], cursor: int) -> None:
+    line = "".join(pieces)
+    cursor = min(cursor, len(line))
+
+    found = complete(prompt, line, cursor)
+
+    assert 0 <= found.start <= cursor
+    assert all(each.startswith(line[found.start : cursor]) for each in found.words)
+    assert len(found.words) <= 2 * MOST_OFFERED
+    assert all(each.isprintable() for each in found.words)
 
 
 # ---- arguments of commands ----

@@ -261,6 +261,12 @@ def test_a_terminal_survives_completions_that_take_too_long(values: Path, tmp_pa
         assert "completing" not in shown
         assert shown.startswith("p endless.missing.x\r\n") or "p endless.missing.\x07x" in shown
         assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+        # Ctrl-C ends what takes long, and another one the line.
+        terminal.type("p endless.missing.\t", "p endless.missing.")
+        os.write(terminal._ours, b"\x03")
+        terminal.read("\x07")
+        terminal.interrupt()
+        assert "56" in terminal.type("p 7 * 8\n", "(replaydbg) ")
     finally:
         terminal.close()
 
@@ -284,6 +290,26 @@ def test_when_ctrl_c_is_an_exception() -> None:
                 signal.raise_signal(signal.SIGINT)
                 with pytest.raises(Cancelled):
                     interrupts.check()
+
+
+def test_ctrl_c_raises_nothing_in_what_readline_calls() -> None:
+    """Readline drops exceptions; then no further Ctrl-C would have had an effect on the line."""
+    interrupts = Interrupts()
+
+    def complete() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "completed"
+
+    def read() -> str:
+        found = complete()
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    interrupts.shield(complete)
+    with interrupts.installed(), interrupts.prompting():
+        assert interrupts.read(complete) == "completed"
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.read(read)
 
 
 def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:

@@ -88,7 +88,7 @@ def _interact(prompt: Prompt, interrupts: Interrupts | AtOnce) -> None:
             if prompt.is_over:
                 return
         return
-    lines = LineReader(prompt, user_state_path("replaydbg") / "history")
+    lines = LineReader(prompt, user_state_path("replaydbg") / "history", interrupts)
     try:
         with interrupts.prompting():
             prompt.interact(lambda: interrupts.read(lines.read))

@@ -147,8 +147,8 @@ class _Completer:
         query = OfferKeys(**self._prompt.view.at, begun=key.begun, source=place.owner, kind=key.kind)
         offered = self._asked(query)
         literals = [each for each in map(key.completed, offered.words) if each is not None]
-        # A word that is complete already would be inserted: of other keys it is not known how they begin.
-        partial = (place.literal,) if offered.is_partial and place.literal else ()
+        # How other keys begin is not known: so no more than what is typed, or a quote, may be inserted.
+        partial = (place.literal or literals[0][:1],) if offered.is_partial and literals else ()
         return (*partial, *(self._closed(each) for each in literals))
 
     def _closed(self, literal: str) -> str:
