@@ -10,9 +10,9 @@ from replaydbg.classes import dataclass
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.completion.offers import OfferAttributes, Offered, OfferKeys, OfferNames
 from replaydbg.engine.described_values import described_values
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.offers import OfferAttributes, Offered, OfferKeys, OfferNames
 from replaydbg.engine.queries import (
     DescribeObject,
     Evaluate,

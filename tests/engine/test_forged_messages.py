@@ -22,10 +22,10 @@ from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import pictures, reports
 from replaydbg.engine.cell_queries import CELL_QUERIES
+from replaydbg.engine.completion.offers import OFFER_QUERIES
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_socket import EngineSocket
 from replaydbg.engine.keeping import Keeping, is_own_child
-from replaydbg.engine.offers import OFFER_QUERIES
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError

@@ -9,8 +9,8 @@ from typing import Any
 
 from replaydbg.debugger import Session
 from replaydbg.engine.cell_queries import CELL_QUERIES
+from replaydbg.engine.completion.offers import OFFER_QUERIES
 from replaydbg.engine.keeper import probe_sources
-from replaydbg.engine.offers import OFFER_QUERIES
 from replaydbg.engine.queries import (
     QUERIES,
     Evaluate,

@@ -14,7 +14,7 @@ from replaydbg.commands import Prompt
 from replaydbg.commands.completion.completer import ALL_SECONDS, Completion, complete
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import WorkProgress
-from replaydbg.engine.offers import MOST_OFFERED
+from replaydbg.engine.completion.offers import MOST_OFFERED
 from replaydbg.prompt.line_reader import for_readline
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import Interrupts

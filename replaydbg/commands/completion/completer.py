@@ -15,13 +15,13 @@ from replaydbg.commands.completion.typed_place import TypedAttribute, TypedKey, 
 from replaydbg.commands.prompt import Prompt
 from replaydbg.commands.searching import OPTIONS
 from replaydbg.debugger.long_work import OutOfTime
-from replaydbg.engine.offers import OfferAttributes, Offered, OfferKeys, OfferNames
+from replaydbg.engine.completion.offers import OfferAttributes, Offered, OfferKeys, OfferNames
 from replaydbg.errors import AskFailed, ReplaydbgError, UsageError
 
-ASKED_SECONDS = 0.5
-"""Seconds that one copy of the program may take: usually it takes milliseconds, and a user waits for the answer."""
+ASKED_SECONDS = 1.0
+"""Seconds that one copy of the program may take: usually it takes some 20 ms, and a user waits for the answer."""
 
-ALL_SECONDS = 1.5
+ALL_SECONDS = 2.5
 """Seconds after which there is no completion, whatever is waited for."""
 
 OPERATORS = ("and", "else", "for", "if", "in", "is", "not", "or")

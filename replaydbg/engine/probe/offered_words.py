@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from replaydbg.engine import offers
+    from replaydbg.engine.completion import offers
 
     Words = tuple[list[str | bytes], bool]
 
@@ -31,6 +31,9 @@ MOST_WRITTEN = 100_000
 
 LONGEST_WORD = 200
 """Characters of a name or key: nobody completes longer ones."""
+
+MOST_SORTED = 20_000
+"""Names of which the first ones are offered; of more, any."""
 
 PLAIN = (str, bytes, int, float, bool, tuple, type(None))
 """The types of the parts of a key: repr() of others would run code of the program."""
@@ -62,8 +65,9 @@ def offer_attributes(query: offers.OfferAttributes) -> Words:
 
 def names_it_gives(value: Any) -> list[Any]:
     """The names that a value's own `__dir__` returns; none, if it raises."""
+    kind: Any = type(value)
     try:
-        return list(type(value).__dir__(value))  # dir() would sort what need not be text
+        return list(kind.__dir__(value))  # dir() would sort what need not be text
     except BaseException:
         return []
 
@@ -113,7 +117,7 @@ def offered_of(names: Iterable[Any], query: offers.OfferQuery) -> Words:
         and str.__len__(name) <= LONGEST_WORD
         and (begun or not str.startswith(name, "_"))
     }
-    return selected(sorted(found), query.most), False
+    return selected(sorted(found) if len(found) <= MOST_SORTED else list(found), query.most), False
 
 
 def selected(words: list[Any], most: int) -> list[Any]:
@@ -135,7 +139,7 @@ def offer_keys(query: offers.OfferKeys) -> Words:
     left = MOST_WRITTEN if query.kind == "any" else MOST_LOOKED_AT
     if not query.asks_object:
         left //= 10  # all took too long
-    plain = {"str": str, "bytes": bytes}.get(query.kind)
+    plain: Any = {"str": str, "bytes": bytes}.get(query.kind)
     for key in keys:
         left -= 1
         if left < 0:

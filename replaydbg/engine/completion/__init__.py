@@ -1,0 +1,1 @@
+"""Completion of expressions: the queries that a copy of the program answers."""
