@@ -333,6 +333,17 @@ class AnswerList:
 
 
 @dataclass(frozen=True, slots=True)
+class LineCompletion:
+    """What completes a line that is being typed."""
+
+    start: int
+    """Where in the line the words begin."""
+    words: tuple[str, ...]
+    common: str
+    """The beginning that all words have."""
+
+
+@dataclass(frozen=True, slots=True)
 class HeapRow:
     """A line of a heap diff."""
 

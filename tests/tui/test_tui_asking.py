@@ -438,6 +438,36 @@ def test_a_word_is_completed(fails: Path) -> None:
     see(fails, look)
 
 
+def test_python_is_completed(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        line = seen.app.main.query_one("#line", Input)
+        await seen.press("colon", *"p account.")
+        await seen.press("tab")
+        assert line.value == "p account.balance"
+        await seen.press(*" + resu", "left", "tab")
+        assert line.value == "p account.balance + resultsu"
+        await seen.press("escape")
+
+        await seen.press("w", *"account.ba", "tab")
+        assert line.value == "account.balance"
+        await seen.press("escape")
+
+    see(fails, look)
+
+
+def test_of_several_completions_the_common_beginning_is_inserted(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        line = seen.app.main.query_one("#line", Input)
+        await seen.press("colon", *"b ends_by", "tab")
+        assert line.value == "b ends_by_an_exception.py:"
+        await seen.press("ctrl+a", "ctrl+k", *"seek @", "tab")
+        assert line.value == "seek @"
+        assert "@end  @exc" in seen.app.part(StatusLine).shown
+        await seen.press("escape")
+
+    see(fails, look)
+
+
 def test_the_line_is_given_up(fails: Path) -> None:
     async def look(seen: Seen) -> None:
         await seen.press("colon", "q", "escape")

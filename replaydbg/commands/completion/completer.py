@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from pathlib import PurePath
 
 from replaydbg.classes import NamedTuple
@@ -41,16 +42,23 @@ class Completion(NamedTuple):
     words: tuple[str, ...] = ()
     """Each begins with what is typed from there on."""
 
+    @property
+    def common(self) -> str:
+        """The beginning that all words have."""
+        least, greatest = min(self.words, default=""), max(self.words, default="")
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(least, greatest, strict=False))
+        return "".join(each for each, _ in same)
 
-def complete(prompt: Prompt, line: str, cursor: int) -> Completion:
+
+def complete(prompt: Prompt, line: str, cursor: int, *, silent: bool = True) -> Completion:
     """Return what completes `line` at `cursor`. Never raises for the content of a line, or of the program.
 
-    Whatever the program is asked for, copies of it answer, within ALL_SECONDS; meanwhile no progress is reported.
+    Whatever the program is asked for, copies of it answer, within ALL_SECONDS; `silent`: no progress is reported.
     """
     text, behind = line[:cursor], line[cursor:]
     nothing = Completion(cursor)
     try:
-        with prompt.view.session.work.limited(ALL_SECONDS, silent=True):
+        with prompt.view.session.work.limited(ALL_SECONDS, silent=silent):
             found = _Completer(prompt, behind).of_line(text)
     except (ReplaydbgError, OutOfTime, RecursionError, MemoryError):
         return nothing  # the session is lost, or waits for something else

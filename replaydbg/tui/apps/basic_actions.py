@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 
 from replaydbg.tui.apps.action_base import ActionBase
 from replaydbg.tui.dialogs.dialog import Dialog
@@ -14,11 +15,17 @@ from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
-from replaydbg.tui.view_model import ConsoleLine
+from replaydbg.tui.view_model import ConsoleLine, LineCompletion, Reply
 from replaydbg.tui.widgets.rows import PanelRow, Rows
 
 _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
 
+
+FEW = 8
+"""Number of completions up to which the status line probably has room for all."""
+
+MOST_SHOWN = 50
+"""Number of completions that it lists; no terminal is wide enough for more."""
 
 _BY_NAME = {each.id: each for each in ACTS}
 
@@ -192,7 +199,22 @@ class BasicActions(ActionBase):
         """Ask for any command of the prompt, or the name of an action."""
         label = ">" if self.scene is not None and self.scene.is_commanded else ":"
         words = self.overview.words if self.overview is not None else ()
-        self.part(AskLine).ask(label, self.do_typed, words=dict.fromkeys((*words, *_BY_NAME)))
+        self.part(AskLine).ask(
+            label, self.do_typed, words=dict.fromkeys((*words, *_BY_NAME)), completes=partial(self._complete, "")
+        )
+
+    def _complete(self, before: str, line: str, cursor: int) -> None:
+        """Complete the typed line, an argument of the command `before`; list the words if there are several."""
+
+        def show(reply: Reply) -> None:
+            found, asker = reply.answer, self.part(AskLine)
+            if isinstance(found, LineCompletion) and asker.is_at(line, cursor):
+                asker.insert_common(found.start - len(before), found.common)
+                number = f"{len(found.words):,} words:  " if len(found.words) > FEW else ""
+                self.inform(f" {number}{'  '.join(found.words[:MOST_SHOWN])}" if len(found.words) != 1 else "")
+
+        at = len(before) + cursor
+        self.ask(lambda host: host.complete(before + line, at), slot="complete", then=show)
 
     def do_typed(self, line: str) -> None:
         """Execute a line that was typed: words with a panel or a dialog of their own are answered there."""
@@ -224,7 +246,12 @@ class BasicActions(ActionBase):
         """Ask for an expression to watch."""
         value = self.part(ValuesPanel).chosen if self.part(ValuesPanel).has_focus else None
         start = value.expression if value is not None and not value.watch else ""
-        self.part(AskLine).ask("watch", lambda text: self.action_order(f"display {text}"), value=start)
+        self.part(AskLine).ask(
+            "watch",
+            lambda text: self.action_order(f"display {text}"),
+            value=start,
+            completes=partial(self._complete, "display "),
+        )
 
     def action_ask_search(self) -> None:
         """Ask for text to search in the source; empty: the same as before."""

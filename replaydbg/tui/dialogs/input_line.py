@@ -22,8 +22,7 @@ class InputLine(Input):
         Binding("up", "earlier(-1)", show=False),
         Binding("down", "earlier(1)", show=False),
         Binding("escape", "give_up", show=False),
-        # At the end of the line it accepts the suggestion.
-        Binding("tab", "cursor_right", show=False),
+        Binding("tab", "complete", show=False),
     ]
 
     def __init__(self) -> None:
@@ -49,6 +48,18 @@ class InputLine(Input):
         self.value = self.history[self._at] if self._at < len(self.history) else ""
         self.cursor_position = len(self.value)
 
+    def action_complete(self) -> None:
+        """Accept the suggestion; without one, ask what completes the line."""
+        if self._suggestion and self.cursor_position == len(self.value):
+            self.action_cursor_right()
+        else:
+            self._asker.complete(self.value, self.cursor_position)
+
+    def insert_common(self, start: int, common: str) -> None:
+        """Put the beginning that all completions have in the place of what is before the cursor."""
+        if len(common) > self.cursor_position - start:
+            self.replace(common, start, self.cursor_position)
+
     async def action_submit(self) -> None:
         """Submit the answer, before the next key is processed."""
         self._asker.answer(self.value)
@@ -69,6 +80,7 @@ class AskLine(Horizontal):
     def __init__(self) -> None:
         super().__init__(id="ask")
         self._then: Callable[[str], None] | None = None
+        self._completes: Callable[[str, int], None] | None = None
         self._histories: dict[str, list[str]] = {}
         self._label = ""
 
@@ -77,9 +89,20 @@ class AskLine(Horizontal):
         yield PlainText(id="question")
         yield InputLine()
 
-    def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
-        """Ask for an answer; `then` is called with it, unless the user cancels. `words` are suggested."""
-        self._then, self._label = then, label
+    def ask(
+        self,
+        label: str,
+        then: Callable[[str], None],
+        *,
+        value: str = "",
+        words: Iterable[str] = (),
+        completes: Callable[[str, int], None] | None = None,
+    ) -> None:
+        """Ask for an answer; `then` is called with it, unless the user cancels.
+
+        `words` are suggested. `completes` is called with the line and its cursor when the user wants more.
+        """
+        self._then, self._label, self._completes = then, label, completes
         self.query_one("#question", PlainText).set_text(f"{label} ")
         line = self.query_one(InputLine)
         history = self._histories.setdefault(label, [])
@@ -87,6 +110,20 @@ class AskLine(Horizontal):
         line.begin(value, history)
         self.add_class("-open")
         self.screen.set_focus(line)
+
+    def complete(self, line: str, cursor: int) -> None:
+        """Ask what completes the line."""
+        if self._completes is not None:
+            self._completes(line, cursor)
+
+    def is_at(self, line: str, cursor: int) -> bool:
+        """Whether the line and its cursor are still the same."""
+        typed = self.query_one(InputLine)
+        return self.is_open and (typed.value, typed.cursor_position) == (line, cursor)
+
+    def insert_common(self, start: int, common: str) -> None:
+        """Insert the beginning that all completions have."""
+        self.query_one(InputLine).insert_common(start, common)
 
     def type(self, text: str) -> None:
         """Insert text into the answer."""

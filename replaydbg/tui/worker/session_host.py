@@ -12,6 +12,7 @@ from pathlib import Path
 from textual.message import Message
 
 from replaydbg.commands import Prompt
+from replaydbg.commands.completion.completer import complete
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
@@ -25,7 +26,7 @@ from replaydbg.groups.messages import MessageEnd
 from replaydbg.groups.other_end import go_to_end
 from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.ui_messages import WriterFound
-from replaydbg.tui.view_model import AnswerList, HeapAnswer, Overview, Reply, Scene
+from replaydbg.tui.view_model import AnswerList, HeapAnswer, LineCompletion, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots, task_times
 from replaydbg.tui.worker.cut_diagram import CutDiagram
@@ -289,6 +290,11 @@ class SessionHost:
         return self.shown()
 
     # ---- queries ----
+
+    def complete(self, line: str, cursor: int) -> Reply:
+        """Return what completes a line of the prompt at its cursor."""
+        found = complete(self.prompt, line, cursor, silent=False)
+        return Reply(answer=LineCompletion(found.start, found.words, found.common))
 
     def ask(self, question: str, *about: object) -> Reply:
         """Run one of the queries by its name; they leave the session's position unchanged."""
