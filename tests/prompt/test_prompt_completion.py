@@ -14,7 +14,7 @@ from replaydbg.commands import Prompt
 from replaydbg.commands.completion.completer import ALL_SECONDS, Completion, complete
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import WorkProgress
-from replaydbg.engine.completion.offers import MOST_OFFERED
+from replaydbg.engine.completion.offers import MOST_OFFERED, Offered
 from replaydbg.prompt.line_reader import for_readline
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import Interrupts
@@ -127,6 +127,8 @@ def test_variables_builtins_keywords_and_modules(prompt: Prompt) -> None:
     assert words(prompt, "p encodin") == ["encodings"]
     assert words(prompt, "p account i") == ["if", "in", "is"]
     assert words(prompt, "! whi") == ["while"]
+    assert words(prompt, "! from json imp") == ["import"]
+    assert words(prompt, "p json imp") == []
     assert words(prompt, "p whi") == []
     assert {"local", "self", "table"} <= set(words(prompt, "p "))
     assert "isinstance" not in words(prompt, "p ")
@@ -242,6 +244,16 @@ def test_arguments_of_searches(prompt: Prompt) -> None:
 
 
 # ---- the prompt ----
+
+
+def test_no_control_character_reaches_the_terminal(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the program answers, or has as names of its files and functions."""
+    forged = ("name\x1b[2J", "named", "name\u202e", "name" * 1000)
+    monkeypatch.setattr(prompt.view.session.ask, "offers", lambda query, seconds: Offered(forged))
+    assert words(prompt, "p table['na") == ["'name\\u202e']", "'name\\x1b[2J']", "'named']"]
+    assert words(prompt, "p account.na") == ["named"]
+    assert words(prompt, "p table[na") == ["named"]
+    assert words(prompt, "p table[") == ["named]"]
 
 
 def test_readline_gets_words_that_begin_where_its_own_word_does() -> None:

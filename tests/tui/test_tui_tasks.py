@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.calls.task_runs import TaskFollower
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.timeline_rows import TimelineRows, row_cells
+from replaydbg.tui.ui_messages import TasksFound
 from replaydbg.tui.view_model import LaneSpans, TaskSpans, TaskTimes
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
+from replaydbg.tui.worker.background_tasks import task_times
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import TRAVEL
@@ -151,3 +154,16 @@ def test_a_step_that_runs_another_loop_goes_on_behind_it() -> None:
 
     assert [times.running(0, count) for count in (5, 15, 25, 35, 45, 60, 100, 101)] == [None, 0, 1, 0, 2, 0, 0, None]
     assert times.running(7, 15) is None
+
+
+def test_the_search_goes_on_after_each_key(tasks: Path) -> None:
+    with Session(tasks) as session:
+        follower = TaskFollower(session)
+        results = []
+        for each in task_times(session, follower):
+            results += [each] if each is not None else []
+            session.work.cancel()
+
+    (found,) = results
+    assert isinstance(found, TasksFound)
+    assert {"consumer", "never"} <= {each.name for each in found.times.tasks}

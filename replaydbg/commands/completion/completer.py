@@ -25,8 +25,14 @@ ASKED_SECONDS = 1.0
 ALL_SECONDS = 2.5
 """Seconds after which there is no completion, whatever is waited for."""
 
+LONGEST = 1000
+"""Characters of a word that is offered."""
+
 OPERATORS = ("and", "else", "for", "if", "in", "is", "not", "or")
 """The keywords that may follow an operand."""
+
+OF_IMPORTS = ("as", "import")
+"""The same in statements."""
 
 OPERANDS = (*CONSTANTS, "await", "lambda", "not")
 """The keywords with which an operand of an expression may begin."""
@@ -63,7 +69,9 @@ def complete(prompt: Prompt, line: str, cursor: int, *, silent: bool = True) -> 
     except (ReplaydbgError, OutOfTime, RecursionError, MemoryError):
         return nothing  # the session is lost, or waits for something else
     typed = text[found.start :]
-    words = tuple(sorted({each for each in found.words if each.startswith(typed)}, key=_order))
+    # Names come from the recording and from its program: control characters in them would reach the terminal.
+    possible = (each for each in found.words if each.startswith(typed) and each.isprintable() and len(each) <= LONGEST)
+    words = tuple(sorted(set(possible), key=_order))
     return Completion(found.start, words) if words else nothing
 
 
@@ -132,7 +140,7 @@ class _Completer:
             return Completion(start, tuple(_names_in(self._asked(query).words)))
         assert isinstance(place, TypedName)
         if place.is_operator:
-            return Completion(start, OPERATORS if begun else ())
+            return Completion(start, (*OPERATORS, *(OF_IMPORTS if is_statement else ())) if begun else ())
         return self._names(text, start, is_statement)
 
     def _names(self, text: str, start: int, is_statement: bool) -> Completion:
@@ -183,7 +191,7 @@ class _Completer:
             files = {f"{PurePath(each.file).name}:" for each in hits if not each.file.startswith("<")}
             return files | {each.function for each in hits if "<" not in each.function}
         if kind == "modules":
-            return {each.name for each in session.ask.modules() if each.name.isprintable()}
+            return {each.name for each in session.ask.modules()}
         if kind == "exceptions":
             lineages = {each.lineage for each in session.index.raised}
             return {full.rpartition(".")[2] for each in lineages for full in each} - {"object"}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 METHOD = type(Text().write)
+"""The type of methods of objects that are written in Python."""
+
 _MOST_EDGES = 10_000
 """Of a program with more, the others are left out."""
 
@@ -164,9 +166,9 @@ def following(query: queries.FollowTasks) -> bytes:
 
 
 def step_here() -> bytes | None:
-    """The task whose step a handle of the event loop runs here; None: its callback is no step. No code of the program
+    """Name the task whose step a handle of the event loop runs here; None: its callback is no step.
 
-    runs: the handle's callback is a slot, and tasks made in C or in Python are read without their subclasses.
+    No code of the program runs: the handle's callback is a slot, and the methods of subclasses of tasks are not called.
     """
     names = names_here(("self",))
     callback = getattr(names["self"], "_callback", None) if names and "self" in names else None

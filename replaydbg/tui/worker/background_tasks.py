@@ -12,6 +12,7 @@ from textual.message import Message
 
 from replaydbg.debugger.calls.task_runs import TaskFollower, TaskRuns
 from replaydbg.debugger.stops.counted_stops import counted_hits
+from replaydbg.errors import Cancelled
 from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
@@ -88,10 +89,16 @@ def lane_spans(session: Session) -> Generator[Message | None]:
 
 
 def task_times(session: Session, follower: TaskFollower) -> Generator[Message | None]:
-    """Find when each asyncio task ran."""
-    session.work.begin("searching for tasks")
-    for found in follower.steps():
-        yield TasksFound(_times(found, session.index.total)) if found is not None else None
+    """Find when each asyncio task ran. It goes on after a request of the user where it was interrupted."""
+    while True:
+        session.work.begin("searching for tasks")
+        try:
+            for found in follower.steps():
+                yield TasksFound(_times(found, session.index.total)) if found is not None else None
+        except Cancelled:
+            yield None
+        else:
+            return
 
 
 def _times(runs: TaskRuns, total: int) -> TaskTimes:
