@@ -21,7 +21,7 @@ from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
-from replaydbg.render.tables import drawn
+from replaydbg.render.tables import Table, drawn
 
 MOST_ROWS = 10
 MOST_SECONDS = 1_000_000
@@ -110,7 +110,7 @@ def _heap(view: View, rest: str) -> None:
     words = _words(rest)
     most = None if "all" in words else MOST_ROWS
     (held,) = _held(view)
-    _show(view, drawn(heap_tables(held, most=most, how="`heap all` shows them")))
+    _show(view, heap_tables(held, most=most, how="`heap all` shows them"))
 
 
 def _diff(view: View, rest: str) -> None:
@@ -132,7 +132,7 @@ def _diff(view: View, rest: str) -> None:
     _check_unchanged(view)
     before, after = holdings(session, counts)
     found = diff(before, after, most=most or None)
-    _show(view, drawn(diff_tables(found, how="`diff ... all` shows them")))
+    _show(view, diff_tables(found, how="`diff ... all` shows them"))
     if seconds:
         _show_writers(view, written_paths(found), max(counts), after.modules, seconds)
 
@@ -157,7 +157,7 @@ def _holders(view: View, rest: str) -> None:
     node = find(held, _in_frame(view, held, rest.strip()))
     found = AboutObject(created(view.session, held.snapshot.address[node], view.here.count), None)
     notes = found.lines(view.session) if not held.is_frame(node) else ()
-    _show(view, drawn(object_tables(held, node, most=MOST_ROWS, how="`replaydbg heap --of EXPR --all`", notes=notes)))
+    _show(view, object_tables(held, node, most=MOST_ROWS, how="`replaydbg heap --of EXPR --all`", notes=notes))
 
 
 def _held(view: View) -> list[Holding]:
@@ -197,8 +197,8 @@ def _words(rest: str) -> list[str]:
         raise UsageError(f"{rest!r} cannot be parsed: {error}.") from None
 
 
-def _show(view: View, text: str) -> None:
-    for line in text.splitlines():
+def _show(view: View, tables: Sequence[Table]) -> None:
+    for line in drawn(tables, width=view.screen.columns).splitlines():
         view.screen.line(line)
 
 

@@ -20,7 +20,7 @@ def _resources(view: View, rest: str) -> None:
     words = rest.split()
     if len(words) > 2:
         raise UsageError(f"{USAGE} (got {len(words)} moments)")
-    for line in drawn(tables(view, words)).splitlines():
+    for line in drawn(tables(view, words), width=view.screen.columns).splitlines():
         view.screen.line(line)
 
 

@@ -29,6 +29,10 @@ class Surface(Protocol):
         """Whether a line appears at once, not only when the command has ended."""
 
     @property
+    def columns(self) -> int:
+        """Width of what is shown; 0: that of the terminal."""
+
+    @property
     def check(self) -> Callable[[], None]:
         """Raises Cancelled if what runs is to be given up."""
 

@@ -80,7 +80,7 @@ def _bisect(view: View, rest: str) -> None:
             view.screen.line(search.note)
         return
     found = wanted.found(search)
-    for line in bisection_text.lines(session, found, ""):
+    for line in bisection_text.lines(session, found, "", width=view.screen.columns):
         view.screen.line(line)
     if found.culprit is not None:
         go_to(view, found.culprit.count)
@@ -88,7 +88,8 @@ def _bisect(view: View, rest: str) -> None:
 
 def _holds(view: View, rest: str) -> None:
     wanted = parse_search(expression_in(rest, "holds EXPRESSION"))
-    for line in bisection_text.stretch_lines(view.session, wanted.predicate.text, list(_stretches(view, wanted))):
+    found = list(_stretches(view, wanted))
+    for line in bisection_text.stretch_lines(view.session, wanted.predicate.text, found, width=view.screen.columns):
         view.screen.line(line)
 
 

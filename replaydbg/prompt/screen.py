@@ -20,6 +20,7 @@ class Screen:
     """Prints text that came from a recording safely. `check` is called at each line, and may raise to cancel."""
 
     is_immediate = True
+    columns = 0
 
     def __init__(self, out: TextIO, err: TextIO, *, is_coloured: bool, check: Callable[[], None]) -> None:
         self._out, self._err = out, err

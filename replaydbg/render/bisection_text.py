@@ -15,11 +15,13 @@ from replaydbg.render.texts import event_text, events_of, moment_text, percent_t
 MOST_VALUES, MOST_TEXT = 6, 120
 
 
-def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: bool = False) -> Iterator[str]:
-    """Yield what was found, for people; at its end the command that leads there."""
+def lines(
+    session: Session, found: Bisected, reproduce: str, *, is_coloured: bool = False, width: int = 0
+) -> Iterator[str]:
+    """Yield what was found, for people; at its end the command that leads there. `width` is that of the table."""
     yield from summary_lines(session, found)
     if found.looks:
-        yield from drawn([_probes(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
+        yield from drawn([_probes(session, found)], width=width, is_coloured=is_coloured).rstrip("\n").split("\n")
     if reproduce:
         yield f"{'Go there' if found.culprit is not None else 'Open it'}: {reproduce}"
 
@@ -205,15 +207,15 @@ def _moments(moments: tuple[Moment, ...]) -> str:
     return f"{named} and {len(moments) - 3} more" if len(moments) > 3 else named
 
 
-def stretch_lines(session: Session, expression: str, found: Sequence[TrueStretch]) -> Iterator[str]:
-    """Yield the stretches as a table; if there are none, say so."""
+def stretch_lines(session: Session, expression: str, found: Sequence[TrueStretch], *, width: int = 0) -> Iterator[str]:
+    """Yield the stretches as a table of `width` columns; if there are none, say so."""
     if not found:
         yield f"{expression} was never true."
         return
     rows = tuple((*_stretch_end(session, each.begin), *_stretch_end(session, each.end)) for each in found)
     often = "once" if len(found) == 1 else f"{len(found):,} times"
     columns = ("true after", "line", "until after", "line")
-    yield drawn([Table(f"{expression}: true {often}", columns, rows)]).rstrip("\n")
+    yield drawn([Table(f"{expression}: true {often}", columns, rows)], width=width).rstrip("\n")
 
 
 def _stretch_end(session: Session, change: VerdictChange | None) -> tuple[str, str]:

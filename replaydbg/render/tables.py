@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import StringIO
+from typing import TYPE_CHECKING
 
 from replaydbg.events.show import printable
-from replaydbg.launch.terminal_width import terminal_width
+from replaydbg.launch.terminal_width import WIDTH, terminal_width
+
+if TYPE_CHECKING:
+    from rich.table import Table as Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,15 @@ def more_text(left_out: int, how: str) -> str:
 def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False) -> str:
     """Return tables as text, `width` columns wide (default: those of the terminal)."""
     # Imported here: rich takes 20 ms and more, and most commands draw nothing.
-    from rich import box
     from rich.console import Console
-    from rich.table import Table as Drawing
     from rich.text import Text
 
     out = StringIO()
+    room = width or terminal_width()
     console = Console(
         file=out,
-        width=width or terminal_width(),
+        width=room,
+        height=WIDTH,  # without one rich would read the variable COLUMNS, too, which may contain anything
         force_terminal=is_coloured,
         color_system="standard" if is_coloured else None,
         highlight=False,
@@ -71,19 +75,38 @@ def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False)
     for table in tables:
         console.print(Text(printable(table.title), "bold"))
         if table.rows:
-            drawing = Drawing(box=box.SIMPLE_HEAD if any(table.columns) else None, pad_edge=False)
-            for column in table.columns:
-                is_number = column in table.right
-                drawing.add_column(column, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
-            for row in table.rows:
-                # Text, not str: text of a recording that looks like markup is not markup.
-                drawing.add_row(*(Text(printable(cell)) for cell in row))
-            console.print(drawing)
+            console.print(_drawing(table, room))
         for note in (table.more, *table.notes):
             if note:
                 console.print(Text(f"  {printable(note)}", "dim"))
         console.print()
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def _drawing(table: Table, room: int) -> Drawing:
+    """Return the rows of a table for a terminal of `room` columns."""
+    # Imported here, as above.
+    from rich import box
+    from rich.table import Table as Drawing
+    from rich.text import Text
+
+    from replaydbg.render.wrapping import column_widths, wrapped
+
+    drawing = Drawing(box=box.SIMPLE_HEAD if any(table.columns) else None, pad_edge=False)
+    # What is between the columns, and the border of the box.
+    taken = 2 * len(table.columns) - 2 + (len(table.columns) + 1 if drawing.box else 0)
+    fixed = [each in table.right for each in table.columns]
+    cells = [[printable(cell) for cell in column] for column in zip(table.columns, *table.rows, strict=True)]
+    widths = column_widths(cells, fixed, room - taken)
+    # Text, not str: text of a recording that looks like markup is not markup.
+    folded = [
+        [Text("\n".join(wrapped(cell, width))) for cell in column] for column, width in zip(cells, widths, strict=True)
+    ]
+    for (head, *_), width, is_number in zip(folded, widths, fixed, strict=True):
+        drawing.add_column(head, justify="right" if is_number else "left", width=width, overflow="fold")
+    for row in list(zip(*folded, strict=True))[1:]:
+        drawing.add_row(*row)
+    return drawing
 
 
 def markdown(tables: Iterable[Table]) -> str:

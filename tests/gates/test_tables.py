@@ -6,9 +6,13 @@ import errno
 import os
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from replaydbg.launch.terminal_width import WIDTH
 from replaydbg.render.tables import Table, drawn, markdown, more_text, sizes
+from replaydbg.render.wrapping import column_widths, wrapped
 
 LONG = Table(
     "Changed values (3)",
@@ -79,3 +83,53 @@ def test_bytes_are_told_as_people_read_them() -> None:
         "-28 B",
         "3,000.0 GB",
     ]
+
+
+# ---- wrapping ----
+
+HOLDER = "server.bus.handlers['tick'][0].__closure__[1].cell_contents.waiting_requests"
+NAMES = Table(
+    "Held by",
+    ("path", "holder", "freed without it"),
+    ((HOLDER, "collections.defaultdict", "1.2 MB"), ("x", "list", "nothing")),
+    ("freed without it",),
+)
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 120])
+def test_names_are_broken_between_their_parts(width: int) -> None:
+    shown = drawn([NAMES], width=width)
+
+    assert max(map(len, shown.splitlines())) <= width
+    # Each part of a name, each word, is whole in one line.
+    for part in ("server", ".bus", ".handlers", ".__closure__", ".cell_contents", ".waiting_requests"):
+        assert part in shown
+    assert "collections" in shown and ".defaultdict" in shown
+    assert "1.2 MB" in shown and "nothing" in shown
+    assert "".join(line[:30].strip() for line in shown.splitlines()).count("waiting_requests") == 1
+
+
+def test_a_column_is_not_narrowed_while_another_one_can_be_wrapped() -> None:
+    table = Table("", ("type", "path"), (("collections.OrderedDict", "a.b" + ".c" * 60),))
+
+    assert "collections.OrderedDict" in drawn([table], width=60)
+
+
+@given(st.text("ab. [/\u4f60", max_size=60), st.integers(2, 20))
+def test_wrapping_loses_nothing(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+
+    assert all(cell_len(line) <= width for line in lines)
+    assert "".join("".join(lines).split()) == "".join(text.split())
+
+
+@given(st.lists(st.tuples(st.lists(st.text("ab.", max_size=30), min_size=1, max_size=3), st.booleans()), min_size=1))
+def test_columns_fit_where_they_can(columns: list[tuple[list[str], bool]]) -> None:
+    cells, fixed = [column for column, _ in columns], [is_fixed for _, is_fixed in columns]
+    whole = column_widths(cells, fixed, 10_000)
+    least = column_widths(cells, fixed, 0)
+
+    for available in range(sum(least), sum(whole) + 2):
+        widths = column_widths(cells, fixed, available)
+        assert sum(widths) <= available
+        assert all(low <= width <= high for low, width, high in zip(least, widths, whole, strict=True))

@@ -20,6 +20,8 @@ class ConsoleLog:
     def __init__(self, check: Callable[[], None]) -> None:
         """`check` raises Cancelled if the running command is to be cancelled."""
         self.check = check
+        self.columns = 0
+        """The width of the console; 0: unknown."""
         self._lines: list[ConsoleLine] = []
 
     def line(self, text: str = "", style: str = "") -> None:
