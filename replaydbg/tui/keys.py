@@ -98,6 +98,8 @@ def _looks() -> tuple[KeyAction, ...]:
         KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
         KeyAction("heap-diff", "D", "ask_diff", "show what changed in memory since another moment", looking, "diff"),
         KeyAction("heap", "H", "heap", "show what is in memory here", looking),
+        KeyAction("growth", "L", "growth", "show how memory grows over the run, and what leaks", looking),
+        KeyAction("icicle", "I", "icicle", "show what keeps memory alive as an icicle graph", looking),
         KeyAction("resources", "R", "resources", "show open files, sockets, locks, timers and children", looking),
         KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
         KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),

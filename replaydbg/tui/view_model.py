@@ -356,6 +356,10 @@ class HeapRow:
     is_title: bool = False
     is_changed: bool = False
     """Whether it shows a changed value."""
+    is_text: bool = False
+    """Whether it is a sentence, to be wrapped."""
+    series: tuple[int, ...] = ()
+    """Numbers that are drawn as bars before the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,18 @@
-"""The latency of keys in the terminal UI, from the press until the screen is drawn, and of its first screen."""
+"""The latency of keys in the terminal UI, from the press until the screen is drawn."""
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
-import pty
 import random
-import select
-import signal
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.bench.journeys import JOURNEYS
+from tests.bench.terminal_keys import TerminalTimes, measure_terminal
 from tests.bench.travel import Times
 from tests.bench.workloads import environment
 from tests.harness import tool
@@ -32,8 +25,6 @@ STEPS = ("n", "s", "N", "S")
 SEEKS = ("left_square_bracket", "right_square_bracket", "g", "G", "e", "f", "F", "backspace")
 STEP_TARGET = 100.0
 SEEK_TARGET = 300.0
-PAINT_TARGET = 0.8
-_SIZE = struct.pack("HHHH", 36, 120, 0, 0)
 
 
 class KeysFailed(Exception):
@@ -42,22 +33,16 @@ class KeysFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KeyCosts:
-    """Milliseconds for each key, seconds for the rest; of wall time."""
+    """Milliseconds of wall time for each key."""
 
     lines: int
-    paint: float
-    """From the command to the first screen, with an existing index."""
-    opened: float
-    """From the command to the failure on the screen: progress is shown meanwhile."""
+    terminal: TerminalTimes
     steps: dict[str, tuple[float, ...]]
     seeks: dict[str, tuple[float, ...]]
 
     def as_text(self) -> str:
         """Return it as lines for people."""
-        lines = [
-            f"keys: {self.lines:,} lines; first picture {self.paint:.2f} s (target {PAINT_TARGET}), "
-            f"the failure {self.opened:.2f} s"
-        ]
+        lines = [f"keys: {self.lines:,} lines"]
         for kind, target, keys in (("steps", STEP_TARGET, self.steps), ("seeks", SEEK_TARGET, self.seeks)):
             every = Times(tuple(each for times in keys.values() for each in times))
             apart = ", ".join(f"{key} {Times(times).percentile(95):.0f}" for key, times in keys.items())
@@ -65,7 +50,7 @@ class KeyCosts:
                 f"  {len(every.each)} {kind}: p50 {every.percentile(50):.0f} ms, p95 {every.percentile(95):.0f} ms "
                 f"(target {target:.0f}); p95 of each: {apart}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {line}" for line in self.terminal.lines())])
 
     def as_json(self) -> dict[str, Any]:
         """Return it as data."""
@@ -83,8 +68,8 @@ def measure_keys(timeout: float, *, places: int = PLACES, scale: float = 1.0) ->
             raise KeysFailed(recorded.stderr.decode(errors="replace"))
         keys = _Keys(places)
         see(recording, keys.press_all)
-        paint, opened = first_picture(recording, timeout)
-    return KeyCosts(keys.lines, paint, opened, *keys.times())
+        terminal = measure_terminal(recording, timeout, rounds=max(places // 3, 2))
+    return KeyCosts(keys.lines, terminal, *keys.times())
 
 
 class _Keys:
@@ -121,45 +106,3 @@ class _Keys:
         app.screen.call_after_refresh(drawn.set)
         await drawn.wait()
         self._times.setdefault(called or key, []).append(1000 * (time.perf_counter() - began))
-
-
-def first_picture(recording: Path, timeout: float) -> tuple[float, float]:
-    """Open it by the command, in a terminal; return the seconds until its name and until the failure appear."""
-    terminal, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, _SIZE)
-    command = [sys.executable, "-m", "replaydbg", "tui", str(recording)]
-    environ = {**environment(), "TERM": "xterm-256color"}
-    began = time.perf_counter()
-    process = subprocess.Popen(
-        command, stdin=side, stdout=side, stderr=side, cwd=recording.parent, env=environ, start_new_session=True
-    )
-    os.close(side)
-    try:
-        seen = bytearray()
-        paint = _wait_for(terminal, seen, recording.name.encode(), began + timeout) - began
-        opened = _wait_for(terminal, seen, b"RuntimeError", began + timeout) - began
-    finally:
-        process.send_signal(signal.SIGTERM)
-        while _read(terminal, 5.0):
-            pass
-        process.wait(timeout=60)
-        os.close(terminal)
-    return paint, opened
-
-
-def _wait_for(terminal: int, seen: bytearray, wanted: bytes, until: float) -> float:
-    while wanted not in seen:
-        data = _read(terminal, until - time.perf_counter())
-        if not data:
-            raise KeysFailed(f"The terminal UI showed nothing else: {bytes(seen[-2000:])!r}")
-        seen += data
-    return time.perf_counter()
-
-
-def _read(terminal: int, seconds: float) -> bytes:
-    if not select.select([terminal], [], [], max(seconds, 0))[0]:
-        return b""
-    try:
-        return os.read(terminal, 1 << 16)
-    except OSError:  # the other end is closed
-        return b""

@@ -100,3 +100,27 @@ def test_few_snapshots_tell_no_leak() -> None:
 )
 def test_steady_growth_never_goes_back(counts: tuple[int, ...], expected: bool) -> None:
     assert is_steady(counts) is expected
+
+
+def test_growing_containers_are_ranked_by_what_they_retain() -> None:
+    names: dict[str, Any] = {"small": [], "large": {}, "same": [1, 2, 3], "shrinks": [Thing() for _ in range(9)]}
+
+    def load(number: int) -> None:
+        names["small"].append(number + 1000)
+        names["shrinks"].pop()
+        for each in range(10):
+            # Each has containers of its own, which do not grow.
+            names["large"][f"{number}-{each}"] = request(number * 10 + each)
+        if number == 3:
+            names["late"] = []
+        if number > 3:
+            names["late"] += [request(number * 1000 + each) for each in range(3)]
+
+    found = growth(series(5, names, load))
+
+    assert [each.path for each in found.containers] == ["app.large", "app.late", "app.small"]
+    large, late, small = found.containers
+    assert (large.type, large.items) == ("builtins.dict", (10, 20, 30, 40, 50))
+    assert small.items == (1, 2, 3, 4, 5)
+    assert (late.items, late.retained[:2]) == ((0, 0, 0, 3, 6), (0, 0))
+    assert list(large.retained) == sorted(large.retained)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -28,6 +28,9 @@ FOLDED = 0.8
 
 MOST_TYPES = 5
 """Maximum number of types that are listed for one leak."""
+
+MOST_CONTAINERS = 20
+"""Maximum number of growing containers that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,19 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerGrowth:
+    """A container that has more items in the end than when it was first seen."""
+
+    path: str
+    """In the last snapshot, in source syntax."""
+    type: str
+    items: tuple[int, ...]
+    """Its number of items in each snapshot; 0 before it existed."""
+    retained: tuple[int, ...]
+    """Bytes that freeing it would have freed, in each snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
 class Growth:
     """The growth over a series of snapshots."""
 
@@ -86,6 +102,8 @@ class Growth:
     """The leaks, largest retained size first."""
     types: tuple[TypeCounts, ...]
     """All types with more objects in the end, those with the largest growth in bytes first."""
+    containers: tuple[ContainerGrowth, ...]
+    """The containers whose retained size grew most, at most MOST_CONTAINERS; steady or not."""
     verdict: str
     """A summary in one sentence."""
 
@@ -104,7 +122,7 @@ def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel
     """Return the growth over `snapshots`, the oldest first. Fewer than FEWEST snapshots give no leak."""
     held = [each if isinstance(each, Holding) else Holding(each, kernel) for each in snapshots]
     if not held:
-        return Growth(0, (), (), "The recording has no snapshots.")
+        return Growth(0, (), (), (), "The recording has no snapshots.")
     back = _chain(held)
     new = held[-1].kernel.missing(back[0])
     series = _series(held, new)
@@ -116,7 +134,8 @@ def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel
     else:
         more = f", and {len(leaks) - 1:,} more" if len(leaks) > 1 else ""
         verdict = f"Grows steadily: {leaks[0].text}{more}."
-    return Growth(len(held), tuple(leaks), tuple(each for each in series if each.counts[-1] > each.counts[0]), verdict)
+    types = tuple(each for each in series if each.counts[-1] > each.counts[0])
+    return Growth(len(held), tuple(leaks), types, tuple(_containers(held, back, scope)), verdict)
 
 
 def _chain(held: Sequence[Holding]) -> list[Column]:
@@ -194,6 +213,44 @@ def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list
         for outer in last.chain(inner):
             if inner in by_holder and outer in by_holder and grown(inner) >= FOLDED * grown(outer):
                 by_holder[inner] += by_holder.pop(outer)
+
+
+def _containers(held: Sequence[Holding], back: Sequence[Column], scope: str) -> Iterator[ContainerGrowth]:
+    """Yield the containers with more items than when they were first seen, those that retain most more first."""
+    last = held[-1]
+    found = 0
+    for _, node, first in sorted(_grown(held, back)):
+        nodes = [column[node] for column in back]
+        if last.items(node) <= held[first].items(nodes[first]) or (scope == MINE and last.origin(node) != MINE):
+            continue
+        there = list(zip(held, nodes, strict=True))
+        yield ContainerGrowth(
+            path=last.path(node),
+            type=last.snapshot.type_name(node),
+            items=tuple(each.items(at) if at != UNREACHED else 0 for each, at in there),
+            retained=tuple(each.retained[at] if at != UNREACHED else 0 for each, at in there),
+        )
+        found += 1
+        if found == MOST_CONTAINERS:
+            return
+
+
+def _grown(held: Sequence[Holding], back: Sequence[Column]) -> Iterator[tuple[int, int, int]]:
+    """Yield the objects that retain more than when they were first seen, but for calls, modules and the newest ones.
+
+    For each comes how much less it retained, its node in the last snapshot, and the first snapshot that has it.
+    """
+    last = held[-1]
+    snapshot = last.snapshot
+    first_edge, retained = snapshot.first_edge, last.retained
+    is_object = ["." in name for name in snapshot.types]
+    for node in last.dominators[1]:
+        if first_edge[node] == first_edge[node + 1] or not is_object[snapshot.type[node]]:
+            continue
+        first = next(number for number, column in enumerate(back) if column[node] != UNREACHED)
+        before = held[first].retained[back[first][node]]
+        if before < retained[node]:
+            yield before - retained[node], node, first
 
 
 def _is_builtin(series: TypeCounts) -> tuple[bool, int]:

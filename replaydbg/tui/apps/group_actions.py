@@ -9,13 +9,10 @@ from replaydbg.tui.diagram_model import CutMove, DiagramAnswer
 from replaydbg.tui.dialogs.space_time_dialog import SpaceTimeDialog
 from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.view_model import Reply
-from replaydbg.tui.widgets.glyphs import Glyphs
 
 
 class GroupActions(QueryActions):
     """Actions that lead to other processes."""
-
-    glyphs: Glyphs
 
     def __init__(self) -> None:
         super().__init__()

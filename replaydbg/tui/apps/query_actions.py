@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from replaydbg.tui.apps.basic_actions import BasicActions
 from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.icicle_dialog import IcicleDialog
 from replaydbg.tui.dialogs.input_line import AskLine
+from replaydbg.tui.icicle_model import IcicleAnswer
 from replaydbg.tui.panels.heap_panel import HeapPanel
 from replaydbg.tui.panels.lower_panel import EventsPanel, LowerPanel
 from replaydbg.tui.panels.opening_card import OpeningCard
@@ -25,6 +27,7 @@ from replaydbg.tui.view_model import (
     Reply,
     Track,
 )
+from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.rows import PanelRow, plain
 
 if TYPE_CHECKING:
@@ -36,6 +39,7 @@ class QueryActions(BasicActions):
 
     compared = ""
     """The moment of the last memory comparison."""
+    glyphs: Glyphs
 
     # ---- answers ----
 
@@ -188,6 +192,27 @@ class QueryActions(BasicActions):
         """Show what is in memory here, in place of a comparison."""
         self.ask(lambda host: host.follow_heap())
         self.action_panel(4)
+
+    def action_growth(self) -> None:
+        """Show how memory grows over the run."""
+        self.ask(lambda host: host.growth(), then=self._growth_found)
+
+    def _growth_found(self, reply: Reply) -> None:
+        assert isinstance(reply.answer, HeapAnswer), reply.answer
+        self.part(HeapPanel).show_growth(reply.answer)
+        self.action_panel(4)
+
+    def action_icicle(self) -> None:
+        """Show what keeps memory alive."""
+        self.ask(lambda host: host.icicle(), then=self._show_icicle)
+
+    def _show_icicle(self, reply: Reply) -> None:
+        if isinstance(reply.answer, IcicleAnswer):
+            self.push_screen(IcicleDialog(reply.answer, self.glyphs), self._icicle_chosen)
+
+    def _icicle_chosen(self, path: object) -> None:
+        if isinstance(path, str):
+            self.ask(lambda host: host.about_object(path, is_drawn=True), then=self.show_answer)
 
     def ask_object(self, path: str) -> None:
         """Show the facts about an object."""

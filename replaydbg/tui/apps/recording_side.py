@@ -102,7 +102,8 @@ class RecordingSide(Vertical):
         """Show the result of an order."""
         then = self._asked.pop(message.number, None)
         self._take(message.reply)
-        if then is not None and not message.reply.error:
+        # One that was dropped from the queue has no answer.
+        if then is not None and message.reply.answer is not None:
             then(message.reply)
 
     def on_restarted(self, message: Restarted) -> None:

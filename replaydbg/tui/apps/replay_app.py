@@ -198,7 +198,8 @@ class ReplayApp(GroupActions):
             self.add_to_console([ConsoleLine(f"(rdbg) {line}", "bold")])
         self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
-        self.ask(lambda host: host.do(line), is_typed=is_typed)
+        columns = self.part(LowerPanel).columns or self._terminal.width - 6
+        self.ask(lambda host: host.do(line, columns=columns), is_typed=is_typed)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow the timeline's cursor."""
@@ -229,7 +230,8 @@ class ReplayApp(GroupActions):
             return
         asked = self._asked.pop(message.number, _ReplyHandler())
         self.take(message.reply, is_typed=asked.is_typed)
-        if asked.then is not None and not message.reply.error:
+        # One that was dropped from the queue, or whose session was lost meanwhile, has no answer.
+        if asked.then is not None and message.reply.answer is not None:
             asked.then(message.reply)
 
     def take(self, reply: Reply, *, is_typed: bool = False) -> None:

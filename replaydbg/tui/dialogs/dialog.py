@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.strip import Strip
+from textual.widget import Widget
 
 from replaydbg.tui.widgets.plain_text import PlainText, set_subtitle, set_title
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
@@ -70,7 +71,12 @@ class Dialog(ModalScreen[object]):
         """Show the rows."""
         self.set_class(self.app.screen_stack[0].has_class("-ascii"), "-ascii")
         self.fill()
-        self.set_focus(self.query_one(Rows))
+        self.set_focus(self.content)
+
+    @property
+    def content(self) -> Widget:
+        """The widget that gets the focus."""
+        return self.query_one(Rows)
 
     def fill(self) -> None:
         """Show what it was made for."""
@@ -85,13 +91,18 @@ class Dialog(ModalScreen[object]):
         set_subtitle(box, self._hint or "Esc closes")
 
     @property
+    def drawn_at(self) -> float:
+        """When it was first drawn, by time.monotonic(); infinite: it was not."""
+        return min((each.drawn_at for each in self.query(Choices)), default=math.inf)
+
+    @property
     def is_drawn(self) -> bool:
         """Whether it was drawn already."""
-        return any(each.drawn_at < math.inf for each in self.query(Choices))
+        return self.drawn_at < math.inf
 
     def is_new_to(self, key: events.Key) -> bool:
         """Whether a key was typed before the dialog was visible: that was meant for something else."""
-        return self._is_late and not any(each.drawn_at <= key.time for each in self.query(Choices))
+        return self._is_late and self.drawn_at > key.time
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Return the chosen row."""

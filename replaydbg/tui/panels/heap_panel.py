@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -11,6 +13,7 @@ from textual.message import Message
 from replaydbg.tui.view_model import HeapAnswer, HeapRow
 from replaydbg.tui.widgets.plain_text import set_subtitle
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
+from replaydbg.tui.widgets.sparkline import sparkline
 
 SCOPES = ("mine", "standard", "all")
 """The scopes of objects: the user's code, also the standard library, everything."""
@@ -35,9 +38,12 @@ class HeapPanel(Rows):
     HELP = """\
 What is in memory at this moment: objects by type, and those that keep most memory alive. After D: what changed between
 another moment and this one: values, containers that grew, objects by type, new and removed objects, names.
-~ changed, + new, - removed.
+~ changed, + new, - removed. After L: how memory grows over the run: a bar for each position, from the lowest number to
+the highest one, then the first and the last number, and how many bytes came.
 
   D  compare with another moment
+  L  how memory grows over the run
+  I  what keeps memory alive, as boxes
   o  scope: my code, the standard library, everything
   H  what is in memory here, again
   enter  one object: where it was created and last written, what refers to it, its retained size
@@ -55,6 +61,8 @@ another moment and this one: values, containers that grew, objects by type, new 
         self.answer: HeapAnswer | None = None
         """The data shown."""
         self._written: dict[str, str] = {}
+        self._wrapped_at = 0
+        """The width for which sentences were wrapped."""
 
     def on_mount(self) -> None:
         """Show how the panel is filled."""
@@ -85,6 +93,37 @@ another moment and this one: values, containers that grew, objects by type, new 
         self._written = {}
         # At the first row with an object: Enter and W refer to it.
         self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))
+
+    def show_growth(self, answer: HeapAnswer) -> None:
+        """Show how memory grows over the run."""
+        self.answer = answer
+        self.set_title(f"4 Heap  {answer.title}")
+        set_subtitle(self, "H shows what is in memory here")
+        self._written = {}
+        rows = list(self._growth_rows(answer.rows))
+        self.show(rows, cursor=next((at for at, each in enumerate(rows) if each.key is not None), 0))
+
+    def _growth_rows(self, rows: Sequence[HeapRow]) -> Iterator[PanelRow]:
+        # One column is for the end of the line. Without a width the panel is not visible: it is wrapped when it is.
+        self._wrapped_at = self.scrollable_content_region.width
+        for each in rows:
+            if each.is_text:
+                for line in textwrap.wrap(each.text, max(self._wrapped_at - 1, 20)):
+                    yield plain(line, "bold")
+            elif each.series:
+                bars = (f"{sparkline(each.series, self.glyphs.bars)} ", "accent")
+                yield PanelRow((bars, (each.text, "")), each if each.path else None)
+            else:
+                yield heap_row(each)
+
+    def on_resize(self) -> None:
+        """Wrap sentences for the new width."""
+        answer = self.answer
+        is_growth = answer is not None and any(each.series for each in answer.rows)
+        if answer is not None and is_growth and self._wrapped_at != self.scrollable_content_region.width:
+            chosen, rows = self.chosen, list(self._growth_rows(answer.rows))
+            # Sentences may take fewer lines: the cursor stays in its row, not at its number.
+            self.show(rows, cursor=next((at for at, each in enumerate(rows) if chosen and each.key is chosen), None))
 
     def set_written(self, path: str, text: str) -> None:
         """Show where a changed value was last written."""

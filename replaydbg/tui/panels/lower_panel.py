@@ -226,6 +226,11 @@ class LowerPanel(Container):
         """The visible one."""
         return self.query_one(ContentSwitcher).current or "output"
 
+    @property
+    def columns(self) -> int:
+        """Columns of a line in it, beside the scroll bar and the cursor; 0: it is not visible."""
+        return max(self.content_size.width - 2, 0)
+
     def select(self, name: str) -> None:
         """Show one of TABS."""
         self.query_one(ContentSwitcher).current = name

@@ -18,12 +18,15 @@ from replaydbg.events.show import printable
 from replaydbg.heap.comparison.diff_results import Diff
 from replaydbg.heap.comparison.drift import drift
 from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
+from replaydbg.heap.retention.growth import growth
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
 from replaydbg.render.tables import Table
+from replaydbg.tui.icicle_model import IcicleAnswer
 from replaydbg.tui.view_model import AnswerList, Choice, HeapAnswer, HeapRow
+from replaydbg.tui.worker.heap_overviews import growth_answer, icicle_answer, positions
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 
@@ -43,6 +46,8 @@ class SnapshotPair:
     def __init__(self) -> None:
         self._pair: tuple[Holding, Holding] | None = None
         self._counts = (0, 0)
+        self._drawn: tuple[Holding, int] | None = None
+        """The heap of the last icicle graph, and its line of the run."""
         self._first: Holding | None = None
         """The heap at the first line of the run that is shown."""
 
@@ -79,17 +84,42 @@ class SnapshotPair:
         self._pair, self._counts = (found, found), (view.here.count, view.here.count)
         return found
 
-    def about(self, view: View, path: str, elsewhere: Elsewhere) -> AnswerList:
+    def growth(self, view: View) -> HeapAnswer:
+        """Return how memory grows over the run; later queries about objects refer to the last position."""
+        session = view.session
+        which, counts = positions(session)
+        series = holdings(session, counts, which="mine")
+        found = growth(series)
+        self._pair, self._counts = (series[0], series[-1]), (counts[0], counts[-1])
+        return growth_answer(found, which, session, counts)
+
+    def icicle(self, view: View) -> IcicleAnswer:
+        """Return what keeps memory alive here. Raises UsageError."""
+        if view.here.is_changed:
+            raise UsageError("This run was changed and has no heap; a seek returns to the recorded run.")
+        count = view.here.count
+        if self._pair is not None and self._counts[1] == count:
+            self._drawn = (self._pair[1], count)
+        else:
+            (held,) = holdings(view.session, [count], which="mine")
+            self._drawn = (held, count)
+        return icicle_answer(self._drawn[0], texts.moment_text(view.here.moment))
+
+    def about(self, view: View, path: str, elsewhere: Elsewhere, *, is_drawn: bool = False) -> AnswerList:
         """Return the facts about the object at `path` of the later snapshot: its holders, its creation and last write.
 
-        `elsewhere` moves the session to a line of the run for a while.
+        `is_drawn`: of the snapshot of the icicle graph. `elsewhere` moves the session to a line of the run for a while.
         """
-        if self._pair is None:
+        if is_drawn:
+            assert self._drawn is not None, "the graph is open"
+            held, count = self._drawn
+        elif self._pair is not None:
+            held, count = self._pair[1], self._counts[1]
+        else:
             raise UsageError("Nothing compared yet. Press D to compare with another moment.")
-        held = self._pair[1]
         node = find(held, path)
         # Its creation is looked up at the moment of the snapshot.
-        with elsewhere(self._counts[1]):
+        with elsewhere(count):
             about = about_object(view.session, held, node)
             notes = about.lines(view.session)
         choices = [Choice(printable(each), "bold") for each in notes]

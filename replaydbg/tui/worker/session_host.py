@@ -241,8 +241,9 @@ class SessionHost:
 
     # ---- commands ----
 
-    def do(self, line: str) -> Reply:
-        """Execute one line of the prompt."""
+    def do(self, line: str, *, columns: int = 0) -> Reply:
+        """Execute one line of the prompt; `columns`: the width of what it prints."""
+        self.console_log.columns = columns
         if self._is_scrubbing:
             self.view.keep()
             self._is_scrubbing = False
@@ -362,9 +363,19 @@ class SessionHost:
                 process.writers[path] = writer_text(write) if write is not None else ""
                 yield WriterFound(path, process.writers[path])
 
-    def about_object(self, path: str) -> Reply:
-        """Return the facts about an object of the later snapshot."""
-        return Reply(answer=self.process.memory.about(self.view, path, self.elsewhere))
+    def growth(self) -> Reply:
+        """Show how memory grows over the run, until `follow_heap` is called."""
+        process = self.process
+        process.compared = process.memory.growth(self.view)
+        return Reply(answer=process.compared)
+
+    def icicle(self) -> Reply:
+        """Return what keeps memory alive here, as boxes in boxes."""
+        return Reply(answer=self.process.memory.icicle(self.view))
+
+    def about_object(self, path: str, *, is_drawn: bool = False) -> Reply:
+        """Return the facts about an object of the later snapshot, or of that of the icicle graph."""
+        return Reply(answer=self.process.memory.about(self.view, path, self.elsewhere, is_drawn=is_drawn))
 
     def who_wrote_object(self, path: str) -> Reply:
         """Return who wrote the value at a path of the later snapshot."""
