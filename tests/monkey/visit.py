@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sys
 import time
@@ -37,8 +38,11 @@ _ENDINGS: dict[bytes | signal.Signals, tuple[int, ...]] = {
 }
 """How a visit ends, and the exit codes that belong to it."""
 
-_LEFT = (0, 130)
-"""Exit codes of a program that a random key ended."""
+_OPENED = re.compile(r"event [\d,]+ / [\d,]+ ")
+"""The last line of the timeline, which needs a position."""
+
+_LEFT = (0,)
+"""Exit codes if a random key or line ended it."""
 
 
 class MonkeyFound(Exception):
@@ -111,7 +115,8 @@ def _play(
     seconds: float,
     report: Path,
 ) -> None:
-    if not terminal.wait_for(lambda seen: b"event" in seen, PATIENCE) and not terminal.is_over:
+    # Before that, Escape would give up opening it.
+    if not terminal.wait_for(lambda seen: _OPENED.search(plain_text(seen)), PATIENCE) and not terminal.is_over:
         raise MonkeyFound(f"it did not open within {PATIENCE:g} s")
     actions = monkey.actions()
     until = time.monotonic() + seconds

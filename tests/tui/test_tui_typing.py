@@ -13,8 +13,10 @@ from textual.pilot import Pilot
 from replaydbg.tui.apps.pair_app import PairApp
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.dismissed_once import Palette
 from replaydbg.tui.dialogs.input_line import AskLine, InputLine
 from replaydbg.tui.dialogs.status_line import StatusLine
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL
@@ -87,6 +89,32 @@ def test_pasted_text_goes_where_something_is_asked(fails: Path) -> None:
         await seen.until(lambda: typed(seen.app) == "here")
         await seen.press("enter")
         assert [each.name for each in seen.scene.marks] == ["here"]
+
+    see(fails, look)
+
+
+def test_what_was_closed_already_closes_nothing_else(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.quiet()
+        for key in ("?", "'"):
+            burst(seen.app, key)
+            await seen.until(lambda: isinstance(seen.app.screen, Dialog) and seen.app.screen.is_drawn)
+            rows = seen.app.screen.query_one(Rows)
+            rows.cursor = len(rows.rows) - 1
+            # As after a click too many: each message chooses the row, and the first one closes the dialog.
+            for _ in range(3):
+                rows.post_message(Rows.Chosen(rows, "@end"))
+            seen.app.screen.dismiss(None)
+            await seen.settled()
+            await seen.until(lambda: seen.app.screen is seen.app.main)
+        await seen.pilot.press("ctrl+p")
+        await seen.until(lambda: isinstance(seen.app.screen, Palette))
+        palette = seen.app.screen
+        for _ in range(3):
+            palette.dismiss(None)
+        await seen.pilot.pause()
+        assert seen.app.screen is seen.app.main
+        assert not seen.app._exit
 
     see(fails, look)
 

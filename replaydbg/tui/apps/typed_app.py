@@ -11,6 +11,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.dismissed_once import Palette
 from replaydbg.tui.dialogs.input_line import InputLine
 
 
@@ -46,6 +47,11 @@ class TypedApp(App[int]):
             return False
         await self.run_action(bound.binding.action, bound.node)
         return True
+
+    def action_command_palette(self) -> None:
+        """Open the palette of all actions."""
+        if self.use_command_palette and not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def take_note(self) -> None:
         """Called for a key that is not part of a text."""

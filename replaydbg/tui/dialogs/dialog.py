@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from replaydbg.tui.dialogs.dismissed_once import DismissedOnce
 from replaydbg.tui.widgets.plain_text import PlainText, set_subtitle, set_title
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
@@ -30,7 +31,7 @@ class Choices(Rows):
         return super().render_line(y)
 
 
-class Dialog(ModalScreen[object]):
+class Dialog(DismissedOnce, ModalScreen[object]):
     """A list in which one row can be chosen; it returns the key of that row, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
