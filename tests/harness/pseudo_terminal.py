@@ -36,7 +36,14 @@ class PseudoTerminal:
         """The settings of the terminal before the program has it."""
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            command, stdin=side, stdout=side, stderr=side, cwd=cwd, env=dict(environ), start_new_session=True
+            command,
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            cwd=cwd,
+            env=dict(environ),
+            start_new_session=True,
+            preexec_fn=_control,  # no other thread of the test starts processes
         )
         os.close(side)
         self.output = bytearray()
@@ -118,6 +125,11 @@ class PseudoTerminal:
         code = self.process.wait()
         os.close(self._terminal)
         return code
+
+
+def _control() -> None:
+    """Make the terminal on stdin that of the session: its program gets a signal when the size changes, or it closes."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def plain_text(output: bytes) -> str:

@@ -20,6 +20,8 @@ _SPECIAL = (
 )  # fmt: skip
 """Enter, Tab, Backspace, arrows, Home and so on, some with Shift or Alt, F1, F5, the palette, Ctrl-L, Ctrl-U."""
 
+_HELD = (b"n", b"s", b"N", b"S", b"\x1b[B", b"\x1b[C", b"\x1b[D", b"\r", b"]")
+
 _LINES = (
     "n", "s 3", "rn", "up", "down 2", "c", "rc", "seek {share}%", "seek {number}", "seek @end", "seek @t+0.01s",
     "start", "fwd", "p locals()", "x = {number}", "display {word}", "undisplay", "break {number}", "break {word}",
@@ -93,9 +95,7 @@ class Monkey:
 
     def _held(self) -> bytes:
         """A key that is held down."""
-        return self._draw.choice((*"nsNS", "\x1b[B", "\x1b[C", "\x1b[D", "\r", "]")).encode() * self._draw.randint(
-            3, 40
-        )
+        return self._draw.choice(_HELD) * self._draw.randint(3, 40)
 
     def _line(self) -> bytes:
         draw = self._draw

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-FEWEST = 12
-"""Number of samples from which on growth is told from fluctuation."""
+FEWEST = 60
+"""Number of samples from which on growth is told from fluctuation: in the first ones caches fill."""
 
 SHARE, ALWAYS = 0.05, 4 << 20
 """Growth that is no failure: this share, and so many bytes. Fragmentation and caches that are nearly full take some."""
@@ -42,4 +42,5 @@ def growth(samples: Sequence[int]) -> str:
     before, after = median(samples[third : 2 * third]), median(samples[2 * third :])
     if after <= before * (1 + SHARE) + ALWAYS:
         return ""
-    return f"resident memory grew from {before / 2**20:.0f} to {after / 2**20:.0f} MB over {len(samples)} samples"
+    shown = " ".join(f"{each >> 20}" for each in samples)
+    return f"resident memory grew from {before / 2**20:.0f} to {after / 2**20:.0f} MB. All samples, in MB: {shown}"

@@ -46,7 +46,7 @@ def test_a_seed_is_a_sequence_of_actions() -> None:
     ("samples", "expected"),
     [
         ([100] * FEWEST, False),
-        ([*range(40, 100, 10), *[100] * 18], False),  # only the warm-up grows
+        ([*range(FEWEST), *[FEWEST] * 2 * FEWEST], False),  # only the warm-up grows
         ([*range(100, 100 + 10 * FEWEST, 10)], True),
         ([*range(100, 100 + 10 * (FEWEST - 1), 10)], False),  # too few
         ([100, 103] * FEWEST, False),
@@ -94,3 +94,22 @@ def test_what_is_wrong_is_found(what: str, broken: Path, tmp_path: Path, monkeyp
 
 def test_output_without_escapes() -> None:
     assert plain_text(b"\x1b[1;31mevent\x1b[0m 3\x1b]0;title\x07 / 4\x1b[?2026h") == "event 3 / 4"
+
+
+def test_a_program_gets_keys_and_sizes_of_its_terminal(tmp_path: Path) -> None:
+    # Not by print: the signal may come while it prints.
+    code = (
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGWINCH, lambda *_: os.write(1, str(os.get_terminal_size()).encode()))\n"
+        "print('ready', flush=True)\n"
+        "for line in sys.stdin: print(line.upper())"
+    )
+    terminal = PseudoTerminal([sys.executable, "-c", code], cwd=tmp_path, environ=os.environ)
+    try:
+        assert terminal.wait_for(lambda seen: b"ready" in seen, PATIENCE)
+        terminal.resize(77, 22)
+        assert terminal.wait_for(lambda seen: b"columns=77, lines=22" in seen, PATIENCE)
+        terminal.send(b"key\r")
+        assert terminal.wait_for(lambda seen: b"KEY" in seen, PATIENCE)
+    finally:
+        assert terminal.close() != 0

@@ -12,7 +12,7 @@ from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels.opening_card import OpeningCard
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
-from replaydbg.tui.view_model import LaneSpans
+from replaydbg.tui.view_model import LaneSpans, Scene
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
@@ -30,6 +30,11 @@ def fails(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lanes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_file(TRAVEL / "lanes_and_tasks.py", tmp_path_factory.mktemp("tui"))
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_file(TRAVEL / "long_loop.py", tmp_path_factory.mktemp("tui"))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -350,3 +355,49 @@ def test_steps_pass_over_libraries_when_they_are_told_to(tmp_path: Path) -> None
         assert line_of(seen) == 12
 
     see(record_file(TRAVEL / "called_by_a_library.py", tmp_path), look)
+
+
+def test_a_key_that_is_held_down_is_followed_and_each_press_counts(long: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.press("g")
+        first, shown = seen.scene.count, []
+        show = seen.app.show_scene
+
+        def note(scene: Scene) -> None:
+            shown.append(scene.count)
+            show(scene)
+
+        seen.app.show_scene = note  # type: ignore[method-assign]
+        for _ in range(200):
+            seen.app.order("step")
+        await seen.settled()
+
+        after = seen.scene.count
+        assert seen.app.part(TimelinePanel).count == after
+        # Not each of them was drawn, but some on the way, and the last one.
+        assert shown == sorted(shown) and shown[-1] == after
+        assert 1 < len(shown) < 200
+        await seen.press("colon")
+        await seen.type("reverse-step 200")
+        assert seen.scene.count == first
+
+    see(long, look)
+
+
+def test_moves_that_are_cancelled_leave_the_position_shown(long: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.press("g")
+        for _ in range(400):
+            seen.app.order("step")
+        before = seen.scene.count
+        await seen.until(lambda: seen.scene.count > before)
+        seen.app.owner.cancel()
+        await seen.settled()
+
+        host = seen.app.owner._host
+        assert host is not None
+        await seen.until(lambda: seen.scene.count == host.session.here.count and not host.is_unshown)
+        await seen.press("s")
+        assert seen.scene.count == host.session.here.count
+
+    see(long, look)

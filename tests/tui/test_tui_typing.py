@@ -110,6 +110,11 @@ def test_what_was_closed_already_closes_nothing_else(fails: Path) -> None:
         await seen.pilot.press("ctrl+p")
         await seen.until(lambda: isinstance(seen.app.screen, Palette))
         palette = seen.app.screen
+        # Before its list has any line.
+        burst(seen.app, "e")
+        for key in ("pagedown", "pageup"):
+            seen.app.post_message(events.Key(key, None))
+        await seen.pilot.pause()
         for _ in range(3):
             palette.dismiss(None)
         await seen.pilot.pause()

@@ -54,9 +54,18 @@ class ActionBase(TypedApp):
 
     @abstractmethod
     def ask(
-        self, work: Work, *, slot: str = "", then: Callable[[Reply], None] | None = None, is_typed: bool = False
+        self,
+        work: Work,
+        *,
+        slot: str = "",
+        then: Callable[[Reply], None] | None = None,
+        is_typed: bool = False,
+        is_move: bool = False,
     ) -> int:
-        """Request work from the session's thread; the reply is shown, and `then` is called with it."""
+        """Request work from the session's thread; the reply is shown, and `then` is called with it.
+
+        `is_move`: the reply need not show the position if another move waits already.
+        """
 
     @abstractmethod
     def order(self, line: str, *, is_typed: bool = False) -> None:

@@ -74,14 +74,14 @@ class RecordingSide(Vertical):
         """Whether its panels exist: messages from its thread may arrive late."""
         return bool(self.query(TimelinePanel))
 
-    def ask(self, work: Work, *, slot: str = "", then: Then | None = None) -> None:
+    def ask(self, work: Work, *, slot: str = "", then: Then | None = None, is_move: bool = False) -> None:
         """Request work from its session; `then` is called with the reply."""
-        self._asked[self.owner.ask(work, slot=slot)] = then
+        self._asked[self.owner.ask(work, slot=slot, is_move=is_move)] = then
 
     def order(self, line: str) -> None:
         """Execute a command of the prompt."""
         self.error = ""
-        self.ask(lambda host: host.do(line))
+        self.ask(lambda host: host.do(line), is_move=True)
 
     def to_failure(self) -> None:
         """Go to the failure of the program, if there is one."""

@@ -176,10 +176,16 @@ class ReplayApp(GroupActions):
     # ---- the session's thread ----
 
     def ask(
-        self, work: Work, *, slot: str = "", then: Callable[[Reply], None] | None = None, is_typed: bool = False
+        self,
+        work: Work,
+        *,
+        slot: str = "",
+        then: Callable[[Reply], None] | None = None,
+        is_typed: bool = False,
+        is_move: bool = False,
     ) -> int:
         """Request work from the session's thread; the reply is shown, and `then` is called with it."""
-        number = self.owner.ask(work, slot=slot)
+        number = self.owner.ask(work, slot=slot, is_move=is_move)
         self._asked[number] = _ReplyHandler(then, is_typed)
         return number
 
@@ -199,7 +205,7 @@ class ReplayApp(GroupActions):
         self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
         columns = self.part(LowerPanel).columns or self._terminal.width - 6
-        self.ask(lambda host: host.do(line, columns=columns), is_typed=is_typed)
+        self.ask(lambda host: host.do(line, columns=columns), is_typed=is_typed, is_move=True)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow the timeline's cursor."""
@@ -276,8 +282,6 @@ class ReplayApp(GroupActions):
         self.part(OutputPanel).show_scene(scene)
         self.part(NotesPanel).show_scene(scene)
         changed = "  (changed: this run differs from the recording)" if scene.is_changed else ""
-        way = "  (backwards)" if scene.direction else ""
-        self.sub_title = f"{scene.moment} {scene.percent}{changed}{way}"
         if is_elsewhere:
             self.part(StatusLine).notice(f"{scene.reason}{changed}" if scene.reason or changed else "")
             self.refresh_events()

@@ -10,6 +10,7 @@ from typing import Any
 
 from textual.await_complete import AwaitComplete
 from textual.command import CommandPalette
+from textual.widgets import OptionList
 
 
 class DismissedOnce:
@@ -28,3 +29,8 @@ class DismissedOnce:
 
 class Palette(DismissedOnce, CommandPalette):
     """The palette of all actions."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Refuse to move by a page in a list that has no lines yet, which Textual takes for granted."""
+        has_lines = any(each.scrollable_content_region.height for each in self.query(OptionList))
+        return super().check_action(action, parameters) if action != "command_list" or has_lines else False

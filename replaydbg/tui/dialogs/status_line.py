@@ -21,6 +21,8 @@ class StatusLine(PlainText):
         self._notice = ""
         self._is_error = False
         self._progress = ""
+        self._drawn: tuple[str, str, bool] | None = None
+        """What was drawn last."""
 
     def hint(self) -> Text:
         """The most important keys."""
@@ -73,6 +75,10 @@ class StatusLine(PlainText):
         return self._progress or self._notice
 
     def _draw(self) -> None:
+        wanted = (self._progress, self._notice, self._is_error)
+        if wanted == self._drawn:
+            return  # each key clears the notice
+        self._drawn = wanted
         self.set_class(bool(self._progress), "-busy")
         self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
         # It is one line high, whatever its content: a new layout of the screen takes longer than drawing it.

@@ -79,6 +79,8 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
         self._range_text = ""
         self._tracks: dict[str, Track] = {}
         self._is_dragged = False
+        self._signs_drawn: tuple[object, list[tuple[str, str]]] = None, []
+        """The last signs, which a step does not change: there may be thousands."""
 
     # ---- content ----
 
@@ -239,8 +241,10 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
     def _signs(self) -> tuple[str, Iterable[tuple[str, str]]]:
         view, glyphs = self._overview, self.glyphs
         assert view is not None, "nothing is drawn before"
-        cells = [(" ", "")] * self._columns()
-        column = self._column_of()
+        cells, column = [(" ", "")] * self._columns(), self._column_of()
+        shown = (view, self._first, self._last, len(cells), self._marks())
+        if self._signs_drawn[0] == shown:
+            return "", self._signs_drawn[1]
         for marks, sign, style in (
             (view.exceptions, glyphs.failure, "warning"),
             (view.snapshots, glyphs.snapshot, "accent"),
@@ -249,6 +253,7 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
         ):
             for mark in self._seen(marks):
                 cells[column(mark.count)] = (sign, style)
+        self._signs_drawn = shown, cells
         return "", cells
 
     def _seen(self, marks: Iterable[TimelineMark]) -> Iterator[TimelineMark]:
@@ -281,8 +286,7 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
         return self.rows.label(row), cells
 
     def _track(self, track: Track) -> tuple[str, Iterable[tuple[str, str]]]:
-        cells = [(" ", "")] * self._columns()
-        column = self._column_of()
+        cells, column = [(" ", "")] * self._columns(), self._column_of()
         # Of several marks in a column the important ones are shown.
         for mark in sorted(self._seen(track.marks), key=lambda each: not each.is_faint):
             faint, important = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
@@ -291,8 +295,7 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
 
     def _words(self) -> Iterator[tuple[str, str]]:
         scene, view = self._scene, self._overview
-        assert view is not None, "nothing is drawn before"
-        if scene is None:
+        if scene is None or view is None:
             return
         yield f"event {scene.event:,} / {view.events:,}", "bold"
         yield f"  {scene.moment}  {scene.percent}", ""

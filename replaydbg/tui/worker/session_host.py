@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.ui_messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, LineCompletion, Overview, Reply, Scene
 from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
+from replaydbg.tui.worker.background_queue import BackgroundQueue
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots, task_times
 from replaydbg.tui.worker.cut_diagram import CutDiagram
 from replaydbg.tui.worker.heap_follower import HeapFollower
@@ -40,18 +42,8 @@ from replaydbg.tui.worker.source_text import source_text
 _QUESTIONS = {**moment_queries.QUESTIONS, **group_queries.QUESTIONS, **resource_queries.QUESTIONS}
 """The queries by name: the drawing thread imports nothing of these modules."""
 
-MOST_TRIES = 20
-"""Number of restarts of a background task that was cancelled for a request of the user."""
-
-
-@dataclass(slots=True)
-class _BackgroundTask:
-    """A background task."""
-
-    begin: Callable[[], Generator[Message | None]]
-    steps: Generator[Message | None]
-    tries: int
-    """Number of restarts."""
+SHOWN_EVERY = 0.1
+"""Seconds within which a position is shown, even if the next key is there already."""
 
 
 class SessionHost:
@@ -64,8 +56,12 @@ class SessionHost:
         check: Callable[[], None],
         *,
         memory: int = 0,
+        is_behind: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Open the recording; see `Session` for what it raises. The processes of a group share `memory`."""
+        """Open the recording; see `Session` for what it raises. The processes of a group share `memory`.
+
+        `is_behind`: whether another move waits already.
+        """
         self._opens = partial(Session, progress=progress, memory=MemoryBudget(memory))
         session = self._opens(path)
         group = GroupSession(session, self._opens)
@@ -79,11 +75,14 @@ class SessionHost:
         self._left = 0
         """The position to which the session must return; 0: it is there."""
         self._is_scrubbing = False
-        self._background: deque[_BackgroundTask] = deque()
+        self._background = BackgroundQueue()
         self._diagram: CutDiagram | None = None
         self._shown_process = -1
         """The number of the process whose overview was shown last."""
         self._heap_follower = HeapFollower()
+        self._is_behind, self._shown_at = is_behind, 0.0
+        self.is_unshown = False
+        """Whether the position was left to be shown by the next move."""
         self._begin_process()
 
     @property
@@ -111,9 +110,9 @@ class SessionHost:
         # The timeline is empty: their rows are found again.
         self.process.known_points = frozenset()
         session, follower = self.session, TaskFollower(self.session)
-        self._add_background_task(lambda: lane_spans(session))
-        self._add_background_task(lambda: snapshots(session))
-        self._add_background_task(lambda: task_times(session, follower))
+        self._background.add(lambda: lane_spans(session))
+        self._background.add(lambda: snapshots(session))
+        self._background.add(lambda: task_times(session, follower))
 
     def close(self) -> None:
         """End all its processes."""
@@ -188,6 +187,7 @@ class SessionHost:
             run = self.overview()
             self._look_for_hits()
         scene = self.scene()
+        self._shown_at, self.is_unshown = time.monotonic(), False
         self._heap_follower.arrive()
         self._add_heap_task()
         files = dict.fromkeys(each.file for each in ([scene.at] if scene.at is not None else []))
@@ -214,29 +214,15 @@ class SessionHost:
 
     def run_background_step(self) -> Message | None:
         """Run a small part of a background task; return its result. A cancelled task is restarted later."""
-        work = self._background[0]
-        try:
-            return next(work.steps)
-        except StopIteration:
-            self._background.popleft()
-        except Cancelled:
-            self._background.popleft()
-            if work.tries < MOST_TRIES:
-                self._add_background_task(work.begin, tries=work.tries + 1)
-        except (ReplaydbgError, OSError):
-            self._background.popleft()  # unreadable data is reported to direct queries only
-        return None
-
-    def _add_background_task(self, begin: Callable[[], Generator[Message | None]], *, tries: int = 0) -> None:
-        self._background.append(_BackgroundTask(begin, begin(), tries))
+        return self._background.run_step()
 
     def _look_for_hits(self) -> None:
         points = {each.number: each for each in self.session.breakpoints}
         known = self.process.known_points
         for number in known - points.keys():
-            self._add_background_task(partial(no_hits, number))
+            self._background.add(partial(no_hits, number))
         for number in points.keys() - known:
-            self._add_background_task(partial(hits, self.session, points[number]))
+            self._background.add(partial(hits, self.session, points[number]))
         self.process.known_points = frozenset(points)
 
     # ---- commands ----
@@ -259,7 +245,15 @@ class SessionHost:
             error = str(problem) or type(problem).__name__
         self.process.keep_notes(self.session)
         self._look_for_hits()
+        if not error and self._may_wait():
+            self.is_unshown = True
+            return Reply(printed=self.console_log.take_lines(), is_over=self.prompt.is_over)
         return replace(self.shown(), error=error)
+
+    def _may_wait(self) -> bool:
+        """Whether the position need not be shown: that takes longer than a step, and another move waits already."""
+        is_known = self.view.process == self._shown_process
+        return is_known and time.monotonic() < self._shown_at + SHOWN_EVERY and self._is_behind()
 
     def toggle(self, expression: str) -> Reply:
         """Expand or collapse the parts of a value."""
@@ -332,7 +326,7 @@ class SessionHost:
         process = self.process
         answer = process.compared = process.memory.diff(self.view, since, until, scope)
         process.writers.clear()
-        self._add_background_task(lambda: self._find_writers(process, answer))
+        self._background.add(lambda: self._find_writers(process, answer))
         return Reply(answer=answer)
 
     def follow_heap(self) -> Reply:
@@ -342,8 +336,8 @@ class SessionHost:
         return Reply()
 
     def _add_heap_task(self) -> None:
-        if self._heap_follower.is_on and not any(each.begin == self._heap_steps for each in self._background):
-            self._add_background_task(self._heap_steps)
+        if self._heap_follower.is_on and not self._background.has(self._heap_steps):
+            self._background.add(self._heap_steps)
 
     def _heap_steps(self) -> Generator[Message | None]:
         return self._heap_follower.steps(self.view, self.process)

@@ -41,6 +41,8 @@ class Request:
     work: Work
     slot: str
     """Only the last request of each slot counts; empty: each counts."""
+    is_move: bool = False
+    """Whether its reply shows the position."""
     is_given_up: bool = False
     began: float = field(default=0.0)
 
@@ -62,15 +64,15 @@ class SessionThread(threading.Thread):
 
     # ---- called by the drawing thread ----
 
-    def ask(self, work: Work, *, slot: str = "") -> int:
-        """Queue `work`; return the number of its reply. Never waits."""
+    def ask(self, work: Work, *, slot: str = "", is_move: bool = False) -> int:
+        """Queue `work`; return the number of its reply. Never waits. `is_move`: the reply is to show the position."""
         with self._changed:
             self._numbers += 1
             if slot:
                 self._drop([each for each in self._wanted if each.slot == slot])
                 if self._running is not None and self._running.slot == slot:
                     self._give_up_running()
-            self._wanted.append(Request(self._numbers, work, slot))
+            self._wanted.append(Request(self._numbers, work, slot, is_move))
             self._changed.notify()
             return self._numbers
 
@@ -130,7 +132,7 @@ class SessionThread(threading.Thread):
         from replaydbg.tui.worker.session_host import SessionHost
 
         self._running = Request(0, lambda host: Reply(), "")
-        host = SessionHost(self._path, self._progressed, self._check, memory=self._memory)
+        host = SessionHost(self._path, self._progressed, self._check, memory=self._memory, is_behind=self._is_behind)
         try:
             self._post(Opened(host.overview(), host.opening(self._moment)))
         except BaseException:
@@ -142,10 +144,13 @@ class SessionThread(threading.Thread):
     def _serve(self, host: SessionHost) -> None:
         while True:
             with self._changed:
-                while not self._wanted and not self._is_closing and not host.has_background_work:
+                while not (self._wanted or self._is_closing or host.is_unshown or host.has_background_work):
                     self._changed.wait()
                 if self._is_closing:
                     return
+                if not self._wanted and host.is_unshown:
+                    # The moves behind the last one were cancelled, which left the position to them.
+                    self._wanted.append(Request(0, lambda host: host.shown(), ""))
                 request = self._running = self._wanted.popleft() if self._wanted else None
             if request is not None:
                 self._do(host, request)
@@ -216,6 +221,11 @@ class SessionThread(threading.Thread):
         if self._shown_at and is_last:
             self._shown_at = 0.0
             self._post(Progressed(""))
+
+    def _is_behind(self) -> bool:
+        """Whether the next request is a move, which waits already."""
+        with self._changed:
+            return bool(self._wanted) and self._wanted[0].is_move
 
     def _check(self) -> None:
         """Raise Cancelled if the running request is to be cancelled."""
