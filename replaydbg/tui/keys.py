@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.errors import UsageError
 
 _NAMES = {

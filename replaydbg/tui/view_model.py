@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from replaydbg.classes import dataclass, field
 
 if TYPE_CHECKING:
     from replaydbg.debugger.assertions import Assertion

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +18,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
+from replaydbg.classes import dataclass, replace
 from replaydbg.tui.apps.group_actions import GroupActions
 from replaydbg.tui.apps.panel_layout import lay_out
 from replaydbg.tui.apps.themes import use_theme

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from replaydbg.classes import dataclass
 from replaydbg.tui.icicle_model import IcicleBox
 
 LEAST = 2

@@ -10,12 +10,12 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from replaydbg.classes import dataclass, field, replace
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.tui.ui_messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
 from replaydbg.tui.view_model import Reply
