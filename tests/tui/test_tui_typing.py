@@ -14,6 +14,7 @@ from replaydbg.tui.apps.pair_app import PairApp
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.dismissed_once import Palette
+from replaydbg.tui.dialogs.help_dialog import HelpDialog
 from replaydbg.tui.dialogs.input_line import AskLine, InputLine
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.widgets.rows import Rows
@@ -119,6 +120,22 @@ def test_what_was_closed_already_closes_nothing_else(fails: Path) -> None:
             palette.dismiss(None)
         await seen.pilot.pause()
         assert seen.app.screen is seen.app.main
+        assert not seen.app._exit
+
+    see(fails, look)
+
+
+def test_a_dialog_that_is_closed_at_once(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.quiet()
+        for _ in range(3):
+            # The help wraps its text after the next picture.
+            help_ = HelpDialog("One.")
+            await seen.app.push_screen(help_)
+            help_.dismiss(None)
+            await seen.until(lambda: seen.app.screen is seen.app.main)
+            help_._wrap()
+            await seen.pilot.pause()
         assert not seen.app._exit
 
     see(fails, look)

@@ -92,6 +92,11 @@ class Dialog(DismissedOnce, ModalScreen[object]):
         set_subtitle(box, self._hint or "Esc closes")
 
     @property
+    def has_parts(self) -> bool:
+        """Whether its parts exist: what was to be done after the next picture may come when it is closed."""
+        return self.is_attached and bool(self.query("#choices, #icicle"))
+
+    @property
     def drawn_at(self) -> float:
         """When it was first drawn, by time.monotonic(); infinite: it was not."""
         return min((each.drawn_at for each in self.query(Choices)), default=math.inf)

@@ -34,6 +34,8 @@ class HelpDialog(Dialog):
         self.call_after_refresh(self._wrap)
 
     def _wrap(self) -> None:
+        if not self.has_parts:
+            return
         rows = self.query_one(Rows)
         shown = list(help_rows(self._text, max(self.query_one("#box").content_size.width - 1, KEYS + 10)))
         rows.styles.height = len(shown)

@@ -219,10 +219,12 @@ class IcicleDialog(Dialog):
     @property
     def drawn_at(self) -> float:
         """When it was first drawn."""
-        return self.query_one(Icicle).drawn_at
+        return min((each.drawn_at for each in self.query(Icicle)), default=math.inf)
 
     def on_icicle_selected(self, event: Icicle.Selected) -> None:
         """Describe the box under the cursor."""
+        if not self.has_parts:
+            return
         icicle = self.query_one(Icicle)
         self.query_one("#head", PlainText).set_text(" > ".join(each.step for each in icicle.zoomed))
         self.query_one("#detail", PlainText).set_text(self._about(icicle.chosen))

@@ -122,11 +122,14 @@ class SpaceTimeDialog(Dialog):
     def show_answer(self, answer: DiagramAnswer) -> None:
         """Show another cut."""
         self._answer = answer
-        set_title(self.query_one("#box"), answer.title)
-        self._draw()
+        if self.has_parts:
+            set_title(self.query_one("#box"), answer.title)
+            self._draw()
 
     def _draw(self) -> None:
         """Show the answer in the present size: which columns are visible, and where lines are wrapped."""
+        if not self.has_parts:
+            return
         rows, state = self.query_one(_DiagramRows), self.query_one("#state", Rows)
         drawing = DiagramText(self._answer, self._glyphs, rows.scrollable_content_region.width)
         rows.show(drawing.rows(), cursor=drawing.line)
