@@ -6,6 +6,8 @@ screen of a monkey.
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +34,18 @@ def report_accidents(report: Path) -> None:
             setattr(owner, name, reporting(vars(owner)[name]))
 
 
+def report_tasks(report: Path) -> None:
+    """Let SIGUSR1 append what each task of the app waits for: of a dead screen one wants to know that."""
+
+    def write(*_: object) -> None:
+        with report.open("a", encoding="utf-8") as file:
+            for task in asyncio.all_tasks():
+                task.print_stack(file=file)
+
+    signal.signal(signal.SIGUSR1, write)
+
+
 if __name__ == "__main__":
     report_accidents(Path(sys.argv[1]))
+    report_tasks(Path(sys.argv[1]))
     sys.exit(main(["tui", *sys.argv[2:]]))

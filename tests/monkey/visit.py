@@ -129,19 +129,22 @@ def _play(
                 terminal.resize(*action.size)
             terminal.drain(action.pause)
             done.actions += 1
-        _look(terminal, done)
+        _look(terminal, done, report)
         last.append("<look>")
         _check(done, report)
 
 
-def _look(terminal: PseudoTerminal, done: Visit) -> None:
+def _look(terminal: PseudoTerminal, done: Visit, report: Path) -> None:
     """Close what is open, ask for the help, and measure. Raises MonkeyFound if nothing comes."""
     began = time.monotonic()
     while not _answers(terminal):
         if terminal.is_over:
             return
         if time.monotonic() > began + PATIENCE:
-            raise MonkeyFound(f"the screen is dead: no help within {PATIENCE:g} s")
+            terminal.process.send_signal(signal.SIGUSR1)
+            terminal.drain(2.0)
+            tasks = report.read_text(encoding="utf-8") if report.exists() else ""
+            raise MonkeyFound(f"the screen is dead: no help within {PATIENCE:g} s\n{tasks}")
     done.longest = max(done.longest, time.monotonic() - began)
     terminal.send(ESCAPE)
     terminal.drain(0.2)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from textual.scrollbar import ScrollBarRender
-from textual.widgets import OptionList
 
 from replaydbg.errors import UsageError
 from replaydbg.tui.apps.replay_app import ReplayApp
@@ -222,11 +221,11 @@ def test_the_palette_has_every_act(fails: Path) -> None:
         await seen.pilot.press(*"program failed")
 
         def chosen() -> str:
-            found = seen.app.screen.query_one(OptionList).highlighted_option
-            return str(found.prompt) if found is not None else ""
+            row = seen.app.screen.query_one(Rows).row
+            return row.text if row is not None else ""
 
         await seen.until(lambda: "to where the program failed" in chosen())
-        await seen.pilot.press("enter")
+        await seen.pilot.press("down", "up", "pagedown", "home", "enter")
         await seen.until(lambda: seen.scene.at is not None and seen.scene.at.line == 30)
         assert seen.app.screen is seen.app.main
 

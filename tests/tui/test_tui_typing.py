@@ -13,9 +13,9 @@ from textual.pilot import Pilot
 from replaydbg.tui.apps.pair_app import PairApp
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
-from replaydbg.tui.dialogs.dismissed_once import Palette
 from replaydbg.tui.dialogs.help_dialog import HelpDialog
 from replaydbg.tui.dialogs.input_line import AskLine, InputLine
+from replaydbg.tui.dialogs.palette import PaletteDialog
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
@@ -108,19 +108,36 @@ def test_what_was_closed_already_closes_nothing_else(fails: Path) -> None:
             seen.app.screen.dismiss(None)
             await seen.settled()
             await seen.until(lambda: seen.app.screen is seen.app.main)
-        await seen.pilot.press("ctrl+p")
-        await seen.until(lambda: isinstance(seen.app.screen, Palette))
-        palette = seen.app.screen
-        # Before its list has any line.
-        burst(seen.app, "e")
-        for key in ("pagedown", "pageup"):
-            seen.app.post_message(events.Key(key, None))
-        await seen.pilot.pause()
-        for _ in range(3):
-            palette.dismiss(None)
-        await seen.pilot.pause()
-        assert seen.app.screen is seen.app.main
         assert not seen.app._exit
+
+    see(fails, look)
+
+
+def test_the_palette_takes_what_comes_with_its_key(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.quiet()
+        before = seen.scene.count
+
+        def open_and_type(text: str) -> None:
+            seen.app.post_message(events.Key("ctrl+p", None))
+            burst(seen.app, text)
+
+        open_and_type("first line\r")
+        await seen.until(lambda: seen.scene.count < before)
+        assert seen.app.screen is seen.app.main
+
+        open_and_type("no such thing at all")
+        await seen.until(lambda: isinstance(seen.app.screen, PaletteDialog))
+        palette = seen.app.screen
+        await seen.until(
+            lambda: [row.text for each in palette.query(Rows) for row in each.rows] == ["No action matches."]
+        )
+        for key in ("pagedown", "pageup", "enter", "escape", "escape"):
+            seen.app.post_message(events.Key(key, None))
+        await seen.until(lambda: seen.app.screen is seen.app.main)
+
+        open_and_type("light theme\r")
+        await seen.until(lambda: not seen.app.current_theme.dark)
 
     see(fails, look)
 
@@ -193,3 +210,15 @@ def test_a_list_is_not_hit_by_what_was_typed_before_it_was_there(tmp_path: Path)
         assert seen.scene.count < before
 
     see(recording, look)
+
+
+def test_keys_that_come_when_it_ends_are_ignored(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        await seen.quiet()
+        burst(seen.app, "q" + "nN?:x" * 40)
+        await seen.until(lambda: seen.app._exit)
+        for _ in range(100):
+            burst(seen.app, "n")
+            await asyncio.sleep(0)
+
+    assert see(fails, look) == 0

@@ -60,7 +60,7 @@ from replaydbg.tui.view_model import (
     ValueRow,
 )
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE, AsciiBars
-from replaydbg.tui.widgets.plain_text import PlainText, escaped
+from replaydbg.tui.widgets.plain_text import PlainText
 from replaydbg.tui.widgets.rows import Rows
 from replaydbg.tui.worker.session_thread import SessionThread, Work
 
@@ -164,14 +164,15 @@ class ReplayApp(GroupActions):
         lay_out(self.main, self._terminal, panel_shown=self.panel_shown, is_source_hidden=self.is_source_hidden)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Fill the palette: all actions, and the standard commands of Textual apps."""
+        """Fill the palette: all actions, the themes, and the standard commands of Textual apps."""
         for each in ACTS:
             yield SystemCommand(
-                escaped(each.title),
-                f"{each.group}: {escaped(self.keys[each.id])}",
-                partial(self.run_action, each.action),
+                each.title, f"{each.group}: {self.keys[each.id]}", partial(self.run_action, each.action)
             )
-        yield from super().get_system_commands(screen)
+        for theme in ("dark", "light"):
+            yield SystemCommand(f"use the {theme} theme", "Colours", partial(use_theme, self, theme))
+        # Textual's own list of themes is a palette of Textual.
+        yield from (each for each in super().get_system_commands(screen) if each.title != "Theme")
 
     # ---- the session's thread ----
 

@@ -11,8 +11,8 @@ from textual.app import App
 from textual.widgets import Input
 
 from replaydbg.tui.dialogs.dialog import Dialog
-from replaydbg.tui.dialogs.dismissed_once import Palette
-from replaydbg.tui.dialogs.input_line import InputLine
+from replaydbg.tui.dialogs.input_line import TypedInput
+from replaydbg.tui.dialogs.palette import PaletteCommand, PaletteDialog
 
 
 class TypedApp(App[int]):
@@ -21,6 +21,8 @@ class TypedApp(App[int]):
     async def on_event(self, event: events.Event) -> None:
         """Process keys and pasted text; leave all other events to Textual."""
         is_new = isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded
+        if is_new and not self.screen_stack:
+            return  # the app is ending
         if is_new and isinstance(event, events.Key) and await self._takes(event):
             return
         if is_new and isinstance(event, events.Paste) and not isinstance(self.focused, Input):
@@ -34,12 +36,10 @@ class TypedApp(App[int]):
         if isinstance(self.screen, Dialog) and self.screen.is_new_to(key):
             return True
         focused = self.focused
-        if isinstance(focused, InputLine):
+        if isinstance(focused, TypedInput):
             if key.is_printable and key.character is not None:
                 focused.take(key.character)
                 return True
-        elif isinstance(focused, Input):
-            return False  # the palette handles its own keys
         else:
             self.take_note()
         bound = self.screen.active_bindings.get(key.key)
@@ -49,9 +49,14 @@ class TypedApp(App[int]):
         return True
 
     def action_command_palette(self) -> None:
-        """Open the palette of all actions."""
-        if self.use_command_palette and not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        """Open the palette of all actions, on top of the panels."""
+        if self.use_command_palette and len(self.screen_stack) == 1:
+            commands = [PaletteCommand(*each[:3]) for each in self.get_system_commands(self.screen)]
+            self.push_screen(PaletteDialog(commands), self._run_chosen)
+
+    def _run_chosen(self, chosen: object) -> None:
+        if isinstance(chosen, PaletteCommand):
+            self.call_later(chosen.run)
 
     def take_note(self) -> None:
         """Called for a key that is not part of a text."""

@@ -70,6 +70,8 @@ class Dialog(DismissedOnce, ModalScreen[object]):
 
     def on_mount(self) -> None:
         """Show the rows."""
+        if not self.has_parts or not self.app.screen_stack:
+            return  # the app is ending
         self.set_class(self.app.screen_stack[0].has_class("-ascii"), "-ascii")
         self.fill()
         self.set_focus(self.content)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from textual.await_complete import AwaitComplete
-from textual.command import CommandPalette
-from textual.widgets import OptionList
 
 
 class DismissedOnce:
@@ -25,12 +23,3 @@ class DismissedOnce:
             return AwaitComplete()
         closed: AwaitComplete = super().dismiss(result)  # type: ignore[misc]
         return closed
-
-
-class Palette(DismissedOnce, CommandPalette):
-    """The palette of all actions."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Refuse to move by a page in a list that has no lines yet, which Textual takes for granted."""
-        has_lines = any(each.scrollable_content_region.height for each in self.query(OptionList))
-        return super().check_action(action, parameters) if action != "command_list" or has_lines else False

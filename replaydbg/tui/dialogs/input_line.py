@@ -15,7 +15,15 @@ from textual.widgets import Input
 from replaydbg.tui.widgets.plain_text import PlainText
 
 
-class InputLine(Input):
+class TypedInput(Input):
+    """An input line whose keys are processed one after the other, however fast they come: see typed_app.py."""
+
+    def take(self, text: str) -> None:
+        """Insert text at the cursor, or in place of the selection."""
+        self.replace(text, *self.selection)
+
+
+class InputLine(TypedInput):
     """An input line with a history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,10 +45,6 @@ class InputLine(Input):
         self.history, self._at = history, len(history)
         self.value = value
         self.select_all()
-
-    def take(self, text: str) -> None:
-        """Insert text at the cursor, or in place of the selection."""
-        self.replace(text, *self.selection)
 
     def action_earlier(self, by: int) -> None:
         """Bring back an earlier entry."""

@@ -40,10 +40,5 @@ class PlainText(Static):
         self.update(Content(text) if isinstance(text, str) else text, layout=layout)
 
 
-def escaped(text: str) -> str:
-    """Return `text` escaped, for functions that accept only markup."""
-    return text.replace("[", "\\[")
-
-
 def _content(text: str | Content) -> Content:
     return text if isinstance(text, Content) else Content(text)
