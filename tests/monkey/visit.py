@@ -176,13 +176,14 @@ def _end(terminal: PseudoTerminal, draw: random.Random) -> None:
     """Leave in one of the ways that there are. Raises MonkeyFound if it does not end, or leaves processes behind."""
     mine = _descendants(terminal.process.pid)
     how = draw.choice(list(_ENDINGS))
-    if isinstance(how, bytes):
-        terminal.send(how)
-    else:
+    if isinstance(how, signal.Signals):
         terminal.process.send_signal(how)
     until = time.monotonic() + PATIENCE
     while not terminal.is_over:
-        terminal.read(0.05)
+        if isinstance(how, bytes):
+            # The first one may cancel what runs, or close a list that came late.
+            terminal.send(how)
+        terminal.drain(1.0)
         if time.monotonic() > until:
             raise MonkeyFound(f"it does not end after {how!r}")
     if terminal.process.returncode not in _ENDINGS[how]:

@@ -16,7 +16,7 @@ from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.icicle_dialog import Icicle, IcicleDialog
 from replaydbg.tui.dialogs.icicle_layout import LEAST, levels
 from replaydbg.tui.icicle_model import IcicleBox
-from replaydbg.tui.panels.heap_panel import HeapPanel
+from replaydbg.tui.panels.heap_panel import HeapPanel, arranged, last_parts
 from replaydbg.tui.view_model import HeapRow
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
 from replaydbg.tui.widgets.plain_text import PlainText
@@ -49,6 +49,37 @@ def test_bars_are_from_the_lowest_number_to_the_highest() -> None:
     assert sparkline((1, 2), ASCII.bars) == ".&"
 
 
+@pytest.mark.parametrize(
+    ("room", "expected"),
+    [
+        (40, "server.bus.handlers['tick'][0]"),
+        (29, "…bus.handlers['tick'][0]"),
+        (24, "…handlers['tick'][0]"),
+        (2, "…[0]"),
+    ],
+)
+def test_of_a_path_the_last_parts_are_kept(room: int, expected: str) -> None:
+    assert last_parts("server.bus.handlers['tick'][0]", room, "…") == expected
+    assert last_parts("total", room // 2, "…") == "total"
+    assert last_parts("a.items in thread 0 (MainThread): main() line 12", room, "…").endswith("items")
+
+
+# ---- what is there ----
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 25))
+def test_the_beginnings_of_both_sections_are_seen_at_once(types: int, objects: int, height: int) -> None:
+    rows = [HeapRow("By type", is_title=True), *(HeapRow(f"type {at}") for at in range(types))]
+    rows += [HeapRow("Largest", is_title=True), *(HeapRow(f"object {at}") for at in range(objects))]
+
+    found = list(arranged(rows, height))
+
+    assert [each for each in found if each.text != "More types"] == rows or height < len(rows)
+    assert {each.text for each in found} - {"More types"} == {each.text for each in rows}
+    if height >= 4:
+        assert {"By type", "type 0", "Largest", "object 0"} <= {each.text for each in found[:height]}
+
+
 # ---- growth ----
 
 
@@ -67,16 +98,19 @@ def test_growth_over_the_snapshots(requests: Path) -> None:
         first = grown(seen)[0]
         assert first.path == "application.sessions.seen"
         assert first.series == (40, 80, 120, 160, 200, 240)
-        assert f"{sparkline(first.series, UNICODE.bars)} 40-240 +" in seen.text("heap")
+        assert f"{sparkline(first.series, UNICODE.bars)} 40 -> 240  +" in seen.text("heap")
+        # The path is cut at its beginning, between two parts.
+        assert "…sessions.seen" in seen.text("heap")
         assert "Request" in seen.text("heap")
         # The verdict is wrapped, and no word is cut.
         assert "Grows steadily:" in " ".join(seen.text("heap").split())
         width = heap.scrollable_content_region.width
-        assert all(len(row.text) < width for row in heap.rows if row.key is None)
+        assert all(len(row.text) < width for row in heap.rows if "seen" in row.text or row.key is None)
         before = seen.text("heap")
         await seen.pilot.resize_terminal(200, 36)
         await seen.until(lambda: seen.text("heap") != before)
-        assert seen.text("heap").split() == before.split()
+        assert "Grows steadily:" in " ".join(seen.text("heap").split())
+        assert "application.sessions.seen" in seen.text("heap").splitlines()[1]
 
         # The cursor is at the container: its facts are one key away.
         await seen.press("enter")

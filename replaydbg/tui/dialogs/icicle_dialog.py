@@ -26,6 +26,9 @@ from replaydbg.tui.icicle_model import IcicleAnswer, IcicleBox
 from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.plain_text import PlainText
 
+SHORTEST = 5
+"""Columns of a name that is cut: with fewer it is left out."""
+
 HINT = "arrows select  Enter zooms  Backspace back  o object"
 
 
@@ -133,17 +136,21 @@ class Icicle(Widget, can_focus=True):
         border = self._glyphs.pillar
         box = cell.box
         if box is None:
-            return border + (f"{len(cell.boxes):,} more" if not line and width > 6 else self._glyphs.dots)
-        if self._height == 1:
-            text = f"{box.step}  {box.size}"
-            return border + (text if len(text) <= width else self._cut(box.step, width))
-        if not line:
-            return border + self._cut(box.step, width)
-        text = f"{box.size}  {box.type}"
-        return border + (text if len(text) <= width else self._cut(box.size, width))
+            texts = ["" if line else f"{len(cell.boxes):,} more", "" if line else self._glyphs.dots]
+        elif self._height == 1:
+            texts = [f"{box.step}  {box.size}", self._cut(box.step, width)]
+        elif not line:
+            texts = [self._cut(box.step, width)]
+        else:
+            texts = [f"{box.size}  {box.type}", box.size]
+        # A number is whole, or left out.
+        return border + next((text for text in texts if len(text) <= width), "")
 
     def _cut(self, text: str, width: int) -> str:
-        return text if len(text) <= width else text[: max(width - 1, 0)] + self._glyphs.dots
+        """Return the beginning of a name; of few characters it would tell nothing."""
+        if len(text) <= width:
+            return text
+        return text[: width - 1] + self._glyphs.dots if width >= SHORTEST else self._glyphs.dots
 
     # ---- input ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -29,6 +30,37 @@ def heap_row(each: HeapRow, written: str = "") -> PanelRow:
     key = each if each.path else None
     where = f"  {written}" if written else ""
     return PanelRow(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
+
+
+def arranged(rows: Sequence[HeapRow], height: int) -> Sequence[HeapRow]:
+    """Return the rows of sections in an order in which the beginning of each is in the first `height` lines.
+
+    If not all fit, the rest of the first section comes behind the second one.
+    """
+    titles = [at for at, each in enumerate(rows) if each.is_title]
+    if len(rows) <= height or len(titles) != 2 or titles[0] != 0:
+        return rows
+    second = titles[1]
+    shown = max((height - 2) // 2, 1)
+    if second - 1 <= shown:
+        return rows
+    rest = rows[1 + shown : second]
+    return [*rows[: 1 + shown], *rows[second:], HeapRow("More types", is_title=True), *rest]
+
+
+def last_parts(path: str, room: int, dots: str) -> str:
+    """Return a path, or behind dots as many of its last parts as fit: these tell more than the first ones.
+
+    The call to which a variable belongs is left out first.
+    """
+    if len(path) <= room:
+        return path
+    path = path.partition(" in thread ")[0]
+    parts = re.findall(r"[.\[]?[^.\[]+|[.\[]", path)
+    while len(parts) > 1 and len("".join(parts)) + len(dots) > room:
+        del parts[0]
+    found = "".join(parts)
+    return found if found == path else dots + found.removeprefix(".")
 
 
 class HeapPanel(Rows):
@@ -78,12 +110,13 @@ the highest one, then the first and the last number, and how many bytes came.
 
     def show_contents(self, contents: HeapAnswer) -> None:
         """Show what is in memory at one moment; the cursor stays in its row."""
-        is_first = self.answer is None or self.answer.scope
+        is_first = self.answer is None or self.answer.scope or self._is_growth
         self.answer = contents
         self.set_title(f"4 Heap  {contents.title}")
         set_subtitle(self, "D compares it with another moment")
         self._written = {}
-        self.show([heap_row(each) for each in contents.rows], cursor=0 if is_first else None)
+        rows = arranged(contents.rows, self.scrollable_content_region.height)
+        self.show([heap_row(each) for each in rows], cursor=0 if is_first else None)
 
     def show_answer(self, answer: HeapAnswer) -> None:
         """Show the differences."""
@@ -111,19 +144,27 @@ the highest one, then the first and the last number, and how many bytes came.
                 for line in textwrap.wrap(each.text, max(self._wrapped_at - 1, 20)):
                     yield plain(line, "bold")
             elif each.series:
-                bars = (f"{sparkline(each.series, self.glyphs.bars)} ", "accent")
-                yield PanelRow((bars, (each.text, "")), each if each.path else None)
+                bars = f"{sparkline(each.series, self.glyphs.bars)} "
+                room = self._wrapped_at - len(bars) - len(each.value) - 3
+                name = last_parts(each.text, room, self.glyphs.dots) if self._wrapped_at else each.text
+                yield PanelRow(((bars, "accent"), (f"{each.value}  ", ""), (name, "")), each if each.path else None)
             else:
                 yield heap_row(each)
 
+    @property
+    def _is_growth(self) -> bool:
+        return self.answer is not None and any(each.series for each in self.answer.rows)
+
     def on_resize(self) -> None:
-        """Wrap sentences for the new width."""
-        answer = self.answer
-        is_growth = answer is not None and any(each.series for each in answer.rows)
-        if answer is not None and is_growth and self._wrapped_at != self.scrollable_content_region.width:
-            chosen, rows = self.chosen, list(self._growth_rows(answer.rows))
-            # Sentences may take fewer lines: the cursor stays in its row, not at its number.
-            self.show(rows, cursor=next((at for at, each in enumerate(rows) if chosen and each.key is chosen), None))
+        """Fit the rows into the new size; the cursor stays in its row, not at its number."""
+        answer, chosen = self.answer, self.chosen
+        if answer is None or (answer.scope and not self._is_growth):
+            return
+        if self._is_growth:
+            rows = list(self._growth_rows(answer.rows))
+        else:
+            rows = [heap_row(each) for each in arranged(answer.rows, self.scrollable_content_region.height)]
+        self.show(rows, cursor=next((at for at, each in enumerate(rows) if chosen and each.key is chosen), None))
 
     def set_written(self, path: str, text: str) -> None:
         """Show where a changed value was last written."""

@@ -43,12 +43,12 @@ def positions(session: Session) -> tuple[str, list[int]]:
 
 
 def growth_answer(found: Growth, which: str, session: Session, counts: Sequence[int]) -> HeapAnswer:
-    """Return the growth as rows: the verdict, the containers, the types."""
+    """Return the growth as rows: the containers, the types, the verdict."""
     first, last = (texts.moment_text(session.index.moment(count)) for count in (counts[0], counts[-1]))
     rows = [
-        HeapRow(printable(found.verdict), is_text=True),
         *_section("Containers, items and retained size", _containers(found)),
         *_section("Types, objects and their size", _types(found)),
+        HeapRow(printable(found.verdict), is_text=True),
     ]
     title = f"growth over {which}: {first} to {last}"
     return HeapAnswer(printable(title), tuple(rows), "", counts[0])
@@ -60,8 +60,7 @@ _Grown = tuple[str, tuple[int, ...], int, str]
 
 def _containers(found: Growth) -> Iterator[_Grown]:
     for each in found.containers[:MOST_GROWING]:
-        name = f"{each.path}  {short(each.type)}"
-        yield name, each.items, each.retained[-1] - each.retained[0], each.path
+        yield each.path, each.items, each.retained[-1] - each.retained[0], each.path
 
 
 def _types(found: Growth) -> Iterator[_Grown]:
@@ -70,13 +69,15 @@ def _types(found: Growth) -> Iterator[_Grown]:
 
 
 def _section(title: str, grown: Iterator[_Grown]) -> Iterator[HeapRow]:
-    rows = [(name, series, f"{series[0]:,}-{series[-1]:,}", _more(added), path) for name, series, added, path in grown]
+    rows = [
+        (name, series, f"{series[0]:,} -> {series[-1]:,}", _more(added), path) for name, series, added, path in grown
+    ]
     if not rows:
         return
     yield HeapRow(title, is_title=True)
     wide, high = (max(len(row[at]) for row in rows) for at in (2, 3))
     for name, series, items, added, path in rows:
-        yield HeapRow(f"{items:>{wide}} {added:>{high}}  {printable(name)}", path=path, series=series)
+        yield HeapRow(printable(name), value=f"{items:>{wide}}  {added:>{high}}", path=path, series=series)
 
 
 def _more(added: int) -> str:
