@@ -48,8 +48,7 @@ class PseudoTerminal:
         os.close(side)
         self.output = bytearray()
         """The last output, at most KEPT bytes."""
-        self.total = 0
-        """Number of bytes of all output."""
+        self._side = -1
 
     def resize(self, width: int, height: int) -> None:
         """Change the size; the program gets a signal."""
@@ -76,7 +75,6 @@ class PseudoTerminal:
         except OSError:  # the other end is closed
             return b""
         self.output += data
-        self.total += len(data)
         del self.output[:-KEPT]
         return data
 
@@ -111,6 +109,12 @@ class PseudoTerminal:
         """Whether the terminal has the settings from before the program."""
         return termios.tcgetattr(self._terminal) == self.before
 
+    def hang_up(self) -> None:
+        """Close the terminal, as its window is closed."""
+        os.close(self._terminal)
+        # Another one, to which nobody writes.
+        self._terminal, self._side = pty.openpty()
+
     def close(self, patience: float = 30.0) -> int:
         """End the program, if it has not ended; return its exit code."""
         if not self.is_over:
@@ -124,6 +128,8 @@ class PseudoTerminal:
             pass
         code = self.process.wait()
         os.close(self._terminal)
+        if self._side >= 0:
+            os.close(self._side)
         return code
 
 

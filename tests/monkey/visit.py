@@ -35,8 +35,9 @@ _ENDINGS: dict[bytes | signal.Signals, tuple[int, ...]] = {
     b"\x03": (0,),
     signal.SIGTERM: (143,),
     signal.SIGHUP: (129,),
+    b"": (129,),
 }
-"""How a visit ends, and the exit codes that belong to it."""
+"""How a visit ends, and the exit codes that belong to it; no key: the terminal is closed."""
 
 _OPENED = re.compile(r"event [\d,]+ / [\d,]+ ")
 """The last line of the timeline, which needs a position."""
@@ -178,9 +179,13 @@ def _end(terminal: PseudoTerminal, draw: random.Random) -> None:
     how = draw.choice(list(_ENDINGS))
     if isinstance(how, signal.Signals):
         terminal.process.send_signal(how)
+    elif not how:
+        # It is in the middle of drawing.
+        terminal.send(b"nsNS" * 20)
+        terminal.hang_up()
     until = time.monotonic() + PATIENCE
     while not terminal.is_over:
-        if isinstance(how, bytes):
+        if isinstance(how, bytes) and how:
             # The first one may cancel what runs, or close a list that came late.
             terminal.send(how)
         terminal.drain(1.0)

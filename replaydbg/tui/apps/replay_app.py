@@ -20,6 +20,7 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.classes import dataclass, replace
 from replaydbg.tui.apps.group_actions import GroupActions
+from replaydbg.tui.apps.hang_up import CODE, end_on_hang_up
 from replaydbg.tui.apps.panel_layout import lay_out
 from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.dialogs.input_line import AskLine
@@ -145,9 +146,10 @@ class ReplayApp(GroupActions):
         self.part(OpeningCard).waiting(self.path.name)
         self.set_keymap(panel_keymap(self.keys))
         self.part(SourcePanel).focus()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            # Without it the process would end without restoring the terminal.
-            asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+        # Without these the process would end without restoring the terminal.
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self.exit, 128 + signal.SIGTERM)
+        end_on_hang_up(partial(loop.call_soon_threadsafe, self.exit, CODE), self.owner)
         self.owner.start()
 
     def on_unmount(self) -> None:
@@ -166,13 +168,12 @@ class ReplayApp(GroupActions):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette: all actions, the themes, and the standard commands of Textual apps."""
         for each in ACTS:
-            yield SystemCommand(
-                each.title, f"{each.group}: {self.keys[each.id]}", partial(self.run_action, each.action)
-            )
+            yield SystemCommand(each.title, self.keys[each.id], partial(self.run_action, each.action))
         for theme in ("dark", "light"):
-            yield SystemCommand(f"use the {theme} theme", "Colours", partial(use_theme, self, theme))
+            yield SystemCommand(f"use the {theme} theme", "", partial(use_theme, self, theme))
         # Textual's own list of themes is a palette of Textual.
-        yield from (each for each in super().get_system_commands(screen) if each.title != "Theme")
+        others = (each for each in super().get_system_commands(screen) if each.title != "Theme")
+        yield from (SystemCommand(each.title, "", each.callback) for each in others)
 
     # ---- the session's thread ----
 

@@ -24,7 +24,8 @@ class PaletteCommand(NamedTuple):
     """An entry."""
 
     title: str
-    about: str
+    keys: str
+    """Those that do the same; empty: none."""
     run: Callable[[], Any]
 
 
@@ -94,8 +95,8 @@ class PaletteDialog(Dialog):
         matcher = Matcher(wanted)
         scored = [(matcher.match(each.title) if wanted else 1.0, each) for each in self._commands]
         found = sorted((each for each in scored if each[0] > 0), key=lambda each: -each[0])
-        width = max((len(each.title) for _, each in found), default=0)
-        rows = [PanelRow(((f"{each.title:<{width}}  ", ""), (each.about, "dim")), each) for _, each in found]
+        width = max(len(each.keys) for each in self._commands)
+        rows = [PanelRow(((f"{each.keys:>{width}}  ", "bold"), (each.title, "")), each) for _, each in found]
         self.query_one(Rows).show(rows or [plain("No action matches.", "dim")], cursor=0)
 
     def action_cursor(self, by: int) -> None:
