@@ -90,7 +90,7 @@ def _drawing(table: Table, room: int) -> Drawing:
     from rich.table import Table as Drawing
     from rich.text import Text
 
-    from replaydbg.render.wrapping import column_widths, wrapped
+    from replaydbg.render.layout.wrapping import column_widths, wrapped
 
     drawing = Drawing(box=box.SIMPLE_HEAD if any(table.columns) else None, pad_edge=False)
     # What is between the columns, and the border of the box.

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from replaydbg.launch.terminal_width import WIDTH
 from replaydbg.render.tables import Table, drawn, markdown, more_text, sizes
-from replaydbg.render.wrapping import column_widths, wrapped
+from replaydbg.render.layout.wrapping import column_widths, wrapped
 
 LONG = Table(
     "Changed values (3)",

@@ -58,7 +58,7 @@ class Icicle(Widget, can_focus=True):
     class Selected(Message):
         """Another box is under the cursor, or another one is the widest."""
 
-    class Wanted(Message):
+    class ObjectWanted(Message):
         """A request to show the facts about an object."""
 
         def __init__(self, path: str) -> None:
@@ -186,7 +186,7 @@ class Icicle(Widget, can_focus=True):
         """Show the facts about the object."""
         box = self.chosen.box
         if box is not None and box.path:
-            self.post_message(self.Wanted(box.path))
+            self.post_message(self.ObjectWanted(box.path))
 
     def on_click(self, event: events.Click) -> None:
         """Select a box; a second click zooms to it."""
@@ -241,6 +241,6 @@ class IcicleDialog(Dialog):
         share = box.retained / (self._answer.whole.retained or 1)
         return f"{printable(box.path) or box.step}\n{box.type}, retains {box.size}, {share:.1%} of all"
 
-    def on_icicle_wanted(self, event: Icicle.Wanted) -> None:
+    def on_icicle_object_wanted(self, event: Icicle.ObjectWanted) -> None:
         """Return the object."""
         self.dismiss(event.path)

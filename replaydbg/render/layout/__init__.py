@@ -1,0 +1,1 @@
+"""Where texts are broken, and how wide columns are."""
