@@ -210,6 +210,7 @@ def normal(svg: str) -> str:
         line = re.sub(
             r"[\w.]+( +\+?0)+ +(B|kB)", "TYPE 0 B", line
         )  # of how many of each type there are, and their order
+        line = re.sub(r"(?<=│)[^│]*(TYPE 0 B <| in thread 0 \()[^│]*", "RETAINED", line)  # nor which object keeps most
         line = re.sub(r"[━·▁▂▃▄▅▆▇█✗◆▼●○]+", "*", line)
         line = re.sub(r"─+", "─", re.sub(r"[\s*]+", " ", line))
         line = re.sub(r" (?=[│┃])", "", line)  # whether there is one depends on how many digits a number has
