@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from replaydbg.cli.common.opening import add_quiet, opened
-from replaydbg.cli.common.output import add_json, add_recording, is_terminal, print_json
+from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.cli.common.search_range import add_search_range
 from replaydbg.commands.searching import KINDS, predicate_of
 from replaydbg.debugger import Session
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         elif args.md:
             print("\n".join(bisection_text.markdown_lines(session, found, _reproduce(args, found))))
         else:
-            for line in bisection_text.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
+            for line in bisection_text.lines(session, found, _reproduce(args, found)):
                 view.screen.line(line)
     return FOUND if found.culprit is not None else NOTHING
 

@@ -34,6 +34,7 @@ from replaydbg.render.groups.cuts_text import (
     LIVE_COLUMNS,
     LIVE_RIGHT,
     RIGHT,
+    VALUE_COLUMNS,
     cut_remarks,
     flying_rows,
     live_row,
@@ -265,8 +266,10 @@ def _show(
     print(f"in flight: {counted(len(messages), 'message') if messages else 'nothing'}")
     if messages:
         print_table(FLYING_COLUMNS, _cut_columns(flying_rows(opened, messages, contents), args.bytes))
-    for process, value in sorted((values or {}).items()):
-        print(f"{args.eval}\t{value_text(process, value)}")
+    if values:
+        shown = (value_text(*each).partition("\t") for each in sorted(values.items()))
+        rows = [(printable(args.eval), process, text) for process, _, text in shown]
+        print_table(VALUE_COLUMNS, rows, right=VALUE_COLUMNS[1:2])
     for process, path in (heaps or {}).items():
         print(f"heap of {process}\t{printable(str(path))}")
     differences = (

@@ -20,6 +20,7 @@ RIGHT = ("#", "event", "of", "asked for")
 """The columns that hold numbers."""
 
 FLYING_COLUMNS = ("channel", "from", "to", "bytes", "sent by", "received by", "content")
+VALUE_COLUMNS = ("expression", "process", "value")
 
 MOST_BYTES = 60
 """Bytes of a message that are shown."""
