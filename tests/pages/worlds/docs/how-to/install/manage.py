@@ -1,0 +1,3 @@
+import sys
+
+print("System check identified no issues:", *sys.argv[1:])
