@@ -21,7 +21,7 @@ from tests.pages.blocks import ROOT
 from tests.pages.comparison import without_progress
 from tests.pages.standin import make_index
 
-LONGEST = 110.0
+LONGEST = 300.0
 """Seconds that one command may take."""
 _PROMPT = re.compile(r"(?:^|\n|\r)(?:\x1b\[\?\d+h)?(\(replaydbg(?: \d+)?\)) $")
 _ROWS, _COLUMNS = 48, 120
