@@ -15,6 +15,9 @@ from tests.harness.surroundings import is_steering, restore_signals
 from tests.harness.tracebacks import add_missing_lines
 from tests.harness.typed import FAILS, TRAVEL, Typed
 
+collect_ignore_glob = ["pages/worlds/*"]
+"""Tests of pages in the documentation, which fail as the pages say."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Remove everything from the environment and the signals that programs under test would inherit."""

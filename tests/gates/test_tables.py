@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from replaydbg.launch.terminal_width import WIDTH
-from replaydbg.render.tables import Table, drawn, markdown, more_text, sizes
 from replaydbg.render.layout.wrapping import column_widths, wrapped
+from replaydbg.render.tables import Table, drawn, markdown, more_text, sizes
 
 LONG = Table(
     "Changed values (3)",

@@ -113,7 +113,8 @@ def environment_exists(name: str, reader: configparser.ConfigParser) -> bool:
     """Return whether tox.ini has an environment, with a version of Python before it or not."""
     plain = re.sub(r"^py\d+-", "", name)
     sections = {each.partition(":")[2] for each in reader.sections() if each.startswith("testenv:")}
-    return plain in sections or f"{{,py311-,py312-,py313-}}{plain}" in sections or bool(re.fullmatch(r"py\d*", name))
+    named = {re.sub(r"^\{,[^}]*\}", "", each) for each in sections}
+    return plain in named or bool(re.fullmatch(r"py\d*", name))
 
 
 # ---- the mechanism itself ----
