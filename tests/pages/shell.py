@@ -120,10 +120,12 @@ class Shell:
 
     def start(self, command: str) -> None:
         """Start a command that goes on while the page does."""
-        started = subprocess.Popen(
-            ["bash", "-c", f"exec {self.here(command)}"], cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
-            stdout=(self.top / "background.txt").open("wb"), stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        words = ["bash", "-c", f"exec {self.here(command)}"]
+        with (self.top / "background.txt").open("wb") as out:
+            started = subprocess.Popen(
+                words, cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
         self.background.append(started)
         self.environment["BACKGROUND"] = str(started.pid)
 
