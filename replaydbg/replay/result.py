@@ -16,6 +16,9 @@ ENDS_EARLY = 6
 DIVERGED = 4
 """The exit code of a replay that diverged."""
 
+_DEADLOCK = 5
+"""The exit code of a program that was ended in a deadlock (EXIT_DEADLOCK in the core)."""
+
 _ENDS_ITSELF = frozenset(
     f"{module}.{name}"
     for module, names in {
@@ -201,7 +204,8 @@ def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) ->
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        why = "" if _ended_itself(stop, status) and not is_cut else why_it_ends(recording, is_cut)
+        is_whole = _ended_itself(stop, status) or _was_ended_in_deadlock(recording)
+        why = "" if is_whole and not is_cut else why_it_ends(recording, is_cut)
         why += COMPUTING if stop.kind == "computing" else ""
         return _with_doubts(ReplayResult(status, None, stop.event - 1, why), stop)
     return _with_doubts(ReplayResult(4, stop.divergence(recording, name), stop.event - 1, ""), stop)
@@ -231,6 +235,11 @@ def _ended_itself(stop: ReplayStop, status: int) -> bool:
         return False
     arguments = stop.arguments if isinstance(stop.arguments, tuple) else ()
     return stop.gate == "posix.abort" or -status in arguments
+
+
+def _was_ended_in_deadlock(recording: Recording) -> bool:
+    """Whether its recorder ended the program because all of its threads waited (`--on-deadlock stop`)."""
+    return recording.end is not None and recording.end.status == _DEADLOCK and bool(_noted(recording, "deadlock"))
 
 
 def missing(recording: Recording) -> tuple[str, ...]:

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define DECODING_CALLS 50
+#define LONGEST_NOTE (1 << 20) /* of a deadlock, with all stacks */
 
 static uint32_t args_defined;
 static uint64_t *recorded_args;
@@ -314,9 +315,25 @@ next_record(void)
     }
 }
 
+static bool skip_idle(const uint8_t **p, const uint8_t *end);
+
+/* Of a program that was ended because all of its lanes waited: this one is the last that came to wait. */
+static bool
+waits_at_deadlock(unsigned why)
+{
+    const uint8_t *p = event_log.rp, *end = event_log.rend;
+    enum { PREEMPTED = 2 };
+    while (p < end && *p != (CONTROL_END << 2 | 2u) && skip_idle(&p, end))
+        ;
+    bool is_next = end - p == 2 && *p == (CONTROL_END << 2 | 2u) && p[1] == EXIT_DEADLOCK;
+    return why < PREEMPTED && (is_next || (p == end && exit_code_seen == EXIT_DEADLOCK)); /* it may be read already */
+}
+
 bool
 cross_read_switch(unsigned why, uint64_t numbers[3])
 {
+    if (__builtin_expect(event_log.rend - event_log.rp < LONGEST_NOTE, 0) && waits_at_deadlock(why))
+        diverge("end", NULL, NULL, "");
     if (next_record() != (CONTROL_LANE << 2 | 2u))
         return false;
     event_log.rp++;
