@@ -5,6 +5,7 @@ ReplaydbgError
 |-- CannotRecord        a recording cannot be created at the given place
 |-- CannotJoin          a group of processes is not being recorded any more
 |-- CannotRedact        a recording cannot be copied without its secrets
+|-- NoFutures           a recorded program cannot go on from a moment in many ways
 |-- CannotResume        a recorded program cannot go live, or not without --force
 |-- UnfinishedGroup     the directory of a group has no list of its processes
 |-- NoSuchRecording     no recording has that name or path
@@ -135,6 +136,19 @@ class CannotResume(ReplaydbgError):
         """Sentences without a full stop, each about a file or another resource."""
         lines = [f"Cannot resume {recording!r}: {clause(reason)}.", *(f"  {each}" for each in details)]
         super().__init__("\n".join(lines))
+
+
+class NoFutures(ReplaydbgError):
+    """A recorded program cannot go on from a moment in many ways; nothing was kept."""
+
+    slug = "no-futures"
+    exit_code = 2
+    fields = ("recording", "reason")
+
+    def __init__(self, recording: str, reason: str) -> None:
+        self.recording = recording
+        self.reason = reason
+        super().__init__(f"Cannot make futures of {recording!r}: {clause(reason)}.")
 
 
 class CannotRedact(ReplaydbgError):

@@ -51,6 +51,11 @@ COMMANDS = {
     "resume": Command(
         "running", "replay a recording of a killed program, then continue the program live", replays=True
     ),
+    "futures": Command(
+        "running",
+        "let a recorded program go on from a moment many times, its threads interleaved in other ways",
+        replays=True,
+    ),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),
@@ -111,7 +116,9 @@ COMMANDS = {
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
-_NEED_CORE = "record replay resume hunt check demo stable debug seek why watch log bisect ci export holds hits redact"
+_NEED_CORE = (
+    "record replay resume futures hunt check demo stable debug seek why watch log bisect ci export holds hits redact"
+)
 """Those that always record or replay. Where that is not possible, some of the others still have something to say."""
 
 

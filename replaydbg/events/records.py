@@ -80,6 +80,7 @@ class ControlKind(Enum):
     SERIALS = "the next serial of identity is"
     NO_MEMORY = "a memory allocation failed; bytes"
     CHECKSUM = "a checksum of what follows"
+    CHAOS = "threads are interleaved at random from here on; seed"
     STREAM = "an operation other than writing on standard stream"
 
 

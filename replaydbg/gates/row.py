@@ -58,6 +58,16 @@ UNLESS_FILE = 4194304
 NAMES = 8388608
 """It makes, moves or removes a name of a file, or an attribute. The time is logged before it, for `resume`."""
 
+STAYS = 16777216
+"""In a future: made, since it stays inside the process."""
+IF_INSIDE = 33554432
+"""In a future: made if the descriptors that it is given lead to nothing but the program itself."""
+DRAWN = 67108864
+"""In a future: answered with numbers that are drawn from its seed."""
+
+ASKS = 134217728
+"""In a future: it asks the outside, and is told what the recorded run was told."""
+
 NO_BUFFER = 99
 """The index of the buffer argument if there is none."""
 

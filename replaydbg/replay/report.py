@@ -71,6 +71,8 @@ CAUSES = {
     "unanswered": "The edited program needs an input that is not in the recording.",
     "stuck": "All threads of the edited program wait for each other; in the recording they did not.",
     "tools": "The program uses every tracing and monitoring slot of the interpreter, so lines cannot be counted.",
+    "outside": "A future needed something from outside its process, which the recording does not have.",
+    "deadlock": "All threads of a future wait, and nothing can wake one.",
     "descriptors": "The program uses a file descriptor number that the replay needs for itself.",
 }
 

@@ -38,6 +38,7 @@ LAYERS = (
     "engine",
     "resume",
     "ending",
+    "future",
     "guard",
     "boot",
 )

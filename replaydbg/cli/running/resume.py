@@ -12,6 +12,7 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
+from replaydbg.cli.running.event_option import event_before
 from replaydbg.cli.running.resume_group import LATEST, run_group
 from replaydbg.cli.running.resume_result import check_own, print_result, print_wait
 from replaydbg.config import load_settings
@@ -19,10 +20,8 @@ from replaydbg.errors import UsageError
 from replaydbg.events.show import printable, show_status
 from replaydbg.launch.endings import end_like
 from replaydbg.log.group import is_of_several, read_group
-from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
-from replaydbg.resources.log_moments import event_of
 from replaydbg.resume.going_live import Listener, ResumeChoices
 from replaydbg.resume.images.imager import INTERVAL, ImageWishes
 from replaydbg.resume.launcher import plan_resume, resume
@@ -170,7 +169,8 @@ def _listener(args: argparse.Namespace, *, is_verbose: bool) -> Listener:
 
 def _choices(args: argparse.Namespace, path: Path) -> ResumeChoices:
     """Return what the options choose. Raises UsageError."""
-    choices = ResumeChoices(_event(args.at, path), args.in_flight, args.force, args.after_power_loss)
+    at = event_before(args.at, path) if args.at is not None else 0  # after the last one
+    choices = ResumeChoices(at, args.in_flight, args.force, args.after_power_loss)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
@@ -232,26 +232,6 @@ def _print_not_needed(name: str, standby: NotNeeded, *, is_verbose: bool, as_jso
             else f"had ended when it was {show_status(standby.status)}"
         )
         print(f"replaydbg: the program of {printable(name)} {how}; the standby was not needed", file=sys.stderr)
-
-
-def _event(text: str | None, path: Path) -> int:
-    """Return the event before which the program goes live; 0: after the last one. Raises UsageError, NoSuchMoment."""
-    if text is None:
-        return 0
-    if text.isascii() and text.isdigit() and int(text) >= 1:
-        return int(text)
-    event = None
-    if text.startswith("@"):
-        with open_recording(path) as recording:
-            event = event_of(recording, text)
-    if event is None:
-        # A program goes live at a call. Moments at lines would need a replay of their own to find the next call.
-        known = "an event from 1 on, @start, @end, @t+SECONDS, or a snapshot such as @#3"
-        raise UsageError(
-            f"--at must be {known} (got {text!r}). A program goes live at an event; `replaydbg seek` prints the last "
-            "one before any other moment."
-        )
-    return event + 1
 
 
 def _print_start(plan: Plan) -> None:

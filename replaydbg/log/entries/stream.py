@@ -363,7 +363,7 @@ _CONTROLS = (
 )
 """In the order of their numbers in the format."""
 
-_LATER_CONTROLS = {20: ControlKind.NO_MEMORY, CHECKSUM: ControlKind.CHECKSUM}
+_LATER_CONTROLS = {20: ControlKind.NO_MEMORY, CHECKSUM: ControlKind.CHECKSUM, 22: ControlKind.CHAOS}
 """By their numbers."""
 
 _WHYS = tuple(SwitchReason)

@@ -51,13 +51,13 @@ same_pid(void)
 pid_t
 clones_pid(void)
 {
-    return engine.is_on ? root : 0;
+    return engine.is_on || core.has_futures ? root : 0;
 }
 
 void *
 clones_getpid(void)
 {
-    return engine.is_on ? (void *)same_pid : NULL;
+    return engine.is_on || core.has_futures ? (void *)same_pid : NULL;
 }
 
 void
@@ -65,7 +65,7 @@ clones_library_loaded(void)
 {
     static const Relink functions[] = {{"getpid", (void *)same_pid}, {NULL, NULL}};
     static Relinking everywhere = {.functions = functions};
-    if (engine.is_on)
+    if (engine.is_on || core.has_futures)
         relink(&everywhere);
 }
 

@@ -64,6 +64,7 @@ enum {
     CONTROL_STREAM = 13,
     CONTROL_NO_MEMORY = 20,
     CONTROL_CHECKSUM = 21,
+    CONTROL_CHAOS = 22,
     CONTROL_WORLD = 16,
     CONTROL_KINDS = 32,
 };
@@ -99,6 +100,10 @@ enum {
     GATE_AT_ONCE = 2097152, /* With OUTPUT: no other thread runs meanwhile */
     GATE_UNLESS_FILE = 4194304, /* With OUTPUT: not if its descriptor leads to a regular file that is not synchronised by each write */
     GATE_NAMES = 8388608, /* It makes, moves or removes a name of a file, or an attribute. The time is logged before it, for `resume` */
+    GATE_STAYS = 16777216, /* In a future: made, since it stays inside the process */
+    GATE_IF_INSIDE = 33554432, /* In a future: made if the descriptors that it is given lead to nothing but the program itself */
+    GATE_DRAWN = 67108864, /* In a future: answered with numbers that are drawn from its seed */
+    GATE_ASKS = 134217728, /* In a future: it asks the outside, and is told what the recorded run was told */
 };
 
 /* What a process of a group sends and receives: section 4.6. */

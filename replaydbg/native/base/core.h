@@ -76,6 +76,9 @@ typedef struct {
     bool is_resumed;     /* record: it began as a replay */
     uint64_t live_since; /* record, then: events before; the next call may have been made already */
     int settled;         /* record, then: calls whose outcome is known without making them */
+    /* replay: where it is to become a recording it stands still, and copies of it do so instead, see future/future.h */
+    bool has_futures;
+    bool is_future; /* this process is such a copy: nothing leaves it, and its time is simulated */
 } Core;
 
 /* core.c */
@@ -209,7 +212,7 @@ void fd_forget(int fd);          /* closes one of ours */
 /* clones.c */
 void clones_prepare(void);
 pid_t clone_bare(unsigned long flags); /* as fork(), of which the program sees nothing */
-pid_t clone_here(void);                /* the same, of a process of the debugger's */
+pid_t clone_here(void);                /* the same, of a process of the debugger's, or with futures */
 void clone_begin(void);                /* in the clone */
 pid_t clones_pid(void);                /* what a copy believes to be; 0: there are none */
 void *clones_getpid(void);             /* what getpid() is in a copy; NULL: there are none */

@@ -10,6 +10,7 @@
 #include "ending/ending.h"
 #include "engine/engine.h"
 #include "files/files.h"
+#include "future/future.h"
 #include "gates/gates.h"
 #include "guard/guard.h"
 #include "heap/heap.h"
@@ -610,7 +611,7 @@ boot_program(const char *boot_file, int boot_fd)
     if (recording)
         streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
-    if (!recording && resume_prepare(boot) < 0)
+    if (!recording && (resume_prepare(boot) < 0 || futures_prepare(boot) < 0))
         return -1;
     if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         outcome_prepare(boot) < 0 || (!recording && open_for_replay(boot) < 0))

@@ -7,6 +7,7 @@
 #include "ending/ending.h"
 #include "engine/engine.h"
 #include "files/files.h"
+#include "future/future.h"
 #include "gates/gates.h"
 #include "heap/heap.h"
 #include "identity/identity.h"
@@ -58,6 +59,7 @@ const ControlRecord control_records[CONTROL_KINDS] = {
     [CONTROL_STREAM] = {stream_change, OF_NEXT_CROSSING},
     [CONTROL_NO_MEMORY] = {shortage_expect},
     [CONTROL_CHECKSUM] = {replay_checksum, WITHIN_A_CROSSING},
+    [CONTROL_CHAOS] = {lanes_count_lines},
 };
 
 const CallbackReader callback_readers[] = {
@@ -159,6 +161,8 @@ const CrossingHooks crossing_hooks = {
     .live_end = live_end,
     .live_passed = live_passed,
     .live_piece = fd_mirror_piece,
+    .future_asks = future_asks,
+    .future_recorded = lanes_varied,
 };
 
 static FunctionLookup lookups[] = {raising_call, addresses_function, NULL};
@@ -185,8 +189,15 @@ const LanesHooks lanes_hooks = {
     .interpreter_clock = interpreter_clock,
 };
 
+const ResumeHooks resume_hooks = {
+    .become_future = future_begins,
+    .answer = future_answers,
+    .nothing_follows = future_has_nothing,
+};
+
 const FilesHooks files_hooks = {
     .open_data = data_open,
+    .open_known = known_open,
     .written = engine_output,
 };
 

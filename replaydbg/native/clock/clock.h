@@ -10,6 +10,7 @@
 #ifndef REPLAYDBG_CLOCK_H
 #define REPLAYDBG_CLOCK_H
 #include "base/core.h"
+#include <time.h>
 #include "code/code.h"
 
 /* LISTEN_LINE_TICKS: lines tick too (on 3.11 they do anyway). */
@@ -102,12 +103,21 @@ typedef void (*TickHandler)(void);
 
 /* ticks.c */
 int ticks_on(uint64_t slice, bool by_line, TickHandler used_up); /* counting goes on from where it stood */
+void ticks_of_lines(void);                                       /* from the next tick on lines are ticks, too */
 int ticks_off(void);
 void ticks_slice(uint64_t slice); /* the handler's last act: ticks until it is called again */
-void ticks_event(void);           /* an event has been recorded, or consumed; or lanes have switched */
-uint64_t ticks_since(void);       /* then */
-void ticks_crossing(void);        /* the crossing that is due */
-void ticks_forked(void);          /* in the child */
+/* ---- simulated.c: the time of a future ---- */
+uint64_t time_now(void); /* ns: of the system's monotonic clock, or the simulated one */
+/* ns: of the monotonic clock, of the wall clock, and of CPU time */
+void simulated_begins(uint64_t at, uint64_t wall, uint64_t computed);
+uint64_t simulated_clock(clockid_t clock); /* ns: what a clock of the system would say */
+void simulated_reaches(uint64_t at);
+void simulated_computes(bool is_event); /* what the ticks since it was last called have taken */
+
+void ticks_event(void);     /* an event has been recorded, or consumed; or lanes have switched */
+uint64_t ticks_since(void); /* then */
+void ticks_crossing(void);  /* the crossing that is due */
+void ticks_forked(void);    /* in the child */
 extern bool ticks_are_counted, ticks_crossing_is_due;
 extern bool ticks_by_checks;     /* 3.11: checks.c counts calls and jumps, not a trace function */
 extern bool ticks_slice_is_over; /* another thread may say so: then the slice is used up at the next tick; atomic */

@@ -16,10 +16,23 @@ static Buf reported;
 
 bool ticks_are_counted, ticks_slice_is_over, ticks_crossing_is_due, ticks_by_checks;
 
+/* Not where the order for it comes: whoever gives way there has no lock of the interpreter. */
+static bool lines_are_due;
+
+static void
+begin_lines(void)
+{
+    lines_are_due = false;
+    if (ticks_on(ticks.left, true, ticks.used_up) < 0) /* the interpreter ends: it runs no lines any more */
+        ticks_on(ticks.left, false, ticks.used_up);
+}
+
 static inline void
 count(void)
 {
     ticks.count++;
+    if (__builtin_expect(lines_are_due, 0))
+        begin_lines();
     if (--ticks.left == 0 || __builtin_expect(__atomic_load_n(&ticks_slice_is_over, __ATOMIC_RELAXED), 0))
         ticks.used_up();
 }
@@ -57,9 +70,18 @@ ticks_on(uint64_t slice, bool by_line, TickHandler used_up)
     ticks.used_up = used_up;
     ticks.left = slice;
     ticks_are_counted = true;
+    lines_are_due = false;
     if (ticks_by_checks && !by_line)
         return checks_hear(true);
+    if (checks_are_heard && checks_hear(false) < 0)
+        return -1;
     return listen_to(listening_to() | LISTEN_TICKS | (by_line ? LISTEN_LINE_TICKS : 0));
+}
+
+void
+ticks_of_lines(void)
+{
+    lines_are_due = true;
 }
 
 void
@@ -73,7 +95,7 @@ ticks_off(void)
 {
     if (trace_is_asked)
         return 0;
-    ticks_are_counted = false;
+    ticks_are_counted = lines_are_due = false;
     if (checks_are_heard)
         return checks_hear(false);
     /* whatever else is listened to is somebody else's */
@@ -101,6 +123,8 @@ void
 ticks_event(void)
 {
     at_event = ticks.count;
+    if (__builtin_expect(core.is_future, 0))
+        simulated_computes(true);
 }
 
 uint64_t

@@ -244,6 +244,9 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
     if (__builtin_expect(core.settled, 0) && core.depth == 1 && crossing_hooks.live_is_settled())
         c->perform = false;
+    c->is_answered = false;
+    if (__builtin_expect(core.is_future, 0) && core.depth == 1 && core.mode == RECORD)
+        crossing_hooks.future_asks(c);
     if (__builtin_expect(log_is_durable, 0) && (g->flags & GATE_AT_ONCE) && core.mode == RECORD)
         log_sync();
     c->transfers[0].number = 0;

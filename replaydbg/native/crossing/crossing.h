@@ -88,6 +88,7 @@ struct Crossing {
     PyObject *self, *kwnames;
     bool perform;
     bool raised_by_program; /* the exception is of program code that ran inside */
+    bool is_answered;       /* of a future: it is not made, but answered: from the recording, or at random */
     Gate *outer;            /* which gate was open around it */
     bool digested;
     uint32_t digest;
@@ -173,7 +174,8 @@ void cross_expect_exit(void); /* replay: the process ends; so must the log */
 /* replay: whether nothing is left that could answer, or no more is to be asked for: it is to become a recording. What
  * follows in the log belongs to an event that is not there */
 bool cross_is_used_up(void);
-void cross_continue(void); /* it becomes one: what is counted goes on */
+void cross_continue(void);          /* it becomes one: what is counted goes on */
+uint64_t cross_replayed_time(void); /* replay: ns since the program began, at the last event at least */
 /* replay: reads a LANE record; false: a crossing comes first */
 bool cross_read_switch(unsigned why, uint64_t numbers[3]);
 void cross_read_ahead(void); /* replay */
@@ -298,6 +300,8 @@ typedef struct {
     bool (*live_is_settled)(void); /* afterwards: the call that begins is known to have been made before */
     /* a call ends: its outcome is known, or is what the program gets of `result`, or it is to be made again; steals it */
     PyObject *(*live_end)(Crossing *c, PyObject *result, bool *is_again);
+    void (*future_asks)(Crossing *c); /* in a future: whether the call that begins is made; ends it if it cannot be */
+    void (*future_recorded)(void);    /* the same: an event is in the log */
     /* a call that is no crossing has ended: what the program gets of `result`; steals it */
     PyObject *(*live_passed)(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
 } CrossingHooks;

@@ -96,6 +96,8 @@ gate_stops(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     if (core.mode == REPLAY)
         /* here the recording ended, or elsewhere */
         cross_at_end() ? diverge("end", g, NULL, "") : diverge("unsupported", g, NULL, name);
+    if (core.is_future)
+        diverge("outside", g, NULL, "");
     note("unsupported", name);
     log_fail(4);
     return gate_call_original(g, self, args, nargs, kwnames);

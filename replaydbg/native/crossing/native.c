@@ -25,6 +25,8 @@ native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const voi
     if (g->flags & GATE_DIGEST)
         cross_digest(c, data, ndata);
     c->perform = core.mode != REPLAY;
+    if (__builtin_expect(core.is_future, 0) && core.mode == RECORD)
+        crossing_hooks.future_asks(c);
     if (__builtin_expect(log_is_durable, 0) && (g->flags & (GATE_OUTPUT | GATE_UNLESS_FILE)) == GATE_OUTPUT)
         log_sync(); /* others cannot go on: most of these calls do not let them either */
     return c->perform;
@@ -70,6 +72,8 @@ native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
         c->fill = *out;
         c->fill_length = *nout;
         record_end(c, result);
+        if (__builtin_expect(core.is_future, 0))
+            crossing_hooks.future_recorded();
         Py_XDECREF(result);
     }
     cross_state.open = c->outer;

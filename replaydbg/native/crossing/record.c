@@ -179,6 +179,8 @@ recorded_end(Crossing *c, PyObject *result)
     if (__builtin_expect(c->transfers[0].number != 0, 0))
         crossing_hooks.transfer_ends(c, result);
     record_end(c, result);
+    if (__builtin_expect(core.is_future, 0))
+        crossing_hooks.future_recorded();
     shared_crossing(false, c->gate->flags);
     return result;
 }

@@ -89,6 +89,12 @@ replay_passed(Crossing *open)
     replay_time = cross_read_number();
 }
 
+uint64_t
+cross_replayed_time(void)
+{
+    return replay_time;
+}
+
 /* A note, or a mark. */
 void
 replay_text(Crossing *open)
@@ -407,8 +413,8 @@ idle_form(uint64_t head)
     static const char *const definitions[] = {
         [DEFINES_CODE] = "ttn", [DEFINES_SITE] = "nnnnn", [DEFINES_TYPE] = "tt", [DEFINES_ARGUMENTS] = "v"};
     static const char *const controls[CONTROL_KINDS] = {
-        [CONTROL_TIME] = "n",         [CONTROL_CHILD] = "n", [CONTROL_SERIALS] = "n", [CONTROL_COLLECTOR] = "nnnn",
-        [CONTROL_STREAM] = "nnnnnnt", [CONTROL_NOTE] = "v",  [CONTROL_MARK] = "v"};
+        [CONTROL_TIME] = "n",  [CONTROL_CHILD] = "n",        [CONTROL_SERIALS] = "n", [CONTROL_COLLECTOR] = "nnnn",
+        [CONTROL_CHAOS] = "n", [CONTROL_STREAM] = "nnnnnnt", [CONTROL_NOTE] = "v",    [CONTROL_MARK] = "v"};
     uint64_t kind = head >> 2;
     if ((head & 3) == 3)
         return kind < sizeof definitions / sizeof *definitions ? definitions[kind] : NULL;

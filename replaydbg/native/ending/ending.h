@@ -19,7 +19,8 @@ void outcome_told(PyObject *text);               /* what the program was replaye
 void report_frames(Buf *b, PyObject *traceback); /* list of (file, line, qualified name, is library) */
 /* (module, qualified name, text or None), or None for NULL; the text if no code of the program makes it */
 void report_exception(Buf *b, PyObject *type, PyObject *value);
-void ending_report(void); /* to the launcher, once */
+void ending_report(void);    /* to the launcher, once */
+void ending_goes_to(int fd); /* the report is wanted, in this file, which is one of the core's own */
 
 /* exit.c */
 void process_has_ended(int status, void *unused); /* of on_exit() */

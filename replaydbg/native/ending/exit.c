@@ -21,6 +21,8 @@ process_has_ended(int status, void *unused)
     if (core.mode == RECORD) {
         stream_children_end();
         cross_ended(status);
+        if (core.is_future)
+            ending_report();
     }
     else if (core.mode == REPLAY) {
         streams_expect_fork();

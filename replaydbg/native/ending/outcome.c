@@ -253,6 +253,12 @@ outcome_prepare(PyObject *boot)
 
 /* ---- the report ---- */
 
+void
+ending_goes_to(int fd)
+{
+    ending_fd = fd;
+}
+
 /* The program says itself what came of what it was run for, which is less than all that it does: a test, of a session
  * of tests. In a lenient replay nothing more is asked then. */
 void

@@ -68,7 +68,8 @@ void
 fd_place_socket(int fd)
 {
     /* In a replay that goes live each has flags of its own, from which is seen whether it waits. */
-    int own = core.goes_live && !core.is_planned ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+    int own =
+        core.goes_live && !core.is_planned && !core.has_futures ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
     place_copy(own >= 0 ? own : core.socket_fd, fd);
     if (own >= 0 && own != fd)
         close(own);

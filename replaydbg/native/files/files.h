@@ -40,7 +40,13 @@ void fd_closed(int fd);
  * is sent. So what it has not yet received is there when it goes on. */
 void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
 bool fd_is_real(int fd);
-void fd_mirror(const Crossing *c, PyObject *result); /* what it did to one of them */
+ino_t fd_peer(ino_t inode); /* of a socket that is one of a pair: the other one; of a pipe itself */
+
+/* parted.c: a replay stands still, and copies of it go on */
+void fd_part_begin(void); /* before the first copy is made: nobody here reads any more */
+bool fd_part(void);       /* in a copy: pipes and pairs are its own from now on; false: they cannot be made */
+bool fd_part_epoll(int number, const int *fds, const uint32_t *masks, size_t n); /* the same of an epoll object */
+void fd_mirror(const Crossing *c, PyObject *result);                             /* what it did to one of them */
 /* the descriptor of a file or socket object, or the number, that a call is about; -1: none */
 int fd_of_call(PyObject *self, PyObject *const *args, Py_ssize_t nargs);
 void fd_mirror_piece(const void *data, size_t n, bool is_first); /* of what the open call sends */
@@ -113,6 +119,8 @@ int wait_result(PyObject *result, bool by_id, int *exit_code);
 typedef struct {
     /* lenient: of a file that is read where it lies today; -1: it is none */
     int (*open_data)(PyObject *file, PyObject *mode);
+    /* in a future: a file of its own with what the recording has of it; -1: it has nothing of it */
+    int (*open_known)(PyObject *path);
     void (*written)(int stream, const void *data, size_t n); /* replay under the debugger: to a standard stream */
 } FilesHooks;
 extern const FilesHooks files_hooks;

@@ -11,6 +11,12 @@
 #include <unistd.h>
 
 static ino_t placeholder; /* of sockets */
+/* Ends of pairs of sockets, by their inodes. */
+typedef struct {
+    ino_t ends[2];
+} SocketPair;
+static SocketPair *pairs;
+static size_t pair_count;
 
 static int
 number_in(PyObject *numbers, Py_ssize_t i)
@@ -19,6 +25,16 @@ number_in(PyObject *numbers, Py_ssize_t i)
     int overflow;
     long fd = v && PyLong_CheckExact(v) ? PyLong_AsLongAndOverflow(v, &overflow) : -1;
     return fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
+}
+
+static void
+note_pair(const int *ends)
+{
+    struct stat st;
+    pairs = grown(pairs, pair_count + 1, sizeof *pairs);
+    for (int i = 0; i < 2; i++)
+        pairs[pair_count].ends[i] = fstat(ends[i], &st) == 0 ? st.st_ino : 0;
+    pair_count++;
 }
 
 void
@@ -32,6 +48,8 @@ fd_made_pipe(PyObject *numbers, bool is_pair)
         placeholder = st.st_ino;
     if ((is_pair ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) : pipe2(ends, O_CLOEXEC)) < 0)
         return;
+    if (core.has_futures && is_pair)
+        note_pair(ends);
     /* it may have got one of the numbers, which are free for it no longer */
     int high[2] = {fcntl(ends[0], F_DUPFD_CLOEXEC, 512), fcntl(ends[1], F_DUPFD_CLOEXEC, 512)};
     close(ends[0]);
@@ -40,6 +58,16 @@ fd_made_pipe(PyObject *numbers, bool is_pair)
     dup3(high[1], second, O_CLOEXEC);
     close(high[0]);
     close(high[1]);
+}
+
+ino_t
+fd_peer(ino_t inode)
+{
+    for (size_t i = 0; i < pair_count; i++)
+        for (int end = 0; end < 2; end++)
+            if (pairs[i].ends[end] == inode)
+                return pairs[i].ends[1 - end];
+    return inode;
 }
 
 bool

@@ -93,6 +93,13 @@ init_on(PyObject *self, Opening *o, int fd)
     return rc;
 }
 
+static int
+init_performed(PyObject *self, Opening *o)
+{
+    int known = __builtin_expect(core.is_future, 0) && !PyLong_Check(o->file) ? files_hooks.open_known(o->file) : -1;
+    return known < 0 ? init_really(self, o, Py_None) : init_on(self, o, known);
+}
+
 /* How much a buffer reads at once. Since 3.14 it is in what fstat() returned when the file was opened: of a placeholder,
  * that is another file. */
 static int
@@ -154,7 +161,7 @@ init_crossing(PyObject *self, Opening *o)
         int done = init_with_opener(&c, self, o);
         return cross_again() ? init_crossing(self, o) : done;
     }
-    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, o, init_really(self, o, Py_None)) : NULL);
+    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, o, init_performed(self, o)) : NULL);
     int rc = result ? 0 : -1;
     if (cross_again())
         return init_crossing(self, o);

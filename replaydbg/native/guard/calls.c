@@ -303,7 +303,7 @@ const SystemCall system_calls[] = {
     ROW(listen, REFUSED),
     ROW(accept, REFUSED),
     ROW(accept4, REFUSED),
-    ROW(sendto, REFUSED),
+    ROW(sendto, TO_PEER),
     ROW(sendmsg, TO_DEBUGGER),
     ROW(sendmmsg, REFUSED),
     /* objects that other processes see */

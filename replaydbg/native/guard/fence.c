@@ -154,7 +154,7 @@ fence_raise(PyObject *boot)
     if (refused_prepare() < 0 || drop_privileges() < 0)
         return -1;
     landlock_restrict(); /* the filter holds without it */
-    if (filter_install(PyDict_CheckExact(item(boot, "engine"))) < 0)
+    if (filter_install(PyDict_CheckExact(item(boot, "engine")), core.has_futures) < 0)
         return -1;
     is_up = true;
     return 0;

@@ -39,7 +39,7 @@ typedef struct {
 } Program;
 
 static uint32_t token, own_pid;
-static bool debugger_is_on;
+static bool debugger_is_on, futures_are_made;
 
 /* ---- instructions ---- */
 
@@ -174,13 +174,29 @@ static void
 emit_clone(Program *p)
 {
     emit_argument(p, 0);
-    if (debugger_is_on) {
+    if (debugger_is_on || futures_are_made) {
         unsigned short part = begin_part(p, (uint32_t)ENGINE_CLONE);
         emit_unless(p, 5, token, ALLOW, TRAP);
         end_part(p, part);
     }
     emit_if_any(p, ~THREAD_FLAGS, TRAP);
     emit_if_any(p, CLONE_THREAD, ALLOW);
+    emit_return(p, TRAP);
+}
+
+/* sendto: without an address, in a future, whose only sockets are pairs of its own. */
+static void
+emit_to_peer(Program *p)
+{
+    if (!futures_are_made) {
+        emit_return(p, TRAP);
+        return;
+    }
+    emit_argument(p, 4);
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+    emit_return(p, TRAP);
+    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 4 * sizeof(uint64_t) + 4), 0, 0);
+    emit_if(p, 0, ALLOW);
     emit_return(p, TRAP);
 }
 
@@ -259,10 +275,13 @@ emit_kind(Program *p, const SystemCall *call)
         emit_return(p, debugger_is_on ? ALLOW : TRAP);
         return;
     case OWN_TIMER:
-        if (debugger_is_on)
+        if (debugger_is_on || futures_are_made)
             emit_unless(p, 5, token, ALLOW, TRAP);
         else
             emit_return(p, TRAP);
+        return;
+    case TO_PEER:
+        emit_to_peer(p);
         return;
     case ENDS:
         emit_unless(p, 1, token, ALLOW, TRAP);
@@ -350,11 +369,12 @@ install(Program *p)
 }
 
 int
-filter_install(bool has_debugger)
+filter_install(bool has_debugger, bool has_futures)
 {
     static Program program;
     own_pid = (uint32_t)getpid();
     debugger_is_on = has_debugger;
+    futures_are_made = has_futures;
     if (getrandom(&token, sizeof token, 0) != sizeof token || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return -1;
     token |= 1; /* an argument that is not given is 0 as a rule */
@@ -404,7 +424,9 @@ filter_seal(void)
         unsigned short part = begin_part(p, __NR_sendmsg);
         emit_unless(p, 0, (uint32_t)engine.fd, ALLOW, TRAP);
         end_part(p, part);
-        part = begin_part(p, __NR_dup3); /* a copy takes its own socket there, see leave_clone() */
+    }
+    if (engine.is_on || futures_are_made) { /* a copy takes its own descriptors there */
+        unsigned short part = begin_part(p, __NR_dup3);
         emit_argument(p, 3);
         emit_if(p, token, ALLOW);
         emit_number(p);
@@ -424,6 +446,7 @@ filter_seal(void)
     emit_own(p, __NR_fallocate, 0, TRAP);
     emit_own(p, __NR_shutdown, 0, TRAP);
     emit_own(p, __NR_setsockopt, 0, TRAP);
+    emit_own(p, __NR_sendto, 0, TRAP);
     emit_own_command(p, __NR_fcntl, F_SETFL);
     emit_own_command(p, __NR_ioctl, FIONBIO);
     emit_if(p, __NR_seccomp, TRAP);
@@ -434,7 +457,7 @@ filter_seal(void)
 #else
 
 int
-filter_install(bool has_debugger)
+filter_install(bool has_debugger, bool has_futures)
 {
     errno = ENOSYS;
     return -1;

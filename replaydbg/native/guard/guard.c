@@ -276,7 +276,7 @@ hook(const char *event, PyObject *args, void *data)
         outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
     if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
         outcome_told(argument(args, 0));
-    if (core.mode == RECORD && hear_of_snapshot(event, args))
+    if (core.mode == RECORD && !core.is_future && hear_of_snapshot(event, args))
         return 0;
     int rc;
     if (event[0] == 'r' && asked_hears(event, args, &rc))

@@ -7,7 +7,7 @@
 
 /* filter.c */
 /* filter.c; -1 with errno */
-int filter_install(bool has_debugger);
+int filter_install(bool has_debugger, bool has_futures);
 int filter_seal(void);
 
 /* refused.c */
@@ -46,6 +46,7 @@ typedef enum {
     HANDLES,          /* rt_sigaction: not for SIGSYS, whose handler is ours; refused.c answers for it */
     TO_DEBUGGER,      /* sendmsg: in a session of the debugger, on its descriptor */
     OWN_TIMER,        /* in a session of the debugger, by refused.c: a timer signals its own process alone */
+    TO_PEER,          /* sendto: in a future, without an address, to the other end of a pair of its own */
     ENDS,             /* exit_group: goes by refused.c, which looks whether the recording ends there, too */
     CALL_KINDS,
 } CallKind;

@@ -80,7 +80,8 @@ is_signal_to_itself(const siginfo_t *info, const ucontext_t *context)
     static const int calls[] = {__NR_kill, __NR_tkill, __NR_tgkill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (calls[i] == info->si_syscall)
-            return info->si_arch == THIS_ARCH && engine.is_on && (pid_t)argument(context, 0) == getpid();
+            return info->si_arch == THIS_ARCH && (engine.is_on || core.is_future) &&
+                   (pid_t)argument(context, 0) == getpid();
     return false;
 }
 

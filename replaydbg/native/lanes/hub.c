@@ -1,6 +1,7 @@
 /* The hub: while recording, who waits for what from outside, and who is woken by it. One epoll for all descriptors, a
  * heap of deadlines, and threads for calls that can only be waited for by making them. A replay has no hub. */
 #include "base/core.h"
+#include "clock/clock.h"
 #include "lanes/inside.h"
 #include <errno.h>
 #include <poll.h>
@@ -87,7 +88,7 @@ hub_forget(Lane *lane)
 static void
 wake_late(void)
 {
-    uint64_t now = hub.timers ? monotonic_ns() : 0;
+    uint64_t now = hub.timers ? time_now() : 0;
     while (hub.timers && hub.heap[1]->deadline <= now)
         lane_wake(hub.heap[1], TIMED_OUT);
 }
@@ -430,10 +431,27 @@ take_events(struct epoll_event *events, int n)
             wake_helped();
 }
 
+/* In a future nothing comes from outside. What threads of C libraries do is waited for: it takes no simulated time. */
+static void
+pass_time(void)
+{
+    struct pollfd epoll = {hub.epoll, POLLIN, 0};
+    if (poll(&epoll, 1, helpers.busy ? -1 : 0) > 0 || lanes_signal_due())
+        return;
+    if (hub.timers)
+        simulated_reaches(hub.heap[1]->deadline);
+    else
+        lanes_hang();
+}
+
 /* Until something comes, or a signal. One that came before is seen: signals are blocked until the kernel waits. */
 static void
 sleep_until_notice(void)
 {
+    if (core.is_future) {
+        pass_time();
+        return;
+    }
     sigset_t all, before;
     struct pollfd epoll = {hub.epoll, POLLIN, 0};
     struct timespec time = {0};

@@ -23,13 +23,14 @@ Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
 _Noreturn void lane_end(void *result);
 bool lane_is_ident(uintptr_t ident); /* of a lane, alive or not; else of a genuine thread */
 bool lane_has_gil(void);             /* the running lane may call the interpreter */
+void lanes_hang(void);               /* all wait, and nothing can come */
 
 /* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there
- * is need. */
+ * is need. In a future time is simulated, so one that is alone does not really wait, either. */
 static inline bool
 lanes_share(void)
 {
-    return on_lanes && lanes.is_on && core.mode != REPLAY && lanes.alive > 1 && !lane_has_gil();
+    return on_lanes && lanes.is_on && core.mode != REPLAY && (lanes.alive > 1 || core.is_future) && !lane_has_gil();
 }
 
 /* switch.c */

@@ -31,6 +31,9 @@ static struct {
 static struct {
     uint64_t state; /* of the generator */
     bool chaos;
+    bool counts_lines;  /* ticks are lines, too: with chaos, from where it begins */
+    bool lines_are_due; /* they will be after the next record */
+    uint64_t seed;
     uint64_t mean; /* of a slice, in ticks */
     bool is_fixed; /* it is asked for: nobody looks at the time */
     /* Most bugs need one or two switches at the right places and that nobody disturbs the others for long, some need
@@ -305,8 +308,16 @@ say_deadlock(void)
     report_deadlock();
     if (stop_on_deadlock) {
         cross_ended(EXIT_DEADLOCK);
+        if (core.is_future)
+            diverge("deadlock", NULL, NULL, "");
         leave_process(EXIT_DEADLOCK);
     }
+}
+
+void
+lanes_hang(void)
+{
+    say_deadlock();
 }
 
 static int
@@ -446,6 +457,7 @@ record_switch(Lane *next, Why why)
     if (core.mode == RECORD)
         cross_control(CONTROL_LANE, numbers, 3);
     ticks_event();
+    lanes_varied();
 }
 
 /* Replay: who goes on, by the numbers of a LANE record. */
@@ -604,6 +616,8 @@ static void
 give_way(Why why)
 {
     Lane *self = lanes.running;
+    if (core.is_future)
+        simulated_computes(false); /* one that looks again and again for what another one does after a while */
     hub_look(false);
     wake_for_notices();
     if (lanes.ready_count == 0) {
@@ -781,7 +795,7 @@ static void
 count_ticks(void)
 {
     ticks_event();
-    if (!ticks_are_counted && ticks_on(LONG_SLICE, preemption.chaos, slice_used_up) < 0)
+    if (!ticks_are_counted && ticks_on(LONG_SLICE, preemption.counts_lines, slice_used_up) < 0)
         refuse_build();
     if (core.mode == REPLAY)
         cross_read_ahead(); /* a preemption may be due */
@@ -792,7 +806,7 @@ count_ticks(void)
 void
 lanes_count_from_start(void)
 {
-    if (ticks_on(LONG_SLICE, preemption.chaos, slice_used_up) < 0)
+    if (ticks_on(LONG_SLICE, preemption.counts_lines, slice_used_up) < 0)
         Py_FatalError("replaydbg: ticks cannot be counted");
 }
 
@@ -884,8 +898,8 @@ void
 lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop)
 {
     static const uint16_t most[] = {4, 8, 16, 40, 150, 1000};
-    preemption.state = seed;
-    preemption.chaos = chaos;
+    preemption.state = preemption.seed = seed;
+    preemption.chaos = preemption.counts_lines = chaos;
     preemption.fineness = most[chance() % 6];
     preemption.by_priority = chance() % 2;
     preemption.own_only = chaos && chance() % 4 != 0;
@@ -895,6 +909,44 @@ lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop)
     preemption.own_left = next_slice();
     lanes.first.priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     stop_on_deadlock = stop;
+}
+
+void
+lanes_vary(uint64_t seed)
+{
+    bool counts_lines = preemption.counts_lines;
+    lanes_obey(seed, true, 0, true);
+    preemption.counts_lines = counts_lines;
+    preemption.lines_are_due = !counts_lines;
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i])
+            lanes.at[i]->priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
+}
+
+static void
+count_lines(void)
+{
+    preemption.lines_are_due = false;
+    preemption.counts_lines = true;
+    if (ticks_are_counted)
+        ticks_of_lines();
+}
+
+/* A replay reads the record right behind that of the event or the switch, where it has counted nothing since, either. */
+void
+lanes_varied(void)
+{
+    if (!preemption.lines_are_due)
+        return;
+    cross_control(CONTROL_CHAOS, &preemption.seed, 1);
+    count_lines();
+}
+
+void
+lanes_count_lines(Crossing *open)
+{
+    cross_read_number();
+    count_lines();
 }
 
 void

@@ -32,8 +32,13 @@
 int lanes_begin(void);
 void lanes_continue(void); /* a replay becomes a recording: who can run, who waits, and until when */
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
-void lanes_count_from_start(void);                                    /* ticks, though there is one lane */
-void lanes_expect_nothing(void);                                      /* replay: no preemption and no handler is due */
+/* a replay is about to become a recording: from then on its lanes are interleaved at random, as with chaos */
+void lanes_vary(uint64_t seed);
+void lanes_varied(void); /* record: an event or a switch is in the log, from which on lines count as ticks */
+void lanes_count_lines(Crossing *open); /* replay: reads that they do, without the head */
+uint64_t lane_clock_latest(void);       /* replay: the latest time that the interpreter's own waits have come to */
+void lanes_count_from_start(void);      /* ticks, though there is one lane */
+void lanes_expect_nothing(void);        /* replay: no preemption and no handler is due */
 void lanes_expect_preemption(uint64_t ticks);
 uint64_t lanes_place(void);              /* how far the running lane has computed */
 bool lanes_expect_place(uint64_t ticks); /* replay: a handler is due there; false: now */

@@ -4,6 +4,7 @@
  * whom everybody waits without us too. Those that move data are in transfers.c; here are time, children, signals, and
  * what can only be waited for by calling it. */
 #include "base/core.h"
+#include "clock/clock.h"
 #include "lanes/inside.h"
 #include "log/log.h"
 #include <errno.h>
@@ -39,7 +40,8 @@ our_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
     int64_t ns = time->tv_sec > INT32_MAX ? INT64_MAX / 4 : time->tv_sec * 1000000000LL + time->tv_nsec;
     if (flags & TIMER_ABSTIME) {
         clock_gettime(clock, &now);
-        ns -= now.tv_sec * 1000000000LL + now.tv_nsec;
+        bool is_simulated = core.is_future && clock == CLOCK_MONOTONIC;
+        ns -= is_simulated ? (int64_t)time_now() : now.tv_sec * 1000000000LL + now.tv_nsec;
     }
     if (ns <= 0) {
         lane_yield();
@@ -48,7 +50,7 @@ our_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, str
     uint64_t deadline = deadline_in(ns);
     Wake wake = lane_wait(NULL, "a time", deadline, true);
     if (wake == INTERRUPTED && left && !(flags & TIMER_ABSTIME)) {
-        uint64_t at = monotonic_ns(), rest = deadline > at ? deadline - at : 0;
+        uint64_t at = time_now(), rest = deadline > at ? deadline - at : 0;
         *left = (struct timespec){(time_t)(rest / 1000000000), (long)(rest % 1000000000)};
     }
     return wake == INTERRUPTED ? EINTR : 0;

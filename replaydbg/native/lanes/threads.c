@@ -1,6 +1,7 @@
 /* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The
  * real ones serve whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
 #include "base/core.h"
+#include "clock/clock.h"
 #include "crossing/crossing.h"
 #include "lanes/inside.h"
 #include <dlfcn.h>
@@ -236,8 +237,9 @@ deadline_of(clockid_t clock, const struct timespec *time)
     if (clock == CLOCK_MONOTONIC || core.mode == REPLAY)
         return deadline;
     clock_gettime(clock, &now);
-    uint64_t real = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    return deadline > real ? monotonic_ns() + (deadline - real) : 0;
+    uint64_t real =
+        core.is_future ? simulated_clock(clock) : (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return deadline > real ? time_now() + (deadline - real) : 0;
 }
 
 static int
@@ -311,14 +313,20 @@ step_of_reading(void)
  * reads that one for all its waits: it goes on from there. */
 static int64_t wait_shift; /* ns */
 
-void
-lane_clock_continues(void)
+uint64_t
+lane_clock_latest(void)
 {
     uint64_t latest = replay_begins;
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i] && lanes.at[i]->replay_clock > latest)
             latest = lanes.at[i]->replay_clock;
-    wait_shift = (int64_t)(latest - monotonic_ns());
+    return latest;
+}
+
+void
+lane_clock_continues(void)
+{
+    wait_shift = core.is_future ? 0 : (int64_t)(lane_clock_latest() - monotonic_ns());
 }
 
 uint64_t
@@ -345,6 +353,12 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
         *time = (struct timespec){(time_t)(recorded / 1000000000), (long)(recorded % 1000000000)};
         return 0;
     }
+    if (core.is_future && is_lane()) {
+        uint64_t now = simulated_clock(clock);
+        simulated_reaches(time_now() + step_of_reading());
+        *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
+        return 0;
+    }
     if (clock == CLOCK_MONOTONIC && lane_clock_shift() != 0) {
         int64_t now = (int64_t)monotonic_ns() + wait_shift;
         *time = (struct timespec){now / 1000000000, now % 1000000000};
@@ -356,6 +370,18 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
     lanes.running->replay_clock = now + step_of_reading();
     *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
     return 0;
+}
+
+/* What `time.localtime()` without an argument reads. */
+static time_t
+our_time(time_t *to)
+{
+    if (!core.is_future || !is_lane())
+        return time(to);
+    time_t now = (time_t)(simulated_clock(CLOCK_REALTIME) / 1000000000);
+    if (to)
+        *to = now;
+    return now;
 }
 
 /* Since 3.13 who releases the lock of imports hands it over to one who has waited for more than a millisecond, and so
@@ -388,6 +414,7 @@ static const Relink functions[] = {{"pthread_create", (void *)our_create},
                                    {"sem_post", (void *)our_sem_post},
                                    {"sem_trywait", (void *)our_sem_trywait},
                                    {"clock_gettime", (void *)our_clock_gettime},
+                                   {"time", (void *)our_time},
                                    {NULL, NULL}};
 
 /* ctypes and cffi ask by name; see thread_calls.c. */

@@ -1,6 +1,7 @@
 /* Functions of the C library that move data through descriptors, or wait until they can be used, as the interpreter and
  * extension modules call them: see libcalls.c, which has those that wait for anything else. */
 #include "base/core.h"
+#include "clock/clock.h"
 #include "lanes/inside.h"
 #include "log/log.h"
 #include <errno.h>
@@ -314,7 +315,7 @@ our_dup3(int from, int to, int flags)
 uint64_t
 deadline_in(int64_t ns)
 {
-    return ns < 0 ? NEVER : monotonic_ns() + (uint64_t)ns;
+    return ns < 0 ? NEVER : time_now() + (uint64_t)ns;
 }
 
 #define FEW 32

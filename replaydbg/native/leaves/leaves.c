@@ -327,6 +327,7 @@ control(Cursor *c, uint64_t what)
     case CONTROL_END:
     case CONTROL_CHILD:
     case CONTROL_SERIALS:
+    case CONTROL_CHAOS:
         number(c);
         return;
     case CONTROL_SIGNAL_BETWEEN:

@@ -464,6 +464,7 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
         skip_bytes(number());
         break;
     case CONTROL_SERIALS:
+    case CONTROL_CHAOS:
     case CONTROL_TIME:
     case CONTROL_CHILD:
         number();

@@ -71,7 +71,7 @@ log_map(Log *log, size_t old_size, size_t size, int flags)
 {
     FileLimit held;
     file_limit_hold(&held);
-    int fd = open(log->path, O_RDWR | O_CLOEXEC | flags, 0600);
+    int fd = log->file ? log->file : open(log->path, O_RDWR | O_CLOEXEC | flags, 0600);
     int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
     file_limit_release(&held);
     void *base = MAP_FAILED;
@@ -81,7 +81,7 @@ log_map(Log *log, size_t old_size, size_t size, int flags)
         base = mremap(log->base, old_size, size, MREMAP_MAYMOVE);
     if (base == MAP_FAILED && !error)
         error = errno;
-    if (fd >= 0)
+    if (fd >= 0 && !log->file)
         close(fd);
     if (error) {
         errno = error;
@@ -149,6 +149,16 @@ write_whole_file(const char *path, const uint8_t *data, size_t n)
     return fd < 0 || close(fd) < 0 || n > 0 ? -1 : 0;
 }
 
+static void
+begin_behind(Log *log, size_t used)
+{
+    LogHeader *h = header_of(log);
+    h->committed = used;
+    h->crossings = core.crossings;
+    h->reason = 0;
+    h->last = 0;
+}
+
 /* The log that was read is written on behind what was read. The launcher has put a copy of it there, except of one that
  * was followed: nobody else knows how far it was read. The old mapping stays, since what was read points into it. */
 static int
@@ -166,17 +176,18 @@ log_continue(Log *log, const char *name)
         return -1;
     more.wp = more.base + used;
     *log = more;
-    LogHeader *h = header_of(log);
-    h->committed = used;
-    h->crossings = core.crossings;
-    h->reason = 0;
-    h->last = 0;
+    begin_behind(log, used);
     return 0;
 }
 
 void
 log_fail(int reason)
 {
+    if (core.is_future) /* unrecorded it would be of no use */
+        diverge("outside", NULL, NULL,
+                reason == 2   ? "more room for its log than it may take"
+                : reason == 4 ? "what cannot be recorded"
+                              : "memory for its log");
     Log *logs[] = {&event_log, &world_log};
     for (int i = 0; i < 2; i++)
         if (logs[i]->base && !header_of(logs[i])->reason)
@@ -341,6 +352,42 @@ logs_continue(void)
     forget(&program_fd);
     standby_page = NULL;
     return 0;
+}
+
+/* Written on in a file that the launcher has given, behind so many bytes. The old mapping stays. */
+static int
+continue_in(Log *log, int fd, size_t used)
+{
+    Log more = {.file = fd, .max_size = log->max_size, .rp = log->rp, .rend = log->rend};
+    for (size_t done = 0; done < used;) {
+        ssize_t n = pwrite(fd, log->base + done, used - done, (off_t)done);
+        if (n <= 0)
+            return -1;
+        done += (size_t)n;
+    }
+    if (log_map(&more, 0, used + FIRST_SIZE, 0) < 0)
+        return -1;
+    more.wp = more.base + used;
+    *log = more;
+    begin_behind(log, used);
+    return 0;
+}
+
+static int world_file;
+
+int
+logs_continue_in(int events, int world)
+{
+    world_file = world;
+    read_at = 0;
+    return continue_in(&event_log, events, (size_t)(event_log.rp - event_log.base));
+}
+
+/* Few futures import a module that the recorded run did not, and what it imported may be much. */
+bool
+log_world_continues(void)
+{
+    return world_log.wp || continue_in(&world_log, world_file, (size_t)(world_log.rend - world_log.base)) == 0;
 }
 
 void
@@ -548,4 +595,10 @@ uint64_t
 log_cpu_time(void)
 {
     return header_of(&event_log)->cpu * (uint64_t)1000000;
+}
+
+uint64_t
+log_begin(void)
+{
+    return header_of(&event_log)->start;
 }

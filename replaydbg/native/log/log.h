@@ -22,6 +22,7 @@ typedef struct {
     size_t released;          /* bytes at the start whose pages have been unmapped */
     char *path;
     uint64_t max_size; /* bytes; 0: no limit */
+    int file;          /* record: it is a file that has no path; 0: it has */
     bool failed;
 } Log;
 
@@ -71,6 +72,7 @@ bool log_has_stopped(void); /* replay: nothing is added any more to a log that w
 extern bool log_is_timed;
 uint64_t log_computed(void);            /* record: us of CPU time since the last record, at least */
 void log_not_repeated(uint64_t ns);     /* record: so much of the time passed in what a replay does not do */
+uint64_t log_begin(void);               /* ns since the epoch: when the program began */
 uint64_t log_cpu_time(void);            /* ns; of the recorded program at its last event */
 void log_signal_handled(void);          /* counted in the header, for the launcher */
 void log_stop_in_child(void);           /* after fork: the child has no log */
@@ -78,6 +80,9 @@ void log_append(Log *log, Buf *record); /* writes and commits a whole record, an
 /* a replay becomes a recording: its logs, of which there are copies in the live directory, are written on behind what
  * was read; -1: they cannot be */
 int logs_continue(void);
+/* the same of a future, whose events, and modules, go to files without a path; keeps both */
+int logs_continue_in(int events, int world);
+bool log_world_continues(void); /* a future: something is about to be written of the modules */
 
 /* durable.c */
 bool checksum_skip(const uint8_t **p, const uint8_t *end); /* a CHECKSUM record behind its head; false: it is cut off */

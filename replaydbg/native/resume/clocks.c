@@ -2,12 +2,14 @@
  * stands still from the end of one process to the beginning of the next, as while a machine sleeps. After a new start of
  * the machine the kernel's would be far behind. The wall clock is as it is. */
 #include "base/core.h"
+#include "clock/clock.h"
 #include "resume/inside.h"
 #include <time.h>
 
 enum { MOST_CLOCKS = 12 };
 static uint64_t readings[MOST_CLOCKS]; /* ns, as recorded; 0: it was never read */
 static int64_t shifts[MOST_CLOCKS];
+static uint64_t wall; /* ns, the last recorded reading of the wall clock */
 
 /* Which clock a function of `time` reads; -1: none of these. */
 static clockid_t
@@ -38,16 +40,29 @@ clock_of(const Crossing *c)
     return -1;
 }
 
+static uint64_t
+nanoseconds(PyObject *reading)
+{
+    int overflow;
+    if (PyFloat_CheckExact(reading))
+        return (uint64_t)(PyFloat_AS_DOUBLE(reading) * 1e9);
+    return PyLong_CheckExact(reading) ? (uint64_t)PyLong_AsLongLongAndOverflow(reading, &overflow) : 0;
+}
+
+uint64_t
+clocks_last_wall(void)
+{
+    return wall;
+}
+
 void
 clocks_follow(const Crossing *c, PyObject *result)
 {
     clockid_t which = clock_of(c);
-    if (which >= 0 && PyFloat_CheckExact(result))
-        readings[which] = (uint64_t)(PyFloat_AS_DOUBLE(result) * 1e9);
-    else if (which >= 0 && PyLong_CheckExact(result)) {
-        int overflow;
-        readings[which] = (uint64_t)PyLong_AsLongLongAndOverflow(result, &overflow);
-    }
+    if (strcmp(c->gate->module, "time") == 0 && strncmp(c->gate->name, "time", 4) == 0)
+        wall = nanoseconds(result);
+    if (which >= 0 && (PyFloat_CheckExact(result) || PyLong_CheckExact(result)))
+        readings[which] = nanoseconds(result);
 }
 
 static PyObject *
@@ -89,7 +104,9 @@ clocks_continue(void)
 {
     for (clockid_t i = 0; i < MOST_CLOCKS; i++) {
         struct timespec now = {0};
-        if (readings[i] && clock_gettime(i, &now) == 0)
+        if (readings[i] && core.is_future)
+            shifts[i] = (int64_t)(readings[i] - simulated_clock(i));
+        else if (readings[i] && clock_gettime(i, &now) == 0)
             shifts[i] = (int64_t)readings[i] - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     }
 }

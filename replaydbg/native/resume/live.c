@@ -52,6 +52,15 @@ resume_prepare(PyObject *boot)
 }
 
 static void
+go_on_recording(void)
+{
+    set_mode(RECORD);
+    sites_continue();
+    lanes_continue();
+    core.is_resumed = true;
+}
+
+static void
 become_recording(void)
 {
     standby_page_directory();
@@ -60,10 +69,7 @@ become_recording(void)
         snprintf(text, sizeof text, "the log of the new recording cannot be written: %s", strerror(errno));
         diverge("resume", NULL, NULL, text);
     }
-    set_mode(RECORD);
-    sites_continue();
-    lanes_continue();
-    core.is_resumed = true;
+    go_on_recording();
 }
 
 /* The first step. At a call, `lane` makes it. */
@@ -72,6 +78,11 @@ begin(int lane)
 {
     lane_at_call = lane;
     core.live_since = core.crossings;
+    if (core.has_futures) {
+        resume_hooks.become_future(); /* this process is a copy of the one that stays here */
+        go_on_recording();
+        return;
+    }
     calls_of_others();
     if (core.is_planned)
         orders_report(core.live_since, lane_at_call);
@@ -103,6 +114,8 @@ live_follow(const Crossing *c, PyObject *result)
 PyObject *
 live_end(Crossing *c, PyObject *result, bool *is_again)
 {
+    if (core.is_future && c->is_answered)
+        return resume_hooks.answer(c);
     if (c->perform)
         return clocks_shifted(c, result);
     *is_again = !live_is_settled(); /* it began in the replay */
@@ -127,6 +140,12 @@ complete(void)
     own_work_begin();
     cross_continue();
     clocks_continue();
+    if (core.is_future) {
+        signals_continue();
+        streams_continue();
+        own_work_end();
+        return;
+    }
     const char *problem = group_goes_live();
     if (problem)
         diverge("resume", NULL, NULL, problem);
@@ -155,7 +174,8 @@ void
 live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (core.mode == REPLAY && cross_is_used_up()) {
-        call_of_running(g, self, args, nargs, kwnames);
+        if (!core.has_futures)
+            call_of_running(g, self, args, nargs, kwnames);
         begin(lanes.running->id);
     }
     if (core.mode == RECORD)
@@ -170,6 +190,11 @@ live_at_end(void)
     if (!core.goes_live || (core.mode == REPLAY && !cross_is_used_up()))
         return;
     core.goes_live = false;
+    if (core.has_futures) {
+        if (core.mode == REPLAY)
+            resume_hooks.nothing_follows();
+        return;
+    }
     if (core.mode == REPLAY) {
         core.live_since = core.crossings;
         if (core.is_planned)

@@ -25,6 +25,17 @@ PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
 PyObject *live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
 void live_at_end(void); /* the process ends: a replay becomes a recording, if it was to, which ends with it */
 
+/* What higher parts register in boot/parts.c: of a replay with futures. */
+typedef struct {
+    void (*become_future)(void);            /* comes back in each copy of this process, and never in itself */
+    PyObject *(*answer)(const Crossing *c); /* the outcome of a call that is not made */
+    void (*nothing_follows)(void); /* the program has ended without a call after the moment; does not come back */
+} ResumeHooks;
+extern const ResumeHooks resume_hooks;
+
+/* clocks.c */
+uint64_t clocks_last_wall(void); /* ns since the epoch: the program's last reading of the wall clock; 0: none */
+
 /* standby_page.c */
 void standby_hide_input(void); /* of a process of which images are made: after the interpreter has opened its streams */
 

@@ -281,7 +281,28 @@ is_cached(PyObject *path)
 static bool
 world_is_real(void)
 {
-    return core.mode != REPLAY || core.current_source || engine.diverting;
+    return (core.mode != REPLAY && !core.is_future) || core.current_source || engine.diverting;
+}
+
+/* The interpreter is the recorded one, so its own modules are, too. */
+static bool
+is_of_interpreter(const char *path)
+{
+    PyObject *home = PySys_GetObject("_stdlib_dir");
+    const char *text = home && PyUnicode_Check(home) ? PyUnicode_AsUTF8(home) : NULL;
+    size_t n = text ? strlen(text) : 0;
+    PyErr_Clear();
+    return n > 1 && strncmp(path, text, n) == 0 && (path[n] == '/' || path[n] == 0) && !strstr(path, "-packages");
+}
+
+/* A future has the modules that the recorded run looked for, those of the interpreter, and no others. */
+_Noreturn static void
+needs_outside(const char *op, const char *path)
+{
+    char text[600];
+    snprintf(text, sizeof text, "an import, for which the recording has no %s of %s", op,
+             *path ? path : "the directory");
+    diverge("outside", NULL, NULL, text);
 }
 
 static uint64_t work_since; /* ns; 0: nobody wants to know how long it takes */
@@ -323,6 +344,11 @@ is_answered_by_notes(const char *op, const char *path)
     bool has = world_has_answer(op, path);
     if (!has && core.goes_live && crossing_hooks.live_inside())
         return false;
+    if (!has && core.is_future) {
+        if (!is_of_interpreter(path))
+            needs_outside(op, path);
+        return false;
+    }
     return has || moved_count == 0;
 }
 
@@ -368,7 +394,7 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
     else if (key) {
         looked_at(op, key, fallback);
         value = real(path);
-        if (core.mode == RECORD)
+        if (core.mode == RECORD && (!core.is_future || log_world_continues()))
             world_note(op, key, value);
     }
     if (core.depth == 1) {
@@ -414,7 +440,7 @@ real_getcwd(PyObject *none)
 static PyObject *
 real_mkdir(PyObject *path)
 {
-    return core.mode == REPLAY ? Py_NewRef(Py_None) : call_posix("mkdir", path);
+    return core.mode == REPLAY || core.is_future ? Py_NewRef(Py_None) : call_posix("mkdir", path);
 }
 
 static PyObject *
@@ -485,7 +511,8 @@ static PyObject *
 world_write_atomic(PyObject *self, PyObject *args)
 {
     bool is_outermost = work_begin();
-    PyObject *result = core.mode == REPLAY ? Py_NewRef(Py_None) : PyObject_CallObject(original_write_atomic, args);
+    bool writes = core.mode != REPLAY && !core.is_future;
+    PyObject *result = writes ? PyObject_CallObject(original_write_atomic, args) : Py_NewRef(Py_None);
     if (result == NULL && PyErr_ExceptionMatches(PyExc_OSError)) {
         PyErr_Clear(); /* the importer ignores it too, but by way of Python code, which a replay would not run */
         result = Py_NewRef(Py_None);

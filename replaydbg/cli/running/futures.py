@@ -1,0 +1,107 @@
+"""`replaydbg futures`: let a recorded program go on from one moment many times, with other interleavings of threads."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.output import print_json
+from replaydbg.cli.running.event_option import event_before
+from replaydbg.config import is_fence_wanted, load_settings
+from replaydbg.errors import UsageError
+from replaydbg.futures.future import Future
+from replaydbg.futures.futures_text import FuturesReport, futures_lines
+from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, FutureWishes, run_futures
+from replaydbg.render.json_data.futures_json import futures_facts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+NONE_FAILED, FAILED, NO_VERDICT = 0, 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a recording: a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "--at",
+        metavar="MOMENT",
+        required=True,
+        help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3",
+    )
+    parser.add_argument("-n", "--count", type=int, default=100, metavar="N", help="make N futures (default: 100)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=FIRST_SEED,
+        metavar="S",
+        help=f"the seed of the first one; the others have the numbers after it (default: {FIRST_SEED})",
+    )
+    parser.add_argument(
+        "--keep",
+        choices=("examples", "all"),
+        default="examples",
+        help="keep the recordings of examples of each group, or all (default: examples)",
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="run N at once (default: the number of processors)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"end a future that takes longer, without a verdict (default: {TIMEOUT:g})",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where to keep the recordings (default: the store)"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make futures; return 0 if none failed, 1 if one did, 3 if none has a verdict."""
+    if not is_fence_wanted():
+        raise UsageError("--no-fence cannot be used here: without the fence, futures could reach the outside.")
+    store, settings = the_store(), load_settings()
+    path = store.resolve(args.recording)
+    wishes = FutureWishes(
+        event=event_before(args.at, path),
+        count=args.count,
+        seed=args.seed,
+        keeps_all=args.keep == "all",
+        output=args.output,
+        jobs=args.jobs,
+        timeout=args.timeout,
+    )
+    progress = _Progress(args.count, is_shown=not args.quiet and sys.stderr is not None and sys.stderr.isatty())
+    try:
+        found = run_futures(path, wishes, name=store.name_of(path), store=settings.store, seen=progress)
+    finally:
+        progress.clear()
+    report = FuturesReport(found, {seed: store.name_of(kept) for seed, kept in found.kept.items()})
+    if args.json:
+        print_json(futures_facts(report))
+    else:
+        print("\n".join(futures_lines(report)))
+    if not found.share.decided:
+        return NO_VERDICT
+    return FAILED if found.share.failed else NONE_FAILED
+
+
+class _Progress:
+    """Shows on a terminal how many have ended."""
+
+    def __init__(self, most: int, *, is_shown: bool) -> None:
+        self._most, self._is_shown, self._count = most, is_shown, 0
+
+    def __call__(self, future: Future) -> None:
+        self._count += 1
+        if self._is_shown:
+            print(f"\rreplaydbg: {self._count:,} of {self._most:,} futures", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown and self._count:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,222 @@
+"""One future: the process in which it runs, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, suppress
+from enum import Enum
+from hashlib import blake2b
+
+from replaydbg.classes import dataclass, replace
+from replaydbg.errors import ForgedMessage
+from replaydbg.events.records import Control, ControlKind, Entry, Event
+from replaydbg.events.run_facts import GateRow
+from replaydbg.events.show import show_crossing
+from replaydbg.futures.standing import FutureFiles, StandingReplay
+from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.entries.stream import LogStream
+from replaydbg.log.reader import Recording
+from replaydbg.replay.ending import Uncaught, read_ending
+from replaydbg.replay.launcher import MOST_WRITTEN
+from replaydbg.replay.report import ReplayStop, read_report
+from replaydbg.replay.unpacked_logs import memory_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+DEADLOCK = 5
+"""The exit code of a program whose threads all wait for each other (EXIT_DEADLOCK in the core)."""
+_IN_LIBRARY = re.compile(r'File "(?:<frozen |[^"]*/lib/python3[.][0-9]+/)')
+"""A frame of the interpreter's own library, or of an installed package."""
+_MOST_SHOWN = 4096
+"""Bytes at the end of the output in which its last line is looked for."""
+
+
+class FutureVerdict(Enum):
+    """The verdict of a future."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    INCONCLUSIVE = "inconclusive"
+    """It needed something from outside, or the tool could not go on with it: neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Future:
+    """What came of one future."""
+
+    seed: int
+    verdict: FutureVerdict
+    status: int
+    """Its exit code; of an inconclusive one it means nothing."""
+    exception: Uncaught | None
+    """The exception that ended its main thread."""
+    is_deadlock: bool
+    why: str
+    """Of an inconclusive one: what it needed, and at which line; empty otherwise."""
+    last_line: str
+    """The last line that it printed after the moment, on standard error or else on standard output."""
+    digest: str
+    """Of all that it printed."""
+    events: int
+    """All events of its log, those before the moment included."""
+    cpu_seconds: float
+    """Of the future alone."""
+
+    @property
+    def kind(self) -> str:
+        """How it ended, in a few words, without the exception's text: futures with the same one are alike."""
+        if self.verdict is FutureVerdict.INCONCLUSIVE:
+            return self.why
+        if self.is_deadlock:
+            return "deadlock: every thread waits"
+        if self.exception is None:
+            return f"exit code {self.status}"
+        place = self.exception.place
+        return f"{self.exception.type} at {place.file}:{place.line}" if place is not None else self.exception.type
+
+    @property
+    def ending(self) -> str:
+        """The same in one line with the exception's text."""
+        return str(self.exception) if self.exception is not None and not self.is_deadlock else self.kind
+
+
+class RunningFuture:
+    """A future whose process runs. `finish` it, or `kill` it."""
+
+    def __init__(self, standing: StandingReplay, seed: int) -> None:
+        self.seed = seed
+        self._stack = ExitStack()
+        names = ("log", "world", "report", "ending", "output", "errors")
+        files = tuple(self._stack.enter_context(memory_file(name)) for name in names)
+        self.log, self.world, self._report, self._ending, self._output, self._errors = files
+        self._pid = 0
+        try:
+            self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)))
+            self.pidfd = os.pidfd_open(self._pid)
+            """Can be read when it has ended."""
+            self._stack.callback(os.close, self.pidfd)
+        except BaseException:
+            self.kill()
+            raise
+        self.began = time.monotonic()
+
+    def finish(self, recording: Recording, *, timeout: float = 0.0) -> Future:
+        """Wait for its end; return what came of it. The files stay open.
+
+        `timeout`: it is killed now, because it took longer than so many seconds; 0: it has ended, or will.
+        """
+        if timeout:
+            os.kill(self._pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self._pid, 0)
+        self._pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        cpu = usage.ru_utime + usage.ru_stime
+        return self._found(recording, code, cpu, f"it still ran after {timeout:g} s" if timeout else "")
+
+    def _found(self, recording: Recording, code: int, cpu: float, why: str) -> Future:
+        stop = _stop(self._report)
+        is_deadlock = stop is not None and stop.kind == "deadlock"
+        exception = None
+        if not why and (stop is None or is_deadlock):
+            exception, why = self._exception(recording, code, is_deadlock=is_deadlock)
+        elif not why and stop is not None:
+            why = reason_of(stop)
+        status = DEADLOCK if is_deadlock else code
+        is_failure = is_deadlock or exception is not None or status != 0
+        verdict = FutureVerdict.INCONCLUSIVE if why else FutureVerdict.FAILED if is_failure else FutureVerdict.PASSED
+        last_line, digest = self._printed()
+        exception = _with_text(exception, _read(self._errors, MOST_WRITTEN))
+        header = read_log_header(_read(self.log, LOG_HEADER))
+        events = header.crossings if header is not None else 0
+        return Future(self.seed, verdict, status, exception, is_deadlock, why, last_line, digest, events, cpu)
+
+    def _exception(self, recording: Recording, code: int, *, is_deadlock: bool) -> tuple[Uncaught | None, str]:
+        """Return the exception that ended it, and why nothing is known of its end; empty: it is."""
+        if is_deadlock:
+            return None, ""
+        if code < 0:
+            return None, f"signal {-code} ended its process"
+        data = _read(self._ending, MOST_WRITTEN)
+        if not data:
+            return None, f"its process ended (exit code {code}) before the program did"
+        try:
+            return read_ending(data, recording).exception, ""
+        except ForgedMessage as error:
+            return None, str(error)
+
+    def _printed(self) -> tuple[str, str]:
+        """Return the last line that was printed, and the digest of all."""
+        whole = blake2b(digest_size=16)
+        parts = [_read(each, MOST_WRITTEN) for each in (self._output, self._errors)]
+        for part in parts:
+            whole.update(len(part).to_bytes(8, "little") + part)
+        text = next((part for part in reversed(parts) if part.strip()), b"")
+        last = text[-_MOST_SHOWN:].decode(errors="replace").rstrip().rpartition("\n")[2]
+        return last.strip(), whole.hexdigest()
+
+    def own_entries(self, event: int, gates: Sequence[GateRow]) -> Iterator[Entry]:
+        """Yield the entries of its log after `event`, the last one before the moment, when it has ended."""
+        self.log.seek(0)
+        header = read_log_header(self.log.read(LOG_HEADER))
+        size = header.committed - LOG_HEADER if header is not None else 0
+        stream = LogStream(iter([self.log.read(size)]), total=size, stored=size, gates=gates)
+        begins = False
+        for entry in stream.entries():
+            is_later = isinstance(entry, Event) and entry.number > event
+            begins = begins or is_later or (isinstance(entry, Control) and entry.kind is ControlKind.CHAOS)
+            if begins:
+                yield entry
+
+    def kill(self) -> None:
+        """End its process, if it has not ended, and close the files."""
+        if self._pid:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(self._pid, 0)
+            self._pid = 0
+        self._stack.close()
+
+
+def _with_text(exception: Uncaught | None, errors: bytes) -> Uncaught | None:
+    """Return the exception with its text as it was printed, where only code of the program could make it."""
+    if exception is None or exception.text is not None:
+        return exception
+    last = errors.decode(errors="replace").rstrip().rpartition("\n")[2]
+    name, colon, text = last.partition(": ")
+    is_it = colon and name.rpartition(".")[2] == exception.type.rpartition(".")[2]
+    return replace(exception, text=text) if is_it else exception
+
+
+def reason_of(stop: ReplayStop) -> str:
+    """Return why a future has no verdict: what it needed from outside, and at which line."""
+    own = [frame for frame in stop.stack if not _IN_LIBRARY.search(frame)]
+    where = f" at {_place((own or stop.stack)[-1])}" if stop.stack else ""
+    if stop.kind == "outside":
+        arguments = stop.arguments if isinstance(stop.arguments, tuple) else ()
+        return f"needs {show_crossing(stop.gate, arguments) if stop.gate else stop.detail}{where}"
+    if stop.kind == "refused":
+        return f"needs the system call {stop.detail}{where}"
+    return f"{stop.kind}: {stop.detail}{where}" if stop.detail else f"{stop.kind}{where}"
+
+
+def _place(frame: str) -> str:
+    """Return a frame as the report has it (`File "x", line 3, in f`) in the form `x:3`."""
+    head, _, rest = frame.partition('", line ')
+    return f"{head.removeprefix('File ' + chr(34))}:{rest.partition(',')[0]}"
+
+
+def _stop(file: BinaryIO) -> ReplayStop | None:
+    data = _read(file, MOST_WRITTEN)
+    return read_report(data) if data else None
+
+
+def _read(file: BinaryIO, most: int) -> bytes:
+    file.seek(0)
+    return file.read(most)

@@ -1,0 +1,72 @@
+"""The result of futures as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from replaydbg.classes import dataclass
+from replaydbg.errors import quoted
+from replaydbg.events.show import printable
+from replaydbg.futures.future import FutureVerdict
+from replaydbg.futures.grouping import FutureGroup
+from replaydbg.futures.launcher import Futures
+
+MOST_SHOWN = 20
+"""How many groups are listed; the JSON has all."""
+_LONGEST = 100
+"""Characters of an ending or a line of output."""
+
+
+@dataclass(frozen=True, slots=True)
+class FuturesReport:
+    """The result, with the names of what was kept."""
+
+    found: Futures
+    names: Mapping[int, str]
+    """The names in commands, by seed."""
+
+
+def futures_lines(report: FuturesReport) -> Iterator[str]:
+    """Yield the share that failed, the groups, and the command for the next step."""
+    found = report.found
+    yield _first_line(found)
+    for group in found.groups[:MOST_SHOWN]:
+        yield from _group_lines(group, report.names)
+    if len(found.groups) > MOST_SHOWN:
+        yield f"  and {len(found.groups) - MOST_SHOWN:,} more groups (--json lists all)"
+    if found.is_fixed:
+        yield "Every future is the same, 1 was run: no threads were switched, and no random numbers drawn."
+    example = next((each.seed for group in found.groups for each in group.futures if each.seed in report.names), None)
+    if example is not None:
+        yield f"Open one: replaydbg debug {quoted(report.names[example])}"
+
+
+def _first_line(found: Futures) -> str:
+    share = found.share
+    low, high = share.bounds
+    futures = "1 future" if found.count == 1 else f"{found.count:,} futures"
+    text = f"{futures} of {printable(found.name)} after event {found.event:,}: "
+    if not share.decided:
+        return f"{text}none has a verdict, in {found.seconds:.1f} s"
+    text += f"{share.failed:,} of {share.decided:,} failed"
+    if not found.is_fixed:
+        text += f" ({share.failed / share.decided:.0%}; 95 % confidence interval: {low:.0%} to {high:.0%})"
+    undecided = found.count - share.decided
+    if undecided:
+        text += f"; {undecided:,} inconclusive"
+    return f"{text}, in {found.seconds:.1f} s"
+
+
+def _group_lines(group: FutureGroup, names: Mapping[int, str]) -> Iterator[str]:
+    word = "inconclusive: " if group.verdict is FutureVerdict.INCONCLUSIVE else ""
+    outputs = f", {group.outputs:,} different outputs" if group.outputs > 1 else ""
+    kept = next((names[each.seed] for each in group.futures if each.seed in names), "")
+    example = f"seed {group.example.seed}{': ' + kept if kept else ''}"
+    yield f"{len(group.futures):7,}  {word}{_short(group.ending)}{outputs} ({example})"
+    if group.last_line and group.last_line not in group.ending and group.ending not in group.last_line:
+        yield f"         | {_short(group.last_line)}"
+
+
+def _short(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."

@@ -1,0 +1,91 @@
+"""Keep the recording of a future: the log with its past, and what the past's recording has besides."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import replaydbg
+from replaydbg.events.records import Control
+from replaydbg.futures.future import Future, RunningFuture
+from replaydbg.launch.process import Ended
+from replaydbg.log.reader import Recording
+from replaydbg.record.place import make_live_directory, shared_store, write_start
+from replaydbg.record.result import RecordResult
+from replaydbg.record.sealing import seal_recording
+from replaydbg.resume.preparation import first_orders, written_to
+from replaydbg.store.directory import sealed_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from replaydbg.log.json_data import HeaderData
+
+_OF_GROUPS = ("group", "process", "outputs", "branch")
+"""Fields of the header that only processes of a group have."""
+
+
+def keep(
+    recording: Recording,
+    name: str,
+    event: int,
+    running: RunningFuture,
+    future: Future,
+    output: Path | None,
+    store: Path,
+) -> RecordResult:
+    """Write the recording of a future that has ended, and return it.
+
+    `recording`, called `name`, is that of its past, which ends with `event`; `output` is the new one's path (default: a
+    name in `store`, whose recordings share blocks). Raises CannotRecord.
+    """
+    live = make_live_directory(output, store)
+    with written_to(live):
+        recording.unpack(live)
+        _copy(running.log, live / "log")
+        if os.fstat(running.world.fileno()).st_size:
+            _copy(running.world, live / "world")
+        _write_notes(live, recording, event, running, future)
+    write_start(live, _header(recording, name, live, event, future), first_orders(recording.header))
+    ended = Ended(future.status, _cpu_before(recording) + future.cpu_seconds)
+    return seal_recording(live, ended, future.cpu_seconds, store=shared_store(output, store))
+
+
+def _copy(file: BinaryIO, path: Path) -> None:
+    size = os.fstat(file.fileno()).st_size
+    with path.open("wb") as target:
+        done = 0
+        while done < size:
+            done += os.sendfile(target.fileno(), file.fileno(), done, size - done)
+
+
+def _write_notes(live: Path, recording: Recording, event: int, running: RunningFuture, future: Future) -> None:
+    """Write what the core of a recorded program would have written beside its log: a future has no directory."""
+    end = recording.end
+    notes = [(note.kind, note.text) for note in (end.notes if end is not None else ())]
+    notes += [
+        entry.note
+        for entry in running.own_entries(event, recording.header.gates)
+        if isinstance(entry, Control) and entry.note is not None
+    ]
+    if future.exception is not None:
+        notes.append(("exception", future.exception.type))
+    lines = ["{}\t{}\n".format(kind, text.replace("\n", "\v")) for kind, text in dict.fromkeys(notes)]
+    (live / "notes").write_text("".join(lines), encoding="utf-8", errors="replace")
+
+
+def _cpu_before(recording: Recording) -> float:
+    return recording.log_header.cpu_ms / 1000 if recording.log_header is not None else 0.0
+
+
+def _header(recording: Recording, name: str, live: Path, event: int, future: Future) -> HeaderData:
+    facts = {key: value for key, value in recording.header.raw.items() if key not in _OF_GROUPS}
+    facts |= {
+        "tool": replaydbg.__version__,
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "name": sealed_path(live).stem,
+        "future": {"from": name, "event": event, "seed": future.seed},
+    }
+    return facts  # type: ignore[return-value]

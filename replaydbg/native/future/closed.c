@@ -1,0 +1,165 @@
+/* The closed world of a future: what becomes of each call, by the row of its gate (replaydbg/gates/closed_world.py). The fence
+ * keeps everything inside in any case. Here it is decided what the program can go on with: what has a true answer. */
+#include "base/core.h"
+#include "files/files.h"
+#include "future/inside.h"
+#include "values/values.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_LOOKED_AT = 4096, SEED_BYTES = 32 };
+
+static bool stands_in[MOST_LOOKED_AT]; /* by descriptor: a file, in the place of one of the recorded run */
+static ino_t nothing;                  /* the socket that stands for those of the recorded run */
+static uint64_t state;                 /* of what is drawn */
+
+void
+closed_begin(uint64_t seed)
+{
+    struct stat st;
+    state = seed ^ 0x6675747572657321u; /* not the numbers by which lanes are chosen */
+    nothing = fstat(core.socket_fd, &st) == 0 ? st.st_ino : 0;
+    for (int fd = 0; fd < MOST_LOOKED_AT; fd++)
+        stands_in[fd] = fd != 1 && fd != 2 && !fd_stream(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* splitmix64, as in lanes.c */
+static uint64_t
+draw(void)
+{
+    uint64_t z = state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static PyObject *
+drawn_bytes(const Crossing *c)
+{
+    Py_ssize_t n = c->nargs > 0 && PyLong_Check(c->args[0]) ? PyLong_AsSsize_t(c->args[0]) : SEED_BYTES;
+    PyObject *bytes = n < 0 ? NULL : PyBytes_FromStringAndSize(NULL, n);
+    if (bytes == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "negative argument not allowed");
+    for (Py_ssize_t i = 0; bytes && i < n; i++)
+        PyBytes_AS_STRING(bytes)[i] = (char)draw();
+    return bytes;
+}
+
+static bool
+opens_known(const Crossing *c)
+{
+    enum { MORE_THAN_READING = O_ACCMODE | O_CREAT | O_TRUNC };
+    int overflow;
+    if (strcmp(c->gate->name, "open") != 0 || c->nargs < 2 || c->kwnames || !PyLong_Check(c->args[1]))
+        return false;
+    return !(PyLong_AsLongAndOverflow(c->args[1], &overflow) & MORE_THAN_READING) && known_has(c->args[0]);
+}
+
+PyObject *
+future_answers(const Crossing *c)
+{
+    const uint8_t *end = NULL;
+    bool is_raised = false;
+    if (c->gate->flags & GATE_DRAWN)
+        return drawn_bytes(c);
+    if (opens_known(c))
+        return PyLong_FromLong(known_open(c->args[0]));
+    const uint8_t *p = known_answer(c, &end, &is_raised);
+    PyObject *result = p ? value_decode(&p, end, &event_types, c->args, c->nargs) : NULL;
+    if (result == NULL && !PyErr_Occurred())
+        diverge("outside", c->gate, (Crossing *)c, "");
+    return result;
+}
+
+/* What stands for a file, a socket or a device of the recorded run leads nowhere, or has its old content. */
+static bool
+is_inside(int fd)
+{
+    struct stat st;
+    if (fd < 0)
+        return true; /* it is closed, and the call says so */
+    if (fd_stream(fd))
+        return true;
+    if (fd == 0 || fstat(fd, &st) < 0)
+        return fd != 0;
+    if (S_ISREG(st.st_mode))
+        return fd >= MOST_LOOKED_AT || !stands_in[fd];
+    return S_ISSOCK(st.st_mode) ? st.st_ino != nothing : !S_ISCHR(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+/* Of an int, a file or a socket; -2: it is none of these, and only the program knows. */
+static int
+descriptor_of(PyObject *o)
+{
+    int overflow, fd = file_fd(o);
+    fd = fd == -2 ? socket_fd(o) : fd;
+    if (fd != -2 || !PyLong_CheckExact(o))
+        return fd == -2 ? wrapper_fd(o) : fd;
+    long number = PyLong_AsLongAndOverflow(o, &overflow);
+    return overflow || number < 0 || number > INT32_MAX ? -1 : (int)number;
+}
+
+static bool
+are_inside(PyObject *list)
+{
+    PyObject **items = PySequence_Fast_ITEMS(list);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+        int fd = descriptor_of(items[i]);
+        if (fd == -2 || !is_inside(fd))
+            return false;
+    }
+    return true;
+}
+
+static bool
+reads_known(PyObject *path, PyObject *mode)
+{
+    const char *text = PyUnicode_Check(mode) ? PyUnicode_AsUTF8(mode) : NULL;
+    PyErr_Clear();
+    return text && strpbrk(text, "wax+") == NULL && known_has(path);
+}
+
+/* select.select() has lists of them, an epoll object one and is one; all others have one. */
+static bool
+stays_inside(const Crossing *c)
+{
+    if (strcmp(c->gate->name, "socket.__init__") == 0) /* on a descriptor that is there */
+        return c->nargs > 3 && PyLong_Check(c->args[3]) && is_inside(descriptor_of(c->args[3]));
+    if (strcmp(c->gate->name, "FileIO.__init__") == 0)
+        return PyLong_Check(c->args[0]) ? is_inside(descriptor_of(c->args[0])) : reads_known(c->args[0], c->args[1]);
+    if (strcmp(c->gate->module, "select") != 0)
+        return is_inside(fd_of_call(c->self, c->args, c->nargs));
+    for (Py_ssize_t i = 0; i < c->nargs && i < 3; i++) {
+        PyObject *o = c->args[i];
+        bool is_list = PyList_CheckExact(o) || PyTuple_CheckExact(o);
+        if (is_list && !are_inside(o))
+            return false;
+        if (!is_list && i == 0) {
+            int fd = descriptor_of(o);
+            if (fd == -2 || !is_inside(fd))
+                return false;
+        }
+    }
+    return true;
+}
+
+void
+future_asks(Crossing *c)
+{
+    unsigned flags = c->gate->flags;
+    if (flags & GATE_STAYS)
+        return;
+    const uint8_t *end;
+    bool is_raised;
+    if ((flags & GATE_DRAWN) || ((flags & GATE_ASKS) && (opens_known(c) || (strcmp(c->gate->name, "open") &&
+                                                                            known_answer(c, &end, &is_raised))))) {
+        c->is_answered = true;
+        c->perform = false;
+        return;
+    }
+    if (strcmp(c->gate->name, "getpid") == 0)
+        return; /* the program has never asked: any number will do */
+    if (!(flags & GATE_IF_INSIDE) || !stays_inside(c))
+        diverge("outside", c->gate, c, "");
+}

@@ -1,0 +1,184 @@
+/* A replay that stands at a moment, and its copies. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "ending/ending.h"
+#include "files/files.h"
+#include "future/inside.h"
+#include "lanes/lanes.h"
+#include "log/log.h"
+#include "memory/memory.h"
+#include "resume/resume.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The launcher's message; with it come the descriptors. */
+typedef struct {
+    uint64_t seed;
+} Order;
+enum { FOR_LOG, FOR_WORLD, FOR_REPORT, FOR_ENDING, FOR_OUTPUT, FOR_ERRORS, FILES };
+
+/* The answers: the replay stands there, and in the place of each copy its process id. */
+typedef struct {
+    int64_t kind, number;
+} Answer;
+enum { STANDS = 1, NOTHING_FOLLOWS = 2, COPY = 3 };
+
+typedef struct {
+    int number;
+    size_t n;
+    int *fds;
+    uint32_t *masks;
+} Epoll;
+
+static int launcher = -1;
+static Epoll *epolls;
+static size_t epoll_count;
+
+static bool
+read_epoll(PyObject *given, Epoll *epoll)
+{
+    PyObject *watched;
+    if (!PyTuple_Check(given) || !PyArg_ParseTuple(given, "iO", &epoll->number, &watched) || !PyList_Check(watched))
+        return false;
+    epoll->n = (size_t)PyList_GET_SIZE(watched);
+    epoll->fds = calloc(epoll->n + 1, sizeof *epoll->fds);
+    epoll->masks = calloc(epoll->n + 1, sizeof *epoll->masks);
+    for (size_t i = 0; epoll->fds && epoll->masks && i < epoll->n; i++)
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(watched, (Py_ssize_t)i), "iI", &epoll->fds[i], &epoll->masks[i]))
+            return false;
+    return epoll->fds && epoll->masks;
+}
+
+int
+futures_prepare(PyObject *boot)
+{
+    PyObject *fd = PyDict_GetItemString(boot, "futures_fd"), *given = PyDict_GetItemString(boot, "epolls");
+    if (fd == NULL || !PyLong_Check(fd))
+        return 0;
+    Py_ssize_t n = given && PyList_Check(given) ? PyList_GET_SIZE(given) : 0;
+    core.has_futures = core.goes_live = true;
+    core.live_at = boot_number(boot, "resume_at");
+    event_log.max_size = boot_number(boot, "max_size");
+    launcher = fd_keep((int)PyLong_AsLong(fd));
+    epolls = calloc((size_t)n + 1, sizeof *epolls);
+    for (Py_ssize_t i = 0; epolls && i < n; i++)
+        if (read_epoll(PyList_GET_ITEM(given, i), &epolls[epoll_count++]) == 0 && !PyErr_Occurred())
+            PyErr_SetString(PyExc_RuntimeError, "replaydbg: the epoll objects of a future cannot be read");
+    PyObject *known = PyDict_GetItemString(boot, "known_fd");
+    if (known && PyLong_Check(known) && known_load((int)PyLong_AsLong(known)) < 0)
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: what is known of the outside cannot be read");
+    clones_prepare();
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static void
+answer(int64_t kind, int64_t number)
+{
+    Answer a = {kind, number};
+    if (write(launcher, &a, sizeof a) != sizeof a)
+        leave_process(0); /* nobody wants more */
+}
+
+_Noreturn void
+future_has_nothing(void)
+{
+    answer(NOTHING_FOLLOWS, (int64_t)core.crossings);
+    leave_process(0);
+}
+
+/* Returns false when nobody wants another one. */
+static bool
+receive(Order *order, int fds[FILES])
+{
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(FILES * sizeof(int))];
+    } control;
+    struct iovec piece = {order, sizeof *order};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+    ssize_t n;
+    while ((n = recvmsg(launcher, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+        ;
+    struct cmsghdr *c = n == sizeof *order ? CMSG_FIRSTHDR(&message) : NULL;
+    if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+        c->cmsg_len != CMSG_LEN(FILES * sizeof(int)))
+        return false;
+    memcpy(fds, CMSG_DATA(c), FILES * sizeof(int));
+    return true;
+}
+
+/* In the place of one of the core's own, which the fence lets nobody close. */
+static void
+put_own(int fd, int at)
+{
+    syscall(SYS_dup3, fd, at, O_CLOEXEC, own_token());
+}
+
+/* The program's standard output and error, and copies of these. */
+static void
+put_streams(const int fds[FILES])
+{
+    enum { MOST = 4096 };
+    for (int fd = 0; fd < MOST; fd++) {
+        int stream = fd_is_ours(fd) ? 0 : fd_stream(fd), flags = stream ? fcntl(fd, F_GETFD) : -1;
+        if (flags >= 0)
+            dup3(fds[stream == 1 ? FOR_OUTPUT : FOR_ERRORS], fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+    }
+}
+
+/* Returns a reason why it cannot, or NULL. */
+static const char *
+become(const Order *order, const int fds[FILES])
+{
+    core.is_future = true;
+    put_own(core.null_fd, launcher);
+    put_own(fds[FOR_REPORT], core.report_fd);
+    ending_goes_to(fd_keep(fcntl(fds[FOR_ENDING], F_DUPFD_CLOEXEC, 0)));
+    put_streams(fds);
+    int log = fd_keep(fcntl(fds[FOR_LOG], F_DUPFD_CLOEXEC, 0));
+    int world = fd_keep(fcntl(fds[FOR_WORLD], F_DUPFD_CLOEXEC, 0));
+    for (int i = 0; i < FILES; i++)
+        close(fds[i]);
+    shared_part();
+    if (!fd_part())
+        return "descriptors for its pipes";
+    for (size_t i = 0; i < epoll_count; i++)
+        if (!fd_part_epoll(epolls[i].number, epolls[i].fds, epolls[i].masks, epolls[i].n))
+            return "an epoll object that it had before the moment";
+    if (logs_continue_in(log, world) < 0)
+        return "memory for its log";
+    uint64_t wall = log_begin() + cross_replayed_time(), last = clocks_last_wall();
+    simulated_begins(lane_clock_latest(), wall < last ? last : wall, log_cpu_time());
+    lanes_vary(order->seed);
+    closed_begin(order->seed);
+    return NULL;
+}
+
+void
+future_begins(void)
+{
+    Order order;
+    int fds[FILES];
+    fd_part_begin();
+    answer(STANDS, (int64_t)core.crossings);
+    for (;;) {
+        if (!receive(&order, fds))
+            leave_process(0);
+        pid_t pid = clone_here();
+        if (pid == 0) {
+            clone_begin();
+            const char *missing = become(&order, fds);
+            if (missing)
+                diverge("outside", NULL, NULL, missing);
+            return;
+        }
+        for (int i = 0; i < FILES; i++)
+            close(fds[i]);
+        answer(COPY, pid < 0 ? -errno : pid);
+    }
+}

@@ -1,0 +1,134 @@
+"""Nothing of a future reaches the outside, and one that needs something from there has no verdict."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.futures.made import TIMEOUT, Ground, environment
+
+pytestmark = pytest.mark.slow
+
+# What is done after the moment, and the beginning of what an inconclusive future needs.
+OUTSIDE = {
+    "write a file": ("open('new', 'w').write('x')", "needs _io.FileIO.__init__('new', 'w')"),
+    "remove a file": ("os.unlink('program.py')", "needs posix.unlink('program.py')"),
+    "make a directory": ("os.mkdir('new')", "needs posix.mkdir('new')"),
+    "read what was never read": ("open('/etc/hostname').read()", "needs _io.FileIO.__init__('/etc/hostname', 'r')"),
+    "start a program": ("os.system('touch new')", "needs posix.system('touch new')"),
+    "fork": ("os._exit(0) if os.fork() == 0 else os.wait()", "needs posix.fork()"),
+    "connect": ("socket.socket()", "needs _socket.socket.__init__("),
+    "send a signal": ("os.kill(1, 0)", "needs posix.kill("),
+    "read the standard input": ("sys.stdin.read()", "needs _io.FileIO."),
+    "call the kernel": ("ctypes.CDLL(None).mkdir(b'new', 0o700)", "needs libc.mkdir("),
+    "import": ("import other", "needs an import"),
+}
+
+
+def _after_a_minute(act: str) -> str:
+    """Return a program that acts in a future alone: there time passes at once, where the recorded one was stopped."""
+    return (
+        "import ctypes, os, signal, socket, sys, threading, time\n"
+        "def stop(*_): raise SystemExit(0)\n"
+        "signal.signal(signal.SIGALRM, stop)\n"
+        "signal.alarm(1)\n"
+        "time.monotonic()\n"
+        "time.sleep(60)\n"
+        f"{act}\n"
+    )
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_a_future_that_needs_the_outside_has_no_verdict(what: str, tmp_path: Path) -> None:
+    act, needs = OUTSIDE[what]
+    (tmp_path / "other.py").write_text("")
+    ground = Ground.make(tmp_path, _after_a_minute(act))
+    before = sorted(path.name for path in tmp_path.iterdir())
+
+    group = ground.one(ground.event("time.sleep"))
+
+    assert group["verdict"] == "inconclusive" and group["recordings"] == []
+    assert group["ending"].startswith(needs) and group["ending"].endswith("program.py:7"), group["ending"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+INSIDE = {
+    "pipes": "r, w = os.pipe(); os.write(w, b'x'); assert os.read(r, 5) == b'x'; os.close(r)",
+    "pairs of sockets": "a, b = socket.socketpair(); a.sendall(b'x'); assert b.recv(5) == b'x'; a.close()",
+    "files in memory": "f = os.fdopen(os.memfd_create('m'), 'w+b'); f.write(b'x'); f.seek(0); assert f.read() == b'x'",
+    "threads": "t = threading.Thread(target=print, args=('x',)); t.start(); t.join()",
+    "random numbers": "assert len(os.urandom(9)) == 9 and 0 <= __import__('random').random() < 1",
+    "what it has read before": "assert 'SIGALRM' in open('program.py').read() and os.path.exists('program.py')",
+    "an exception": "\ntry: 1 / 0\nexcept ZeroDivisionError: __import__('traceback').print_exc()",
+    "raise a signal": "signal.signal(signal.SIGUSR1, lambda *_: print('x')); signal.raise_signal(signal.SIGUSR1)",
+}
+
+
+@pytest.mark.parametrize("what", INSIDE)
+def test_what_stays_inside_is_done(what: str, tmp_path: Path) -> None:
+    head = "import random, traceback; open('program.py').read(); os.stat('program.py')\n"
+    text = _after_a_minute(INSIDE[what] + "; print('done')")
+    ground = Ground.make(tmp_path, text.replace("def stop", head + "def stop", 1))
+
+    group = ground.futures(ground.event("time.sleep"), 1, "-o", "kept")["groups"][0]
+
+    assert (group["verdict"], group["status"]) == ("passed", 0), group
+    assert ground.replay(group["recordings"][0]).status == 0
+
+
+def test_pipes_of_the_past_are_each_futures_own(tmp_path: Path) -> None:
+    text = """import os, socket, threading, time
+r, w = os.pipe()
+a, b = socket.socketpair()
+os.write(w, b"under way")
+a.sendall(b"sent")
+time.monotonic()
+got = []
+def read():
+    got.append(os.read(r, 100))
+    os.write(w, b"more")
+    b.sendall(b"back")
+thread = threading.Thread(target=read)
+thread.start()
+thread.join()
+assert (got, os.read(r, 100), b.recv(100), a.recv(100)) == ([b"under way"], b"more", b"sent", b"back"), got
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.event("time.monotonic"), 12, "--jobs", "4")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (12, 0, 0), found["groups"]
+
+
+def test_the_kernel_sees_no_act_outside(tmp_path: Path) -> None:
+    """strace of all processes of futures: nothing is opened to write, made, removed, connected or signalled."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    text = (Path(__file__).parents[2] / "fixtures" / "futures" / "bank_transfer.py").read_text()
+    ground = Ground.make(tmp_path, text)
+    trace = tmp_path / "trace"
+    words = ["futures", "one.rdbg", "--at", str(ground.first_thread()), "-n", "6", "-o", "kept"]
+
+    subprocess.run(
+        ["strace", "-ff", "-qq", "-o", str(trace), sys.executable, "-m", "replaydbg", *words],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        timeout=TIMEOUT,
+        capture_output=True,
+        check=False,
+    )
+
+    fenced = [text for path in tmp_path.glob("trace.*") if "SECCOMP_SET_MODE_FILTER" in (text := path.read_text())]
+    texts = [path.read_text() for path in tmp_path.glob("trace.*")]
+    clones = [text for text in texts if "fallocate(" in text and text not in fenced]
+    assert len(fenced) == 1 and len(clones) >= 6
+    behind = [fenced[0].rpartition("SECCOMP_SET_MODE_FILTER")[2], *clones]
+    acts = re.compile(
+        r"^(?:open(?:at)?\(.*O_(?:WRONLY|RDWR|CREAT|TRUNC)|creat|unlink|rename|mkdir|rmdir|link|symlink|mknod|chmod|chown"
+        r"|truncate\(|utime|socket\(|connect|bind|kill\(|tkill|execve|fork|vfork|ptrace|mount|setxattr)",
+        re.MULTILINE,
+    )
+    assert [found[0] for text in behind for found in acts.finditer(text)] == []
