@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from enum import Enum
 from hashlib import blake2b
+from pathlib import Path
 
 from replaydbg.classes import dataclass, replace
 from replaydbg.errors import ForgedMessage
@@ -105,6 +107,23 @@ class RunningFuture:
             self.kill()
             raise
         self.began = time.monotonic()
+
+    def is_over(self, timeout: float) -> bool:
+        """Whether it has computed for so many seconds. On a busy machine that takes longer, up to ten times as long."""
+        passed = time.monotonic() - self.began
+        return passed >= timeout and (passed >= 10 * timeout or self._computed() >= timeout)
+
+    def _computed(self) -> float:
+        """Return its CPU time in seconds so far; without /proc, all time that has passed."""
+        try:
+            fields = Path(f"/proc/{self._pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+        except OSError:
+            return time.monotonic() - self.began
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def has_ended(self) -> bool:
+        """Whether its process has ended."""
+        return bool(select.select([self.pidfd], [], [], 0)[0])
 
     def finish(self, recording: Recording, *, timeout: float = 0.0) -> Future:
         """Wait for its end; return what came of it. The files stay open.

@@ -39,6 +39,22 @@ def futures_lines(report: FuturesReport) -> Iterator[str]:
     example = next((each.seed for group in found.groups for each in group.futures if each.seed in report.names), None)
     if example is not None:
         yield f"Open one: replaydbg debug {quoted(report.names[example])}"
+    if words := next_command(report):
+        yield f"Find what decides: {' '.join(map(quoted, words))}"
+
+
+def next_command(report: FuturesReport) -> tuple[str, ...]:
+    """Return the words that find what decides between a future that passed and one of the smallest failing group.
+
+    Empty without recordings of both.
+    """
+
+    def examples(verdict: FutureVerdict) -> list[str]:
+        groups = sorted((each for each in report.found.groups if each.verdict is verdict), key=lambda g: len(g.futures))
+        return [report.names[each.seed] for group in groups for each in group.futures if each.seed in report.names]
+
+    passed, failed = examples(FutureVerdict.PASSED), examples(FutureVerdict.FAILED)
+    return ("replaydbg", "bisect", "recordings", passed[-1], failed[0]) if passed and failed else ()
 
 
 def _first_line(found: Futures) -> str:

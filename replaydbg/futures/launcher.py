@@ -25,7 +25,9 @@ from replaydbg.resume.preparation import check_alone, check_running
 
 FIRST_SEED = 1
 TIMEOUT = 10.0
-"""Seconds that a future may take."""
+"""Seconds that a future may compute."""
+_LOOK = 50
+"""Milliseconds between two looks whether one takes too long."""
 _DRAWN = frozenset(row.full_name for row in OWN if row.flags & DRAWN)
 _OF_SEVERAL = "it is one of several processes that were recorded together, and the others would be missing"
 _SWITCHES = (ControlKind.LANE, ControlKind.LANE_STARTED)
@@ -175,7 +177,7 @@ def _run(batch: _Batch) -> bool:
     seeds = iter(range(batch.wishes.seed, batch.wishes.seed + batch.wishes.count))
     with _begun(batch, next(seeds)) as first:
         _await([first], batch.wishes.timeout)
-        batch.finish(first, _over(first, batch.wishes.timeout))
+        batch.finish(first, 0.0 if first.has_ended() else batch.wishes.timeout)
         is_decided = batch.done[0].verdict is not FutureVerdict.INCONCLUSIVE
         if is_decided and is_fixed(first, batch.standing.event, batch.recording.header.gates):
             return True
@@ -190,7 +192,7 @@ def _run(batch: _Batch) -> bool:
             for each in _await(running, batch.wishes.timeout):
                 running.remove(each)
                 try:
-                    batch.finish(each, _over(each, batch.wishes.timeout))
+                    batch.finish(each, 0.0 if each.has_ended() else batch.wishes.timeout)
                 finally:
                     each.kill()
     finally:
@@ -212,16 +214,11 @@ def _await(running: list[RunningFuture], timeout: float) -> list[RunningFuture]:
     poll = select.poll()
     for each in running:
         poll.register(each.pidfd, select.POLLIN)
-    left = min(each.began for each in running) + timeout - time.monotonic()
-    ended = {fd for fd, _ in poll.poll(max(left, 0) * 1000 + 1)}
-    return [each for each in running if each.pidfd in ended or time.monotonic() - each.began >= timeout]
-
-
-def _over(running: RunningFuture, timeout: float) -> float:
-    """Return the timeout if it has not ended by itself; else 0."""
-    poll = select.poll()
-    poll.register(running.pidfd, select.POLLIN)
-    return 0.0 if poll.poll(0) else timeout
+    while True:
+        ended = {fd for fd, _ in poll.poll(_LOOK)}
+        over = [each for each in running if each.pidfd in ended or each.is_over(timeout)]
+        if over:
+            return over
 
 
 def is_fixed(running: RunningFuture, event: int, gates: Sequence[GateRow]) -> bool:

@@ -103,6 +103,27 @@ assert (got, os.read(r, 100), b.recv(100), a.recv(100)) == ([b"under way"], b"mo
     assert (found["passed"], found["failed"], found["inconclusive"]) == (12, 0, 0), found["groups"]
 
 
+def test_an_event_loop_of_the_past_goes_on(tmp_path: Path) -> None:
+    text = """import asyncio, time
+def work(number):
+    return sum(range(number))
+async def main():
+    loop = asyncio.get_running_loop()
+    first = await loop.run_in_executor(None, work, 10)
+    time.perf_counter()
+    await asyncio.sleep(3)
+    rest = await asyncio.gather(*(loop.run_in_executor(None, work, each) for each in (20, 30)))
+    assert (first, rest) == (45, [190, 435])
+asyncio.run(main())
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.event("time.perf_counter"), 6, "-o", "kept", "--keep", "all")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (6, 0, 0), found["groups"]
+    assert {ground.replay(name).status for group in found["groups"] for name in group["recordings"]} == {0}
+
+
 def test_the_kernel_sees_no_act_outside(tmp_path: Path) -> None:
     """strace of all processes of futures: nothing is opened to write, made, removed, connected or signalled."""
     if shutil.which("strace") is None:

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=TIMEOUT,
         metavar="SECONDS",
-        help=f"end a future that takes longer, without a verdict (default: {TIMEOUT:g})",
+        help=f"end a future that computes for longer, without a verdict (default: {TIMEOUT:g})",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="where to keep the recordings (default: the store)"

@@ -950,6 +950,12 @@ lanes_count_lines(Crossing *open)
 }
 
 void
+lanes_begin_lines(void)
+{
+    count_lines();
+}
+
+void
 lanes_interpreter_ends(void)
 {
     contender_allow(false);

@@ -36,6 +36,7 @@ void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: o
 void lanes_vary(uint64_t seed);
 void lanes_varied(void); /* record: an event or a switch is in the log, from which on lines count as ticks */
 void lanes_count_lines(Crossing *open); /* replay: reads that they do, without the head */
+void lanes_begin_lines(void);           /* the same of edited code, which has read it before */
 uint64_t lane_clock_latest(void);       /* replay: the latest time that the interpreter's own waits have come to */
 void lanes_count_from_start(void);      /* ticks, though there is one lane */
 void lanes_expect_nothing(void);        /* replay: no preemption and no handler is due */

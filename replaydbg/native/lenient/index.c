@@ -463,8 +463,11 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
             number();
         skip_bytes(number());
         break;
-    case CONTROL_SERIALS:
     case CONTROL_CHAOS:
+        lenient_index.lines_from = (uint64_t)(record - event_log.base);
+        number();
+        break;
+    case CONTROL_SERIALS:
     case CONTROL_TIME:
     case CONTROL_CHILD:
         number();

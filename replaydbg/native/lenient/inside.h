@@ -8,10 +8,11 @@ typedef enum { ITEM_EVENT, ITEM_SIGNAL, ITEM_CALLBACK, ITEM_BETWEEN, ITEM_SWITCH
 typedef struct {
     Stream **streams; /* by lane of the recording */
     size_t stream_count;
-    Stream spare;     /* events behind the recorded end */
-    size_t events;    /* without these */
-    bool has_ended;   /* the recording goes on to the program's own end */
-    uint32_t *epochs; /* by descriptor, as the program has come by */
+    Stream spare;        /* events behind the recorded end */
+    size_t events;       /* without these */
+    bool has_ended;      /* the recording goes on to the program's own end */
+    uint64_t lines_from; /* lines count as ticks behind this place of the log; 0: there is none, or it was met */
+    uint32_t *epochs;    /* by descriptor, as the program has come by */
     size_t epoch_count;
 } LenientIndex;
 

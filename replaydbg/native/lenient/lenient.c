@@ -241,6 +241,10 @@ lenient_read_ahead(void)
 {
     Stream *s = lenient_stream_of(core.lane);
     for (Item *item; s && !cross_signal_is_due() && (item = stream_next(s));) {
+        if (__builtin_expect(lenient_index.lines_from && item->order > lenient_index.lines_from, 0)) {
+            lenient_index.lines_from = 0;
+            lanes_begin_lines();
+        }
         if (item->kind == ITEM_MEMORY && !item->within) {
             item->used = true;
             apply_memory(item);

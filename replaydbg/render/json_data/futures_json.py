@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replaydbg.futures.futures_text import FuturesReport
+from replaydbg.futures.futures_text import FuturesReport, next_command
 from replaydbg.futures.grouping import FutureGroup
 from replaydbg.render.json_data.json_object import JsonObject
 
@@ -22,6 +22,7 @@ def futures_facts(report: FuturesReport) -> JsonObject:
         "is_fixed": found.is_fixed,
         "seconds": round(found.seconds, 3),
         "replay_seconds": round(found.replay_seconds, 3),
+        "next": list(next_command(report)) or None,
         "groups": [_group_facts(each, report) for each in found.groups],
     }
 
