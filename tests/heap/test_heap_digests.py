@@ -68,6 +68,7 @@ def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
         "data_frames",
         "flaky",
         "formats",
+        "futures",
         "fuzz",
         "heap",
         "programs",

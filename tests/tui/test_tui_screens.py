@@ -61,8 +61,9 @@ def test_screens_are_as_they_were(state: str, recording: Path, group: Path) -> N
         assert not each.faint, (state, size, theme, each.faint)
 
 
-# The others are plots of measurements (tests/bench/plots.py), and the drawing of a cut (tests/harness/cut_picture.py).
-SCREENS = sorted(path for path in PICTURES.glob("*.svg") if not path.name.startswith(("growth-", "cut")))
+# The others are plots of measurements (tests/bench/plots.py), the drawing of a cut (tests/harness/cut_picture.py), and
+# the animated session (tests/pages/animation.py).
+SCREENS = sorted(path for path in PICTURES.glob("*.svg") if not path.name.startswith(("growth-", "cut", "session")))
 
 
 @pytest.mark.parametrize("picture", SCREENS, ids=lambda each: each.name)
