@@ -16,6 +16,16 @@ PATIENCE = 5.0
 CODE = 128 + signal.SIGHUP
 
 
+def leave_terminal() -> None:
+    """Let output go nowhere: what Python cannot write when it ends makes its exit code another one."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    gone = os.fstat(1).st_rdev
+    for fd in (1, 2):
+        if os.fstat(fd).st_rdev == gone:
+            os.dup2(nowhere, fd)
+    os.close(nowhere)
+
+
 def end_on_hang_up(end: Callable[[], object], owner: SessionThread) -> None:
     """Call `end` in another thread when the terminal is closed, and end the process if that does not.
 
@@ -27,6 +37,7 @@ def end_on_hang_up(end: Callable[[], object], owner: SessionThread) -> None:
         threading.Thread(target=ending, daemon=True).start()
 
     def ending() -> None:
+        leave_terminal()
         end()
         owner.close()
         owner.join(PATIENCE)
