@@ -19,6 +19,7 @@ _STAYS = {
     tzset
     """,
     "_datetime": "datetime.now",
+    "libc": "clock_of_locks",
     "select": "epoll.__new__ epoll.close epoll.poll epoll.fileno",
     "_socket": "socketpair socket.close close",
     "_thread": "get_native_id interrupt_main",
