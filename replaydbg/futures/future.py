@@ -50,7 +50,7 @@ class FutureVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """What came of one future."""
+    """The outcome of one future."""
 
     seed: int
     verdict: FutureVerdict

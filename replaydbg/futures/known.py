@@ -1,4 +1,4 @@
-"""What the recording knows of the outside at a moment: answers to questions, and contents of files.
+"""Answers to questions and contents of files that the recording has, up to a moment.
 
 A future is told the same again. What the recorded program itself had changed in between is forgotten, so that nothing
 outdated is told.

@@ -13,7 +13,7 @@ class BegunKey:
     """The literal of a key whose end is not typed yet."""
 
     literal: str
-    """What is typed; empty: nothing."""
+    """The text typed so far; may be empty."""
     kind: str
     """`str` or `bytes`, or `any` where there is no quote yet."""
     begun: str | bytes

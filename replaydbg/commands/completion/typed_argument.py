@@ -1,4 +1,4 @@
-"""What is being typed behind the name of a command: an expression, or a word of a known kind."""
+"""The argument that is being typed after the name of a command: an expression, or a word of a known kind."""
 
 from __future__ import annotations
 

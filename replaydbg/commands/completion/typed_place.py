@@ -1,4 +1,4 @@
-"""What is being typed at the end of a line of Python: a name, an attribute of an expression, or a key."""
+"""The name, attribute or key that is being typed at the end of a line of Python."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TypedKey:
     owner: str
     """The expression before the bracket."""
     literal: str
-    """What is typed of the literal."""
+    """The part of the literal that has been typed."""
 
 
 TypedPlace = TypedName | TypedAttribute | TypedKey

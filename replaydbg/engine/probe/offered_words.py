@@ -40,7 +40,7 @@ PLAIN = (str, bytes, int, float, bool, tuple, type(None))
 
 MRO_OF = type.__dict__["__mro__"].__get__
 NAMES_OF_CLASS = type.__dict__["__dict__"].__get__
-"""What a class cannot change by code of its own."""
+"""Attributes of classes, read without running code of the class."""
 
 
 def offer_names(query: offers.OfferNames) -> Words:
