@@ -41,7 +41,8 @@ class OwnFiles:
             data = b""
             if stat.S_ISREG(found.st_mode) and found.st_size <= limit:
                 with open(fd, "rb", closefd=False) as file:
-                    data = file.read(limit + 1)
+                    # Not up to the limit: Python allocates all that is asked for.
+                    data = file.read(found.st_size + 1)
         finally:
             os.close(fd)
         if not stat.S_ISREG(found.st_mode) or max(found.st_size, len(data)) > limit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -309,6 +310,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     assert [path.name for path in (tmp_path / "own").iterdir()] == ["a"]
     with pytest.raises(OSError, match="too long"):
         files.read("a", 2)
+
+
+def test_a_small_file_takes_little_memory_whatever_the_limit(tmp_path: Path) -> None:
+    files = OwnFiles(tmp_path / "own")
+    files.write("a", b"one")
+    tracemalloc.start()
+    try:
+        assert files.read("a", 1 << 30) == b"one"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_lock_is_waited_for_and_given_up(tmp_path: Path) -> None:
