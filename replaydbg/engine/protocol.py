@@ -8,7 +8,7 @@ from replaydbg.classes import dataclass
 from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, FollowTasks, JudgeEachLine
 from replaydbg.log.coding.encode import text, varint, zigzag
 
-VERSION = 12
+VERSION = 13
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"

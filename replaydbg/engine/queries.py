@@ -450,10 +450,27 @@ class FindStores(Query[None]):
 @dataclass(frozen=True, slots=True)
 class FollowTasks(Query[None]):
     """Name the asyncio task at each passage of two breaks: where an event loop is about to run a callback, and where
-    that has returned. The text of a passage has the address of the task, whether it is done, and its name."""
+    that has returned. The text of a passage has the key of the task, whether it is done, and its name."""
 
     tag = "following"
     shape = bytes
+    stretch: int = 0
+    """Keys of tasks that have none yet begin with this number. The id of a task will not do: where the program never
+    asks for it, each process has another one."""
+    keys: tuple[str, ...] = ()
+    """The keys of the tasks that are not done, as a process answered GetTaskKeys at the same moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetTaskKeys(Query[tuple[str, ...]]):
+    """The keys of the tasks that are not done, in the collector's order, which is that of the run in
+    each process; empty: a task has none yet. Asked where a run with FollowTasks ended."""
+
+    tag = "task_keys"
+    shape = ListOf(str)
+
+    def _read(self, answer: Any) -> tuple[str, ...]:
+        return tuple(answer)
 
 
 QUERIES: dict[str, type[Query[Any]]] = {
@@ -468,6 +485,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindObstacle,
         FindRows,
         GetTasks,
+        GetTaskKeys,
         GetModules,
         GetModuleVariables,
         GetHandledExceptions,

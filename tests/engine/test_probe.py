@@ -44,6 +44,7 @@ def _loaded(query: Query[Any]) -> dict[str, Any]:
         "stands_at",
         "judge_lines_by",
         "answer_passages_by",
+        "answering_passages",
         "names_here",
         "skip_passages",
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from replaydbg.classes import NamedTuple, dataclass, field
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed
 from replaydbg.engine.protocol import Break, RunOrder
-from replaydbg.engine.queries import FollowTasks
+from replaydbg.engine.queries import FollowTasks, GetTaskKeys
 from replaydbg.engine.reports import EndReport, EvaluatedPassage
 from replaydbg.errors import EngineLost
 
@@ -76,6 +76,8 @@ class TaskFollower:
         self._view = view
         self._found: list[tuple[int, int, list[EvaluatedPassage]]] = []
         """Stretches of the run, each with the passages in it."""
+        self._keys: tuple[str, ...] = ()
+        """The keys of the tasks that are not done at the end of the last stretch."""
 
     def steps(self) -> Iterator[TaskRuns | None]:
         """Yield None after each part of the search, and the result at the end, unless there is none.
@@ -105,21 +107,26 @@ class TaskFollower:
 
     def _between(self, breaks: tuple[Break, ...], begin: int, end: int) -> list[EvaluatedPassage] | None:
         """Return the passages of a stretch; None: they cannot be found without a change of the program."""
-        view, found = self._view, list[EvaluatedPassage]()
-        order = RunOrder(until=end, breaks=breaks, passages=FollowTasks(), most_passages=AT_ONCE)
+        view, found, keys = self._view, list[EvaluatedPassage](), self._keys
         worker = view.travel.at(begin)
         try:
             while worker.count < end:
+                wanted = FollowTasks(worker.count, keys)
+                order = RunOrder(until=end, breaks=breaks, passages=wanted, most_passages=AT_ONCE)
                 where = worker.run(order, idle=self._in_time())
                 if isinstance(where, EndReport) or any(each.answer is None for each in where.evaluated):
                     return None
                 found += where.evaluated
+                keys = worker.ask(GetTaskKeys(), idle=view.travel.idle)
                 view.travel.idle()
-            return None if is_disturbed(view, worker.look()) else found
+            if is_disturbed(view, worker.look()):
+                return None
         except (EngineLost, _TookTooLong):
             return None
         finally:
             worker.kill()
+        self._keys = keys
+        return found
 
     def _in_time(self) -> Callable[[], None]:
         until = time.monotonic() + LONGEST
@@ -182,7 +189,7 @@ class _Turns:
     tasks: list[_Task] = field(default_factory=list)
     turns: dict[int, list[TaskTurn]] = field(default_factory=dict)
     living: dict[str, _Task] = field(default_factory=dict)
-    """Tasks that are not done, by their addresses: when one is done, another one may be there."""
+    """Tasks that are not done, by their keys: when one is done, another one may have its key."""
     running: dict[int, list[tuple[_Task, int]]] = field(default_factory=dict)
     """In each thread the tasks whose steps run, and where these began: a step can run another event loop."""
 
@@ -190,12 +197,12 @@ class _Turns:
         """Take the next passage."""
         if passage.answer is None:
             return
-        address, is_done, name = [*passage.answer[1].split(" ", 2), "", ""][:3]
+        key, is_done, name = [*passage.answer[1].split(" ", 2), "", ""][:3]
         running = self.running.setdefault(passage.lane, [])
         if passage.number == 1:
-            running.append((self._task(address, name, passage), passage.count))
+            running.append((self._task(key, name, passage), passage.count))
             return
-        task = self.living.get(address)
+        task = self.living.get(key)
         while task is not None and running:
             # What lies above it ended by an exception that stops the loop.
             inner, since = running.pop()
@@ -204,7 +211,7 @@ class _Turns:
                 break
         if task is not None and is_done == "1":
             task.is_done = True
-            del self.living[address]
+            del self.living[key]
 
     def finish(self, total: int) -> TaskRuns:
         """Return what was found, up to the end of the run."""
@@ -215,13 +222,13 @@ class _Turns:
         turns = {lane: tuple(sorted(each)) for lane, each in self.turns.items()}
         return TaskRuns(tuple(tasks), turns)
 
-    def _task(self, address: str, name: str, passage: EvaluatedPassage) -> _Task:
-        if address not in self.living:
+    def _task(self, key: str, name: str, passage: EvaluatedPassage) -> _Task:
+        if key not in self.living:
             task = _Task(len(self.tasks), name, passage.lane, passage.count)
             self.tasks.append(task)
-            self.living[address] = task
-        self.living[address].name = name
-        return self.living[address]
+            self.living[key] = task
+        self.living[key].name = name
+        return self.living[key]
 
     def _add(self, task: _Task, first: int, last: int) -> None:
         task.ended = last

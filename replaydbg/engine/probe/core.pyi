@@ -30,6 +30,9 @@ def skip_passages(rules: list[tuple[tuple[str, ...], tuple[int, ...]] | None]) -
 def answer_passages_by(function: Callable[[int], bytes | None]) -> None:
     """Call a function where a breakpoint is met, with its number, from 1; what it returns is kept for the debugger."""
 
+def answering_passages() -> Any:
+    """Return that function of the last run of this process, or of the one it is a copy of; None: there is none."""
+
 def names_here(names: tuple[str, ...]) -> dict[str, Any] | None:
     """Return those of `names` that the code which is about to run sees, and its builtins; None: it is not known."""
 

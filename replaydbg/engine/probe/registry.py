@@ -16,7 +16,7 @@ from replaydbg.engine.probe.predicates import judged, judging, value_in_module, 
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
 from replaydbg.engine.probe.variable_homes import kinds, place, rows
-from replaydbg.engine.probe.waiting_tasks import following, tasks
+from replaydbg.engine.probe.waiting_tasks import following, task_keys, tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "cell": cell,
     "cell_stores": cell_stores,
     "tasks": tasks,
+    "task_keys": task_keys,
     "offer_names": offer_names,
     "offer_attributes": offer_attributes,
     "offer_keys": offer_keys,

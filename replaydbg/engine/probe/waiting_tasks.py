@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.core import answer_passages_by, names_here
+from replaydbg.engine.probe.core import answer_passages_by, answering_passages, names_here
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.evaluation import Text
 from replaydbg.engine.probe.value_text import cut, shown
@@ -161,11 +161,37 @@ def frames_of(coroutine: Any) -> list[Any]:
 
 def following(query: queries.FollowTasks) -> bytes:
     """Make the function that the core calls where an event loop runs a callback: of a task's step it names the task."""
-    answer_passages_by(lambda number: step_here())
+    living = living_tasks()
+    known = zip(living, query.keys, strict=True) if len(living) == len(query.keys) else ()
+    keys = {id(task): key for task, key in known if key}
+
+    def step(number: int) -> bytes | None:
+        return step_here(keys, query.stretch)
+
+    step.keys = keys  # type: ignore[attr-defined]
+    answer_passages_by(step)
     return b""
 
 
-def step_here() -> bytes | None:
+def task_keys(query: queries.GetTaskKeys) -> list[str]:
+    """Return the keys of the tasks that are not done, in a copy of a process that has followed them."""
+    keys = getattr(answering_passages(), "keys", {})
+    return [keys.get(id(each), "") for each in living_tasks()]
+
+
+def living_tasks() -> list[Any]:
+    """Return the tasks that are not done, in the collector's order, which is that of the run in each process."""
+    try:
+        import _imp
+    except ImportError:
+        return []  # the program ends: its modules have gone, and its event loops with them
+    # A module of our own: the program may not have imported it. All that is asked of a "spec" is its name.
+    collector = _imp.create_builtin(type(sys.implementation)(name="gc"))  # type: ignore[arg-type, call-arg]
+    found = [(each, is_done_and_name(each)) for each in collector.get_objects()]
+    return [task for task, state in found if state is not None and not state[0]]
+
+
+def step_here(keys: dict[int, str], stretch: int) -> bytes | None:
     """Name the task whose step a handle of the event loop runs here; None: its callback is no step.
 
     No code of the program runs: the handle's callback is a slot, and the methods of subclasses of tasks are not called.
@@ -176,13 +202,20 @@ def step_here() -> bytes | None:
     if kind not in (type(len), METHOD) and kind.__name__ != "TaskStepMethWrapper":
         return None
     task = callback.__self__  # type: ignore[union-attr]
+    state = is_done_and_name(task)
+    if state is None:
+        return None
+    key = keys.setdefault(id(task), f"{stretch}-{id(task):x}")
+    return encoded(("", f"{key} {int(state[0])} {cut(str(state[1]), 100)}"))
+
+
+def is_done_and_name(task: Any) -> tuple[bool, Any] | None:
+    """Return a task's state; None: it is no task."""
     in_c: Any = getattr(sys.modules.get("_asyncio"), "Task", None)
     in_python: Any = getattr(sys.modules.get("asyncio.tasks"), "_PyTask", None)
     if in_c is not None and issubclass(type(task), in_c):
-        is_done, name = in_c.done(task), in_c.get_name(task)
-    elif in_python is not None and issubclass(type(task), in_python):
+        return in_c.done(task), in_c.get_name(task)
+    if in_python is not None and issubclass(type(task), in_python):
         known = object.__getattribute__(task, "__dict__")
-        is_done, name = known.get("_state", "PENDING") != "PENDING", known.get("_name")
-    else:
-        return None
-    return encoded(("", f"{id(task):x} {int(is_done)} {cut(str(name), 100)}"))
+        return known.get("_state", "PENDING") != "PENDING", known.get("_name")
+    return None

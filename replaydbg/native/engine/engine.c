@@ -459,6 +459,7 @@ static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
                              {"digest_of", digest_of, METH_O, NULL},
                              {"judge_lines_by", judge_lines_by, METH_O, NULL},
                              {"answer_passages_by", passages_answer_by, METH_O, NULL},
+                             {"answering_passages", passages_answering, METH_NOARGS, NULL},
                              {"names_here", passages_names, METH_O, NULL},
                              {"skip_passages", passages_skip, METH_O, NULL},
                              {"run", run_code, METH_VARARGS, NULL}};

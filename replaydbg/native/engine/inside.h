@@ -100,6 +100,7 @@ uint64_t passages_next_line(void); /* UINT64_MAX: there is none */
 bool passages_met_line(void);      /* at each line where the clock stops; true: stand here */
 void passages_report(Buf *b);      /* a key and its value */
 PyObject *passages_answer_by(PyObject *self, PyObject *function);
+PyObject *passages_answering(PyObject *self, PyObject *none);
 PyObject *passages_names(PyObject *self, PyObject *names);
 PyObject *passages_skip(PyObject *self, PyObject *rules);
 

@@ -32,6 +32,13 @@ passages_answer_by(PyObject *self, PyObject *function)
     Py_RETURN_NONE;
 }
 
+/* answering_passages(): that function; None: there is none. */
+PyObject *
+passages_answering(PyObject *self, PyObject *none)
+{
+    return Py_NewRef(asked ? asked : Py_None);
+}
+
 bool
 passages_begin(const uint8_t *p, const uint8_t *end, uint64_t most)
 {
