@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from replaydbg.cli.main import main
+from replaydbg.prompt import terminal
 from tests.harness import tool
 from tests.harness.children import CHILDREN, completed
 from tests.harness.process import run
@@ -130,6 +132,35 @@ def test_bad_expressions_get_a_sentence(
 
     assert code == 2
     assert sentence in capsys.readouterr().err
+
+
+class Tty(io.StringIO):
+    """What a terminal would get."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bisect", "cuts", "--holds", "locals", "--local"),
+        ("stable", "--holds", "locals", "--local"),
+        ("stable", "--token"),
+    ],
+)
+def test_a_report_of_progress_is_cleared_before_the_answer(
+    pipes: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(terminal, "SHOWN_AFTER", -1.0)
+    screen = Tty()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setattr(sys, "stderr", screen)
+
+    assert main([*words, "sum(range(10_000_000))", str(pipes)]) in (0, 1, 3)
+
+    *reports, last = screen.getvalue().split("(Ctrl-C cancels)\x1b[K")
+    assert reports and last.startswith("\r\x1b[K")
 
 
 @pytest.fixture(scope="module")

@@ -98,8 +98,7 @@ def replaced(text: str, values: dict[str, str]) -> str:
 def without_progress(text: str) -> str:
     """Return output without colours, and without what a terminal does not keep: overwritten lines, progress."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07", "", re.sub(r"\r\n|\r$", "\n", text))
-    # A report of progress that was not overwritten is followed by the output.
-    lines = [re.sub(r"^.* s \(Ctrl-C cancels\)", "", line.rpartition("\r")[2]) for line in text.split("\n")]
+    lines = [line.rpartition("\r")[2] for line in text.split("\n")]
     return "\n".join(line for line in lines if not re.search(r"^replaydbg: .* \.\.\.$|━{10}", line))
 
 

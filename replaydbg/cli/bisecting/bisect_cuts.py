@@ -71,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
         search = _search_of(cuts, view.group, invariant, pool, quiet=not args.every_event)
         found = search.search(checks=len(search.chain) if args.all else CHECKS)
         changes = _changes(view.group, search, found, invariant)
+        view.screen.settle()
         _show(args, search, found, changes, group)
     print_problems_of(group)
     is_violated = any(each.verdict is Verdict.BAD for each in search.found.values())

@@ -8,7 +8,7 @@ from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.cli.common.search_range import add_search_range
 from replaydbg.commands.searching import KINDS, predicate_of
-from replaydbg.debugger import Session
+from replaydbg.commands.view import View
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
@@ -74,8 +74,9 @@ def run(args: argparse.Namespace) -> int:
         if found is None:
             search = begin_bisection(session, predicate, first, last, only_at=args.only_at)
             if args.all:
-                return _show_flips(args, session, predicate, search)
+                return _show_flips(args, view, predicate, search)
             found = search.scan() if args.linear else search.permanent() if args.permanent else search.run()
+        view.screen.settle()
         if args.json:
             print_json(facts(session, found))
         elif args.md:
@@ -100,8 +101,10 @@ def _reproduce(args: argparse.Namespace, found: Bisected) -> str:
     return f"replaydbg debug {quoted(args.recording)} --at {moment_text(found.culprit.moment)}"
 
 
-def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate, search: Bisection) -> int:
+def _show_flips(args: argparse.Namespace, view: View, predicate: Predicate, search: Bisection) -> int:
+    session = view.session
     found = list(search.verdict_changes(MOST_LISTED + 1))
+    view.screen.settle()
     is_cut = len(found) > MOST_LISTED
     del found[MOST_LISTED:]
     if args.json:

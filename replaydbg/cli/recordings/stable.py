@@ -173,6 +173,7 @@ def _tokens(args: argparse.Namespace, cuts: GroupCuts) -> int:
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant)
         found, unknown = stretches(search)
+        view.screen.settle()
         if args.json:
             facts = {"path": str(cuts.opened.directory), "cuts": len(search.chain)}
             facts |= {"tokens": stretch_facts(search.chain, found), "undecided": len(unknown)}
@@ -191,6 +192,7 @@ def _became_true(args: argparse.Namespace, cuts: GroupCuts) -> int:
     with opened(str(first), quiet=args.quiet) as view:
         search = InvariantSearch(cuts, view.group.session, invariant)
         found = search.search(checks=CHECKS)
+        view.screen.settle()
         is_true = found.answer in (Answer.FOUND, Answer.ALWAYS)
         since = search.chain[found.first_bad] if is_true else None
         if args.json:
