@@ -336,7 +336,8 @@ def _stand_in(stack: ExitStack, kind: str, fd: int) -> int:
     if kind == "closed":
         return -1
     if kind == "tty":
-        keep, use = os.openpty()
+        # The side of a terminal that its program does not have: nobody need hold the other one for it to be a terminal.
+        use, keep = os.openpty()
     elif kind == "pipe":
         reader, writer = os.pipe()
         use, keep = (reader, writer) if fd == 0 else (writer, reader)

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.debugger import Session
 from tests.harness import tool
+from tests.harness.replay_cases import FIXTURES
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
 
@@ -169,6 +171,17 @@ def test_a_replay_leaves_its_terminal_as_it_is(tmp_path: Path) -> None:
 
     assert (status, replayed.returncode, replayed.stdout) == (0, 0, b"again? yes\nhi yes\n")
     assert before == after
+
+
+def test_a_recording_made_at_a_terminal_is_debugged_as_it_ran(tmp_path: Path) -> None:
+    """A debugger's process is a terminal's program, too, for as long as it starts."""
+    program, recording = FIXTURES / "streams" / "prints_between_calls.py", tmp_path / "r.rdbg"
+
+    shown, status = _type(tool.record(sys.executable, recording, [str(program)]), [], tmp_path)
+
+    assert (status, b"one True" in shown) == (0, True)
+    with Session(recording) as session:
+        assert (session.has_diverged, session.index.ended) == (False, "the program ended")
 
 
 def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tuple[bytes, int]:
