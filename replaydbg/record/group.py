@@ -287,12 +287,18 @@ class RecordedGroup:
 
     def _remove(self) -> None:
         self._let_go()
+        directory = self.live.parent
         # What cannot be removed hides nothing: it is no group.
         with suppress(OSError):
-            # Imported here: a group is seldom removed, and each recording would wait for it.
+            for name in (PAGE, HIDDEN_PAGE, WAKE, ORDERS, FACTS):
+                (directory / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                directory.rmdir()
+                return
+            # Imported here: a group without children, the usual case, would wait for it.
             from replaydbg.store.removing import remove_group
 
-            remove_group(self.live.parent)
+            remove_group(directory)
 
     def _named(self, output: Path) -> Path:
         """Make the group's directory under the user's name."""
