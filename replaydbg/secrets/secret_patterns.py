@@ -104,6 +104,9 @@ def _expanded(hint: str) -> Iterator[str]:
 
 _GAP = r"[\s\"'\\:=,\x00-\x1f\x7f-\xff]"
 """Bytes that may be between a name and its value: in text, and in records, where each has its length before it."""
+_SCHEME = r"(?i:basic|bearer|token|negotiate|apikey)"
+_NO_PHRASE = rf"(?![\s\"'\\,\x00-\x1f\x7f-\xff]{{1,16}}(?!{_SCHEME}\s)[A-Za-z_]+(?![0-9A-Za-z_+/=.~!@#$%^&*-]))"
+"""What follows is no phrase (`authorization needed`), nor a list of words: without a colon, one word is no secret."""
 _FIELD = rf"(?i:pass(?:word|wd|phrase)?|pwd|secrets?|token|credentials?|(?:{'|'.join(_KEY_OF)})[_-]?key)"
 """A name, or how it ends: `accessToken` by its last word."""
 _ATTRIBUTES = (b"expires=", b"max-age=", b"path=", b"domain=", b"samesite=", b"version=", b"priority=")
@@ -169,7 +172,7 @@ RULES: Sequence[SecretRule] = (
     _rule(
         "authorization",
         "=authorization",
-        rf"(?i:authorization){_GAP}{{1,16}}(?:(?i:basic|bearer|token|negotiate|apikey)\s+)?(?!(?i:digest|aws4-hmac-sha256)\s|[A-Za-z-]+:\s)([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
+        rf"(?i:authorization){_NO_PHRASE}{_GAP}{{1,16}}(?:{_SCHEME}\s+)?(?!(?i:digest|aws4-hmac-sha256)\s|[A-Za-z-]+:\s)([^\s\"'\\,;()<>\x00-\x1f]{{6,4096}})",
     ),
     _rule("digest", "response=", r"response=\\?\"([0-9a-fA-F]{32,128})"),
     _rule("AWS signature", "Signature=", r"Signature=([0-9a-f]{64})"),

@@ -8,6 +8,7 @@ code.
 
 from __future__ import annotations
 
+import builtins
 import os
 
 from replaydbg.secrets.secret_names import is_telling, words_of
@@ -28,6 +29,11 @@ _PLAIN = frozenset((
 ))
 # fmt: on
 """Values that are no secrets, whatever their names are: they would be masked in every text."""
+_TYPES = frozenset((
+    *dir(builtins), "Awaitable", "Callable", "Coroutine", "Generator", "Iterable", "Iterator", "Literal", "Mapping",
+    "MutableMapping", "Protocol", "Sequence", "TypeVar",
+))  # fmt: skip
+"""What annotations say of the values with telling names (`native_token: object`), and what programs call."""
 _BLANK = frozenset(b" *x.-_#")
 """Bytes of which no secret is made: something else has hidden it already."""
 _BRACKETS = str.maketrans("", "", "()[]{},;:")
@@ -52,14 +58,15 @@ def is_secret_in_text(value: bytes) -> bool:
     """Whether a value in a text, which may be a program or its settings, is a secret."""
     text = _text(value)
     is_setting = (text.isdecimal() and len(text) < 9) or _is_path(text)
-    return is_secret_value(value) and not (is_setting or _is_name_of_secret(text) or _is_code(text))
+    is_name = text in _TYPES or _is_name_of_secret(text) or _is_code(text)
+    return is_secret_value(value) and not (is_setting or is_name)
 
 
 def is_expression(text: str) -> bool:
     """Whether it is a part of a program, or is replaced by something else."""
     name = text.translate(_BRACKETS)
     is_name = name != text and name.replace("_", "").replace(".", "").isalpha()
-    return is_name or _is_dotted(name) or text.startswith(("${", "$(", "{{", "{%", "<", "%("))
+    return is_name or _is_dotted(name) or text.startswith(("${", "$(", "{{", "{%", "<", "%(", "..."))
 
 
 def _text(value: bytes) -> str:

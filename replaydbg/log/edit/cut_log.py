@@ -142,21 +142,34 @@ class LiveRecording:
         self._beginning: tuple[int, Beginning] | None = None
         """The length of the import world, and the sections written for it."""
         self._header_size = 0
+        self._known = {"log": 0, "content": 0}
+        """How many bytes of each were searched for secrets."""
+        self._hidden: dict[str, tuple[tuple[bytes, ...], bytes]] = {}
+        """Of each source with secrets, the words that were masked in it, and the name that the BlockStore returned."""
         self._start_ns: dict[str, int] = {}
         self._key = own_key()
 
     def learn(self, place: LogPosition) -> None:
-        """Find the secrets of the run up to a position, before anything of it is packed. Raises OSError."""
-        if self._secrets is not None:
-            self.sources.update(place.world)
-            self._secrets.learn_from(self._directory / "log", place.log)
-            if self._content.is_there():
-                self._secrets.learn_from(self._directory / "content")
-            content = self._directory / "content"
-            lengths = {"log": place.log, "content": content.stat().st_size if self._content.is_there() else 0}
-            self._secrets.learn_pieces(
-                lambda name, start=0: _up_to(self._directory / name, lengths[name], start), lengths
-            )
+        """Find the secrets of the run up to a position, before anything of it is packed. Raises OSError.
+
+        All that is there by now is read: what other tests have written meanwhile is not read again for each of them.
+        """
+        if self._secrets is None:
+            return
+        self.sources.update(place.world)
+        if place.log <= self._known["log"]:
+            return
+        content = self._directory / "content"
+        with (self._directory / "log").open("rb") as file:
+            header = read_log_header(file.read(LOG_HEADER))
+        log = max(place.log, header.committed if header is not None else 0)
+        # After the log: the contents to which it refers are there.
+        known = {"log": log, "content": content.stat().st_size if self._content.is_there() else 0}
+        self._secrets.learn_from(self._directory / "log", log)
+        if known["content"]:
+            self._secrets.learn_from(content, known["content"])
+        self._secrets.learn_pieces(lambda name, start=0: _up_to(self._directory / name, known[name], start), known)
+        self._known = known
 
     def cut(
         self, place: LogPosition, target: str, end: Mapping[str, object], heap: HeapSections, *, transfers: bool = False
@@ -196,20 +209,23 @@ class LiveRecording:
         """Return the recording as the bytes of its file."""
         file = io.BytesIO()
         log = list(self._log.blocks(place.log, self._head("log", place.log, place.events)))
-        size = self._content.size() if self._content.is_there() else 0
+        # Where secrets are masked, nothing is packed that was not searched for them.
+        has_content = self._secrets is None and self._content.is_there()
+        size = self._content.size() if has_content else self._known["content"]
         content = list(self._content.blocks(size)) if size else []
         length, steady = self.sources.end_fields()
         begun = self._begun(place)
+        sources = self._hidden_sources()
         hiding = None
         if self._secrets is not None:
             lengths = {"log": place.log, "content": size, "world": place.world, "header": self._header_size}
-            hiding = self._secrets.hiding(lengths)
+            hiding = self._secrets.hiding(lengths | {name: length for name, (length, _) in sources.items()})
         writer = Writer(file, begun, key=self._key, hiding=hiding)
         writer.shared("log", log)
         writer.shared("content", content)
         writer.section("transfers", split(transfers))
-        for name, source in self.sources.hidden_sources().items():
-            writer.section(f"source/{name}", split(source))
+        for name, block in sources.items():
+            writer.shared(name, [block])
         for number, data in heap.items():
             if isinstance(data, bytes):
                 writer.section(f"heap/{number:06}", split(data), is_compressed=False)
@@ -219,6 +235,21 @@ class LiveRecording:
         writer.shared("end", [(len(own) + length, self._store.inline(own) + steady)])
         writer.finish(syncs=False)
         return file.getvalue()
+
+    def _hidden_sources(self) -> dict[str, tuple[int, bytes]]:
+        """Return the sources with secrets, by section: the length of each, and the name that the BlockStore returned.
+
+        Each is masked again when there are more secrets.
+        """
+        found = {}
+        for name, source in self.sources.hidden_sources().items():
+            section = f"source/{name}"
+            words, stored = self._hidden.get(section, (None, b""))
+            if self._secrets is not None and self._secrets.words is not words:
+                stored = self._store.entry(self._secrets.hide(section, source, 0, 0, len(source)))
+                self._hidden[section] = self._secrets.words, stored
+            found[section] = len(source), stored
+        return found
 
     def _begun(self, place: LogPosition) -> Beginning:
         """Return the header and the import world. From one test to the next they seldom change."""

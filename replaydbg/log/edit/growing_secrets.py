@@ -57,7 +57,7 @@ class GrowingSecrets:
 
     @property
     def words(self) -> tuple[bytes, ...]:
-        """All forms of all secrets, and long pieces of them."""
+        """All forms of all secrets, and long pieces of them; the same object as long as nothing is added."""
         return self._words
 
     @property
@@ -78,7 +78,10 @@ class GrowingSecrets:
             self._add_words(forms)
 
     def _add_words(self, new: Iterable[bytes]) -> None:
-        self._words = tuple(sorted({*self._words, *new}))
+        words = {*self._words, *new}
+        if len(words) == len(self._words):
+            return
+        self._words = tuple(sorted(words))
         self._margin = max([self._margin, *map(len, self._words)])
 
     def learn_in(self, data: bytes) -> None:

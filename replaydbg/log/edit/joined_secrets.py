@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from replaydbg.log.entries.leaves import CONTENT, LeafReader, Walked
 from replaydbg.native.finding import find
@@ -34,7 +34,8 @@ _MOST_STREAMS = 1 << 16
 _SORTED = sorted(HINTS)
 _ENDS = frozenset(b"".join(each[:-1] for each in HINTS))
 """The bytes that a value may end with and begin a hint."""
-_GOES_ON = frozenset(b"".join(each[1:] for each in HINTS))
+_PAIRS = frozenset(one << 8 | other for each in HINTS for one, other in pairwise(each))
+"""Two bytes that are one behind the other in a hint."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class JoinedSecrets:
         with searching_for(self._patterns):
             self._take_values(*self._reader.walked(b""))
             for each in (self._every, *self._streams.values()):
-                self._found.update(each.secrets())
+                self._found.update(each.new_secrets())
         return self._found
 
     def _take_values(self, data: bytes, position: int, leaves: list[Walked]) -> None:
@@ -158,9 +159,16 @@ class _Stream:
         self._hints: list[int] = []
         self._unread = _NOWHERE
         """The part of the section with contents that was received and is read only when something else follows."""
+        self._is_new = False
+        """Whether something was added since `new_secrets`."""
 
     def add(self, value: bytes, hints: Sequence[int]) -> Iterable[bytes]:
         """Take the next value, in which hints are; return secrets that are known by now."""
+        if not (hints or self.is_collecting or self._unread != _NOWHERE):  # nearly always
+            before = self._data
+            if not before or before[-1] << 8 | value[0] not in _PAIRS:
+                self._keep_end(before, value)
+                return ()
         if self._unread == _NOWHERE:
             return self._add(value, hints)
         return {*self._read(), *self._add(value, hints)}
@@ -203,9 +211,8 @@ class _Stream:
         begun = self._hint_begun(value)
         if not self.is_collecting:
             before = self._data
-            if not hints and begun < 0:  # nearly always
-                self._data = value[-_BEFORE:] if len(value) >= _BEFORE else before[-_BEFORE:] + value
-                self._bounds = [len(self._data) - len(value)] if len(self._data) > len(value) else []
+            if not hints and begun < 0:
+                self._keep_end(before, value)
                 return ()
             self._data, self._hints, self.is_collecting = bytearray(before), [], True
         if begun >= 0:
@@ -218,14 +225,27 @@ class _Stream:
         self._append(value, hints)
         return self._checked() if len(self._data) - min(self._hints, default=0) > _ENOUGH else ()
 
+    def _keep_end(self, before: bytes | bytearray, value: bytes) -> None:
+        """Keep what the next value may need of one that has no hint, and of those before it."""
+        if len(value) >= _BEFORE:
+            self._data, self._bounds = value[-_BEFORE:], []
+        else:
+            self._data = before[-_BEFORE:] + value
+            self._bounds = [len(self._data) - len(value)] if before else []
+
     def begin_as(self, other: _Stream) -> None:
         """Take over what another one has."""
-        self._data, self.is_collecting = other._data[:], other.is_collecting
+        self._data, self.is_collecting, self._is_new = other._data[:], other.is_collecting, True
         self._bounds, self._hints, self._unread = [*other._bounds], [*other._hints], other._unread
 
     def secrets(self) -> Iterable[bytes]:
         """Return the secrets that are in several values."""
         return set(self._joined()) if self.is_collecting else ()
+
+    def new_secrets(self) -> Iterable[bytes]:
+        """Return the same; nothing if nothing was added since the last call."""
+        is_new, self._is_new = self._is_new, False
+        return self.secrets() if is_new else ()
 
     def _begin_with(self, value: bytes, hints: Sequence[int]) -> None:
         """Keep the end of a long value alone: what begins in its middle ends in it."""
@@ -249,6 +269,7 @@ class _Stream:
             self._data = bytes(self._data)
 
     def _append(self, data: bytes, hints: Sequence[int]) -> None:
+        self._is_new = True
         end = len(self._data)
         if end:
             self._bounds.append(end)
@@ -265,7 +286,7 @@ class _Stream:
     def _hint_begun(self, value: bytes) -> int:
         """Return where a hint begins of which the next value has the rest; -1: there is none."""
         data = self._data
-        if not data or data[-1] not in _ENDS or value[0] not in _GOES_ON:
+        if not data or data[-1] << 8 | value[0] not in _PAIRS:
             return -1
         first = max(len(data) - _MOST_OF_HINT, 0)
         around = bytes(data[first:]) + value[:_MOST_OF_HINT]

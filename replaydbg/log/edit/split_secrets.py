@@ -60,10 +60,12 @@ def split_secrets(
     `since`: so many bytes of each section were searched for these forms before.
     """
     known = [each for each in forms if SEED < len(each) <= _LONGEST]
+    if not known:
+        return []
     seeds = Seeds(known)
-    for name in ("log", "content"):
-        first = max(since.get(name, 0) - _NEAR, 0)
-        seeds.search(name, pieces(name, first), first)
+    first = {name: max(since.get(name, 0) - _NEAR, 0) for name in ("log", "content")}
+    for name, start in first.items():
+        seeds.search(name, pieces(name, start), start)
     # What grows is searched many times: looking at all its values each time would take too long.
     if not seeds.broken_off and (since or not seeds.are_few):
         return []
@@ -73,7 +75,7 @@ def split_secrets(
 
     search = _Search(seeds)
     contents = ContentParts(pieces, seeds.in_contents)
-    for each in leaves(pieces("log", LOG_HEADER)):
+    for each in leaves(pieces("log", LOG_HEADER), max(first["log"] - LOG_HEADER, 0)):
         if isinstance(each, Leaf):
             search.add("log", each.gate, [(each.start + LOG_HEADER, each.data)])
         else:

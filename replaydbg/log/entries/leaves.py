@@ -93,12 +93,12 @@ class LeafReader:
             self._wanted = self._have
 
 
-def leaves(pieces: Iterable[bytes]) -> Iterator[Leaf | Content]:
+def leaves(pieces: Iterable[bytes], first: int = 0) -> Iterator[Leaf | Content]:
     """Yield the leaves of a log and the contents to which it refers, in order, as far as the log can be read.
 
-    `pieces` begin behind the log's header.
+    `pieces` begin behind the log's header; records that end before byte `first` of them are skipped.
     """
-    reader = LeafReader()
+    reader = LeafReader(first)
     for piece in pieces:
         yield from reader.add(piece)
     reader.wait_for_no_more()
