@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -9,6 +10,7 @@ import pytest
 
 from replaydbg.log.edit.cut_log import GrowingFile
 from replaydbg.log.edit.growing_secrets import GrowingSecrets
+from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.files import PIECE
 from replaydbg.log.sealed.shared import STEP, BlockStore
 from replaydbg.secrets.patches import patched
@@ -40,3 +42,23 @@ def test_a_secret_at_the_edge_of_parts(length: int, edge: int, encoding: str, tm
 
     assert masked == before + b"*" * len(written) + b"." * STEP
     assert b"".join(patched([masked], secrets.hiding({"log": len(data)}).masks.patches["log"])) == data
+
+
+def test_what_was_searched_for_secrets_is_not_read_again(tmp_path: Path) -> None:
+    """A session with thousands of tests is searched for each of them."""
+    data = b"." * LOG_HEADER + Random(1).randbytes(4 << 20)
+    served = 0
+
+    def pieces(name: str, start: int = 0) -> Iterator[bytes]:
+        nonlocal served
+        if name == "log":
+            served += len(data) - start
+            yield data[start:]
+
+    secrets = GrowingSecrets([b"correct horse battery"], [])
+    secrets.learn_pieces(pieces, {"log": len(data), "content": 0})
+    assert served >= len(data)
+    served, data = 0, data + b"." * 1000
+    secrets.learn_pieces(pieces, {"log": len(data), "content": 0})
+
+    assert 1000 <= served < 200_000
