@@ -177,7 +177,7 @@ def extensions() -> list[Extension]:
         Extension(
             "replaydbg.native._leaves",
             sources=[path.as_posix() for path in sorted(LEAVES.glob("*.c"))],
-            depends=[(NATIVE / "base" / "constants.h").as_posix()],
+            depends=[(NATIVE / "base" / "constants.h").as_posix(), (LEAVES / "leaves.h").as_posix()],
             include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
         ),

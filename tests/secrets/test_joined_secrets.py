@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.events.values import ContentRef
+from replaydbg.log.edit import joined_secrets
 from replaydbg.log.edit.content_parts import Contents
-from replaydbg.log.edit.joined_secrets import JoinedSecrets
+from replaydbg.log.edit.joined_secrets import JoinedSecrets, _Stream
 from replaydbg.log.edit.split_secrets import SplitPlace, split_secrets
 from replaydbg.log.entries.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
@@ -320,6 +321,42 @@ def test_pieces_of_the_log_do_not_matter(values: list[bytes], size: int) -> None
     log = log_of([(each, number % 3) for number, each in enumerate([*values, b'"password": "', b"hunter-22", b'2"'])])
 
     assert found_in(log, size) == found_in(log)
+
+
+_PARTS = (
+    b'"pass',
+    b'word": "',
+    b"hunt",
+    b'er-2222"',
+    b"Authorization: ",
+    b"Bearer ",
+    b"x" * 70,
+    b"\n",
+    b"gh",
+    b"p_" + b"a1" * 18,
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(_PARTS), st.integers(3, 5)), max_size=30), st.integers(20, 400))
+def test_values_that_are_passed_over_have_no_part_of_a_secret(values: list[tuple[bytes, int]], size: int) -> None:
+    """What stays in Python from its first value of interest on finds the same."""
+    log = log_of(values)
+    found = found_in(log, size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Stream, "rests", False)
+        assert found_in(log, size) == found
+
+
+def test_of_many_places_the_latest_ones_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joined_secrets, "_MOST_STREAMS", 8)
+    begun = [(f'"password": "begun-{line}-'.encode(), line) for line in range(3, 30)]
+    ended = [(f'ended-{line}"'.encode(), line) for line in range(29, 2, -1)]
+
+    found = found_in(log_of([*begun, *ended, *begun, *ended]))
+
+    assert {f"begun-{line}-ended-{line}".encode() for line in range(28, 30)} <= found
+    assert b"begun-3-ended-3" not in found
 
 
 def places_of(secret: bytes, values: list[tuple[int, bytes]]) -> list[tuple[bytes, SplitPlace]]:

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from replaydbg.log.entries.leaves import CONTENT, LeafReader, Walked
+from replaydbg.log.entries.leaves import CONTENT, LeafReader, Sifted
 from replaydbg.native.finding import find
 from replaydbg.secrets.secret_rules import HINTS, MOST_BEFORE, WIDEST, SecretPlace, places_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
@@ -36,16 +36,24 @@ _ENDS = frozenset(b"".join(each[:-1] for each in HINTS))
 """The bytes that a value may end with and begin a hint."""
 _PAIRS = frozenset(one << 8 | other for each in HINTS for one, other in pairwise(each))
 """Two bytes that are one behind the other in a hint."""
+_EVERY = -1
+"""The number of the stream with the first value of each record, in a sieve."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.log.edit.content_parts import Contents
 
-_Key = tuple[int, int, int]
-"""0 and a place of calls, or a gate and arguments of its calls; and which of the values of a record."""
 Span = tuple[int, int]
 """The first byte of a content in its section, and the one behind its last."""
 _NOWHERE = (-1, -1)
+
+
+def _pair_bits() -> bytes:
+    """Return a bit for each two bytes: whether they are one behind the other in a hint."""
+    bits = bytearray((1 << 16) // 8)
+    for each in _PAIRS:
+        bits[each // 8] |= 1 << each % 8
+    return bytes(bits)
 
 
 class JoinedSecrets:
@@ -61,11 +69,12 @@ class JoinedSecrets:
         self._contents = contents
         self._first = max(branch - WIDEST, 0)
         self._reader = LeafReader(self._first)
-        self._streams: dict[_Key, _Stream] = {}
-        self._every = _Stream(contents, is_of_place=False, is_always=bool(self._patterns))
-        """The first value of each record. While one place receives all, without hints, its own stream is enough."""
-        self._last: _Stream | None = None
-        """The stream of the last value."""
+        # Imported here: this module can be imported where nothing is compiled.
+        from replaydbg.native._leaves import Sieve
+
+        self._sieve = Sieve(_pair_bits(), _BEFORE, _MOST_STREAMS, bool(self._patterns))
+        self._streams: dict[int, _Stream] = {}
+        """Those in which something may go on, by their numbers: all others are in the sieve."""
         self._hints: list[int] = []
         """Where hints begin in the last pieces."""
         self._next = 0
@@ -84,58 +93,54 @@ class JoinedSecrets:
             self._hints += (before + at for at, _ in find(HINTS, data) if before + at > last)
         self._tail, self._length = data[-_MOST_OF_HINT:], self._length + len(piece)
         with searching_for(self._patterns):
-            self._take_values(*self._reader.walked(piece))
+            self._take_values(*self._reader.sifted(piece, self._sieve, self._hints))
 
     def found(self) -> set[bytes]:
         """Return the secrets that were found so far."""
         self._reader.wait_for_no_more()
         with searching_for(self._patterns):
-            self._take_values(*self._reader.walked(b""))
-            for each in (self._every, *self._streams.values()):
+            self._take_values(*self._reader.sifted(b"", self._sieve, self._hints))
+            for each in self._streams.values():
                 self._found.update(each.new_secrets())
         return self._found
 
-    def _take_values(self, data: bytes, position: int, leaves: list[Walked]) -> None:
-        for kind, gate, site, arguments, number, start, end in leaves:
-            if not site or start == end:
-                continue
-            streams = self._streams_of(gate, site, arguments, number)
+    def _take_values(self, data: bytes, position: int, values: list[Sifted]) -> None:
+        taken, hints = _NOWHERE, self._hints[:0]
+        touched: dict[int, _Stream] = {}
+        for number, other, end, bound, kind, first, last in values:
+            stream = touched[number] = self._stream(number, other, end, bound)
             if kind == CONTENT:
-                for each in streams:
-                    self._found.update(each.add_content((start, end)))
+                self._found.update(stream.add_content((first, last)))
                 continue
-            hints = self._hints_in(start, end)
-            value = data[start - position : end - position]
-            for each in streams:
-                self._found.update(each.add(value, hints))
+            if (first, last) != taken:
+                taken, hints = (first, last), self._hints_in(first, last)
+            self._found.update(stream.add(data[first - position : last - position], hints))
+        self._next = bisect_left(self._hints, self._reader.position, self._next)
+        for number, stream in touched.items():
+            if stream.rests:
+                self._sieve.rest(number, *stream.kept)
+                del self._streams[number]
+        for number in [each for each in self._streams if _EVERY < each < self._sieve.first]:
+            self._found.update(self._streams.pop(number).new_secrets())
 
-    def _streams_of(self, gate: int, site: int, arguments: int, number: int) -> Iterator[_Stream]:
-        """Yield the streams that a value belongs to."""
-        stream = self._stream((0, site, number))
-        if not number:  # what else a record has, such as the names in a directory, goes on with nothing
-            if self._every.is_collecting or stream is not self._last:
-                if not self._every.is_collecting and self._last is not None:
-                    self._every.begin_as(self._last)
-                yield self._every
-            self._last = stream
-        yield stream
-        if arguments:
-            yield self._stream((gate, arguments, number))
-
-    def _stream(self, key: _Key) -> _Stream:
-        found = self._streams.get(key)
+    def _stream(self, number: int, other: int, end: bytes, bound: int) -> _Stream:
+        """Return a stream. A new one begins as another one, or with what the sieve has kept."""
+        found = self._streams.get(number)
         if found is None:
-            if len(self._streams) == _MOST_STREAMS:
-                del self._streams[next(iter(self._streams))]
-            made = _Stream(self._contents, is_of_place=True, is_always=bool(self._patterns))
-            found = self._streams[key] = made
+            is_always = bool(self._patterns)
+            found = _Stream(self._contents, is_of_place=number != _EVERY, is_always=is_always)
+            self._streams[number] = found
+            if other in self._streams and other != number:
+                found.begin_as(self._streams[other])
+            else:
+                found.begin_with(end, bound)
         return found
 
-    def _hints_in(self, start: int, end: int) -> Sequence[int]:
+    def _hints_in(self, start: int, end: int) -> list[int]:
         """Return where hints begin in a value, counted from its first byte; those up to its end are passed over."""
         hints = self._hints
         if self._next == len(hints) or hints[self._next] >= end:
-            return ()
+            return []
         first = bisect_left(hints, start, self._next)
         self._next = bisect_left(hints, end, first)
         return [each - start for each in hints[first : self._next]]
@@ -232,6 +237,20 @@ class _Stream:
         else:
             self._data = before[-_BEFORE:] + value
             self._bounds = [len(self._data) - len(value)] if before else []
+
+    def begin_with(self, end: bytes, bound: int) -> None:
+        """Take over what is kept of values without hints, of which the last one begins at `bound` (0: there is one)."""
+        self._data, self._bounds = bytearray(end) if self.is_collecting else end, [bound] if bound else []
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing in it goes on."""
+        return not self.is_collecting and self._unread == _NOWHERE
+
+    @property
+    def kept(self) -> tuple[bytes, int]:
+        """What `begin_with` takes."""
+        return bytes(self._data), self._bounds[-1] if self._bounds else 0
 
     def begin_as(self, other: _Stream) -> None:
         """Take over what another one has."""

@@ -10,9 +10,19 @@ DEFINED, RECORDED, CONTENT = range(3)
 """Kinds of what is found: a leaf of a definition, a leaf of any other record, a reference to a content."""
 
 
-Walked = tuple[int, int, int, int, int, int, int]
-"""`DEFINED`, `RECORDED` or `CONTENT`; the numbers of the call's gate, place and arguments; how many others its record
-has before it; its first byte, and the one behind its last."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from replaydbg.native._leaves import Sieve
+
+    T = TypeVar("T")
+
+Sifted = tuple[int, int, bytes, int, int, int, int]
+"""The number of a stream, -1 for that of all places; that of the stream that it begins as, or -2; what is kept of the
+stream, and where the last value begins in that; then a value of it: `RECORDED` or `CONTENT`, its first byte, and the
+one behind its last."""
 
 
 class Leaf(NamedTuple):
@@ -56,33 +66,39 @@ class LeafReader:
         """Bytes of these parts, which begin with the first record that is not whole."""
         self._wanted = 1
         """So many of them are waited for; 0: the log cannot be read any further."""
-        self._position = 0
-        """Where they begin, counted from the first record."""
+        self.position = 0
+        """Where these begin, counted from the first record."""
 
     def add(self, piece: bytes) -> Iterator[Leaf | Content]:
         """Take the next piece, the first one from behind the log's header; yield what is in records that are whole now.
 
         Nothing that is empty is yielded. From damage on, nothing is yielded any more.
         """
-        data, position, found = self.walked(piece)
+        data, position, found = self._taken(piece, self._walker.walk)
         for kind, gate, _, _, _, first, last in found:
             if kind == CONTENT:
                 yield Content(first, last, gate)
             elif first < last:
                 yield Leaf(first, data[first - position : last - position], gate)
 
-    def walked(self, piece: bytes) -> tuple[bytes, int, list[Walked]]:
-        """Do the same for what is hot: return the data of whole records, where it begins, and what the core found."""
+    def sifted(self, piece: bytes, sieve: Sieve, hints: list[int]) -> tuple[bytes, int, list[Sifted]]:
+        """Take the next piece; return the data of whole records, where it begins, and what the sieve reports of them.
+
+        `hints` are where hints begin in the log.
+        """
+        return self._taken(piece, lambda data: self._walker.sift(data, sieve, hints))
+
+    def _taken(self, piece: bytes, walk: Callable[[bytes], tuple[list[T], int, int]]) -> tuple[bytes, int, list[T]]:
         if not self._wanted:
-            return b"", self._position, []
+            return b"", self.position, []
         self._parts.append(piece)
         self._have += len(piece)
         if self._have < self._wanted:
-            return b"", self._position, []
-        data, position = b"".join(self._parts), self._position
-        found, end, needed = self._walker.walk(data)
+            return b"", self.position, []
+        data, position = b"".join(self._parts), self.position
+        found, end, needed = walk(data)
         left = data[end:]
-        self._parts, self._have, self._position = [left], len(left), position + end
+        self._parts, self._have, self.position = [left], len(left), position + end
         # Doubled each time, or a long record would be walked over again for each piece of it.
         self._wanted = max(needed, 2 * len(left)) if needed else 0
         return data, position, found

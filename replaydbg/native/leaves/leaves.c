@@ -5,9 +5,7 @@
  * log/entries/stream.py, and makes nothing of them. No byte is trusted: the log may be anybody's. Nothing of this runs in
  * a recorded program.
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
+#include "leaves/leaves.h"
 #include "base/constants.h"
 
 #define DEEPEST 200           /* containers in each other, as in log/coding/encode.py */
@@ -20,8 +18,6 @@
 #define CHECKSUM_FACTS 4
 #define STAT_NUMBERS 13
 #define MOST_CHUNKS 128
-
-typedef enum { DEFINED, RECORDED, CONTENT } Kind;
 
 typedef struct {
     uint32_t gate;
@@ -44,10 +40,10 @@ typedef struct {
     size_t size, pos;
     size_t needed; /* if SHORT: so many bytes of `data` at least */
     State state;
-    PyObject *found;
     Kind kind;
     uint64_t site, gate, arguments;
-    Py_ssize_t leaves; /* of this record */
+    Value *leaves; /* of this record */
+    size_t count, room;
 } Cursor;
 
 /* ---- primitives ---- */
@@ -99,17 +95,23 @@ add(Cursor *c, Kind kind, uint64_t start, uint64_t end)
 {
     if (c->state != FINE || c->walker->position + c->pos <= c->walker->first)
         return;
-    if (c->leaves >= MOST_LEAVES) {
+    if (c->count >= MOST_LEAVES) {
         fail(c, MALFORMED);
         return;
     }
-    PyObject *leaf =
-        Py_BuildValue("(iKKKnKK)", (int)kind, (unsigned long long)c->gate, (unsigned long long)c->site,
-                      (unsigned long long)c->arguments, c->leaves, (unsigned long long)start, (unsigned long long)end);
-    if (!leaf || PyList_Append(c->found, leaf) < 0)
-        fail(c, FAILED);
-    Py_XDECREF(leaf);
-    c->leaves++;
+    if (c->count == c->room) {
+        size_t room = c->room ? 2 * c->room : 64;
+        Value *leaves = PyMem_Realloc(c->leaves, room * sizeof *leaves);
+        if (!leaves) {
+            PyErr_NoMemory();
+            fail(c, FAILED);
+            return;
+        }
+        c->leaves = leaves;
+        c->room = room;
+    }
+    c->leaves[c->count] = (Value){kind, c->gate, c->site, c->arguments, c->count, start, end};
+    c->count++;
 }
 
 /* A text or bytes: the length, then so many. */
@@ -388,7 +390,7 @@ record(Cursor *c)
 {
     c->kind = RECORDED;
     c->site = c->gate = c->arguments = 0;
-    c->leaves = 0;
+    c->count = 0;
     uint64_t head = number(c);
     if (c->state != FINE)
         return;
@@ -400,33 +402,88 @@ record(Cursor *c)
         crossing(c, head >> 2);
 }
 
-/* walk(data): the leaves of the whole records in data, where they end, and how many bytes of data the next record needs
+static PyTypeObject *sieve_type; /* the module keeps it */
+
+typedef struct {
+    PyObject *sieve; /* NULL: all leaves are wanted */
+    Hints hints;
+    PyObject *found;
+} Wanted;
+
+/* The leaves of a record that is whole. */
+static int
+keep(const Cursor *c, Wanted *wanted)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const Value *v = &c->leaves[i];
+        if (wanted->sieve) {
+            const uint8_t *bytes = v->kind == CONTENT ? NULL : c->data + (v->start - c->walker->position);
+            if (sieve_take(wanted->sieve, v, bytes, &wanted->hints, wanted->found) < 0)
+                return -1;
+            continue;
+        }
+        PyObject *leaf =
+            Py_BuildValue("(iKKKKKK)", (int)v->kind, (unsigned long long)v->gate, (unsigned long long)v->site,
+                          (unsigned long long)v->arguments, (unsigned long long)v->number, (unsigned long long)v->start,
+                          (unsigned long long)v->end);
+        int failed = !leaf || PyList_Append(wanted->found, leaf) < 0;
+        Py_XDECREF(leaf);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+/* Returns what is wanted of the whole records in data, where they end, and how many bytes of data the next record needs
  * at least: 0 if it is malformed. What it needs is passed again with more behind it. */
+static PyObject *
+walked(Walker *w, const Py_buffer *data, Wanted *wanted)
+{
+    Cursor c = {.walker = w, .data = data->buf, .size = (size_t)data->len};
+    wanted->found = PyList_New(0);
+    size_t end = 0;
+    while (wanted->found && c.state == FINE && c.pos < c.size) {
+        record(&c);
+        if (c.state != FINE)
+            break;
+        end = c.pos;
+        if (keep(&c, wanted) < 0)
+            c.state = FAILED;
+    }
+    PyMem_Free(c.leaves);
+    w->position += end;
+    if (!wanted->found || c.state == FAILED) {
+        Py_XDECREF(wanted->found);
+        return NULL;
+    }
+    size_t needed = c.state == SHORT ? c.needed - end : c.state == MALFORMED ? 0 : 1;
+    return Py_BuildValue("(Nnn)", wanted->found, (Py_ssize_t)end, (Py_ssize_t)needed);
+}
+
+/* walk(data): see walked(); all leaves. */
 static PyObject *
 walk(PyObject *self, PyObject *argument)
 {
     Py_buffer data;
+    Wanted wanted = {0};
     if (PyObject_GetBuffer(argument, &data, PyBUF_SIMPLE) < 0)
         return NULL;
-    Walker *w = (Walker *)self;
-    Cursor c = {.walker = w, .data = data.buf, .size = (size_t)data.len, .found = PyList_New(0)};
-    size_t end = 0;
-    while (c.found && c.state == FINE && c.pos < c.size) {
-        Py_ssize_t before = PyList_GET_SIZE(c.found);
-        record(&c);
-        if (c.state == FINE)
-            end = c.pos;
-        else if (c.state != FAILED && PyList_SetSlice(c.found, before, PyList_GET_SIZE(c.found), NULL) < 0)
-            c.state = FAILED;
-    }
+    PyObject *result = walked((Walker *)self, &data, &wanted);
     PyBuffer_Release(&data);
-    w->position += end;
-    if (!c.found || c.state == FAILED) {
-        Py_XDECREF(c.found);
+    return result;
+}
+
+/* sift(data, sieve, hints): see walked(); what the sieve reports. */
+static PyObject *
+sift(PyObject *self, PyObject *args)
+{
+    Py_buffer data;
+    Wanted wanted = {0};
+    if (!PyArg_ParseTuple(args, "y*O!O!:sift", &data, sieve_type, &wanted.sieve, &PyList_Type, &wanted.hints.list))
         return NULL;
-    }
-    size_t needed = c.state == SHORT ? c.needed - end : c.state == MALFORMED ? 0 : 1;
-    return Py_BuildValue("(Nnn)", c.found, (Py_ssize_t)end, (Py_ssize_t)needed);
+    PyObject *result = walked((Walker *)self, &data, &wanted);
+    PyBuffer_Release(&data);
+    return result;
 }
 
 static PyObject *
@@ -453,6 +510,7 @@ dealloc(PyObject *self)
 static PyMethodDef walker_methods[] = {
     {"walk", walk, METH_O,
      PyDoc_STR("Return the leaves of whole records, where they end, and what the next one needs.")},
+    {"sift", sift, METH_VARARGS, PyDoc_STR("Return what a sieve reports of them, and the same.")},
     {NULL, NULL, 0, NULL},
 };
 
@@ -483,9 +541,11 @@ PyMODINIT_FUNC
 PyInit__leaves(void)
 {
     PyObject *module = PyModule_Create(&definition);
-    PyObject *type = PyType_FromSpec(&walker_spec);
-    if (!module || !type || PyModule_AddObjectRef(module, "Walker", type) < 0)
+    PyObject *walker = PyType_FromSpec(&walker_spec), *sieve = PyType_FromSpec(&sieve_spec);
+    if (!module || !walker || !sieve || PyModule_AddObjectRef(module, "Walker", walker) < 0 ||
+        PyModule_AddObjectRef(module, "Sieve", sieve) < 0)
         Py_CLEAR(module);
-    Py_XDECREF(type);
+    sieve_type = (PyTypeObject *)sieve;
+    Py_XDECREF(walker);
     return module;
 }

@@ -88,9 +88,10 @@ search(const Table *table, const uint8_t *data, Py_ssize_t size, PyObject *found
     return 0;
 }
 
-/* The table of the words that were searched last: most calls are for the same words in a few bytes, and half a megabyte
- * would be filled for each. A tuple does not change, and one that is held is known by its address. */
-static Table *last_table;
+/* The tables of the words that were searched last: most calls are for a few tuples in turn, in a few bytes, and half a
+ * megabyte would be filled for each. A tuple does not change, and one that is held is known by its address. */
+#define KEPT 4
+static Table *kept[KEPT]; /* the latest one first */
 
 static void
 free_table(Table *table)
@@ -107,12 +108,13 @@ free_table(Table *table)
 static Table *
 take_table(PyObject *words)
 {
-    Table *table = last_table;
-    if (table && table->tuple == words) {
-        last_table = NULL;
-        return table;
-    }
-    table = PyMem_Malloc(sizeof *table);
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i] && kept[i]->tuple == words) {
+            Table *table = kept[i];
+            kept[i] = NULL;
+            return table;
+        }
+    Table *table = PyMem_Malloc(sizeof *table);
     if (!table)
         return (Table *)PyErr_NoMemory();
     table->words = NULL;
@@ -124,12 +126,17 @@ take_table(PyObject *words)
     return table;
 }
 
+/* The first empty place is that of the one that was taken; without one, the last one goes. */
 static void
 keep_table(Table *table)
 {
-    Table *before = last_table;
-    last_table = table;
-    free_table(before);
+    Table *moved = table;
+    for (int i = 0; i < KEPT && moved; i++) {
+        Table *here = kept[i];
+        kept[i] = moved;
+        moved = here;
+    }
+    free_table(moved);
 }
 
 /* find(words, data): a list of (offset, index of the word), sorted by offset; matches may overlap. */
@@ -153,7 +160,10 @@ find(PyObject *module, PyObject *args)
 static void
 free_module(void *module)
 {
-    keep_table(NULL);
+    for (int i = 0; i < KEPT; i++) {
+        free_table(kept[i]);
+        kept[i] = NULL;
+    }
 }
 
 static PyMethodDef methods[] = {
