@@ -18,6 +18,8 @@ RACES = tuple(sorted((Path(__file__).parents[2] / "fixtures" / "races").glob("*.
 REPLAYS = 3
 # What a program ends with when its bug was met.
 _BUG = 1
+# What it prints then, unless it prints `BUG`.
+_TRACEBACK = b"Traceback (most recent call last):"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ def _run(program: Path, seed: int, timeout: float, keep: Path) -> _Run:
         command = tool.record(sys.executable, recording, [str(program)], chaos_options(seed))
         recorded = run(command, cwd=base, env=environment, timeout=timeout)
         failure = None
-        if recorded.status not in (0, _BUG) or (recorded.status == _BUG) != (b"BUG" in recorded.stdout):
+        is_bug = b"BUG" in recorded.stdout or recorded.stderr.startswith(_TRACEBACK)
+        if recorded.status not in (0, _BUG) or (recorded.status == _BUG) != is_bug:
             failure = f"{recorded.ending} while recording: {last_line(recorded)}"
         for number in range(1, REPLAYS + 1):
             if failure is not None:
@@ -85,4 +88,4 @@ def _run(program: Path, seed: int, timeout: float, keep: Path) -> _Run:
             keep.mkdir(parents=True, exist_ok=True)
             if recording.exists():
                 shutil.copy(recording, kept)
-        return _Run(seed, recorded.status == _BUG and b"BUG" in recorded.stdout, failure, kept)
+        return _Run(seed, recorded.status == _BUG and is_bug, failure, kept)
