@@ -58,7 +58,7 @@ def is_secret_in_text(value: bytes) -> bool:
     """Whether a value in a text, which may be a program or its settings, is a secret."""
     text = _text(value)
     is_setting = (text.isdecimal() and len(text) < 9) or _is_path(text)
-    is_name = text in _TYPES or _is_name_of_secret(text) or _is_code(text)
+    is_name = text.strip("`") in _TYPES or _is_name_of_secret(text) or _is_code(text)
     return is_secret_value(value) and not (is_setting or is_name)
 
 

@@ -59,6 +59,7 @@ NONE = (
     "password: str\ntoken: SecretStr\ncredentials: Optional[str]\n",
     "PASSWORD=${DB_PASSWORD}\n",
     "    native_token: object\n",
+    "values (``native_token: object``), and `secret: memoryview` ones",
     "token: Callable\nsecret: memoryview\n",
     "pass kwarg trio_token=...z0Passed kwarg trio_token",
     "token: optional\n",
