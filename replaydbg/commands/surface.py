@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,3 +54,11 @@ class Interruptible(Protocol):
 
     def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
         """While something runs."""
+
+
+class Uninterrupted:
+    """Stands in for the handling of Ctrl-C where there is none: the surface's `check` cancels a command."""
+
+    def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
+        """While something runs: nothing has to be done."""
+        return nullcontext()

@@ -186,3 +186,13 @@ class View(PromptState):
         rows = [SourceRow(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
         self.screen.source(file, lines, rows)
         return last if rows else 0
+
+
+class SilentView(View):
+    """A view that does not print its position: a front end shows it in another way."""
+
+    def show_here(self, around: int = 0) -> None:
+        """Do nothing."""
+
+    def show_displays(self) -> None:
+        """Do nothing."""

@@ -1,13 +1,10 @@
-"""The parts of a prompt without a screen: its output is collected, and the panels show the position."""
+"""A prompt without a screen: its output is collected, and the panels show the position."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from replaydbg.commands.surface import SourceRow
-from replaydbg.commands.view import View
-from replaydbg.debugger import Session
 from replaydbg.events.show import printable
 from replaydbg.tui.view_model import ConsoleLine
 
@@ -46,22 +43,3 @@ class ConsoleLog:
         """Return the collected output, and clear it."""
         lines, self._lines = tuple(self._lines), []
         return lines
-
-
-class SilentView(View):
-    """A view that does not print its position: the panels show it."""
-
-    def show_here(self, around: int = 0) -> None:
-        """Do nothing: the source panel shows it."""
-
-    def show_displays(self) -> None:
-        """Do nothing: the panel of the watched expressions shows them."""
-
-
-class Busy:
-    """A stand-in for the prompt's Ctrl-C handling: here the check of the console log cancels a command."""
-
-    @contextmanager
-    def busy(self, session: Session | None = None) -> Iterator[None]:
-        """Context of a running operation; nothing has to be done."""
-        yield

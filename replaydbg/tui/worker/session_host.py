@@ -14,7 +14,8 @@ from textual.message import Message
 
 from replaydbg.commands import Prompt
 from replaydbg.commands.completion.completer import complete
-from replaydbg.commands.view import View
+from replaydbg.commands.surface import Uninterrupted
+from replaydbg.commands.view import SilentView, View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.debugger.calls.task_runs import TaskFollower
@@ -34,7 +35,7 @@ from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, sna
 from replaydbg.tui.worker.cut_diagram import CutDiagram
 from replaydbg.tui.worker.heap_follower import HeapFollower
 from replaydbg.tui.worker.heap_queries import writer_text
-from replaydbg.tui.worker.hidden_prompt import Busy, ConsoleLog, SilentView
+from replaydbg.tui.worker.hidden_prompt import ConsoleLog
 from replaydbg.tui.worker.run_overview import density, overview
 from replaydbg.tui.worker.shown_process import ShownProcess
 from replaydbg.tui.worker.source_text import source_text
@@ -69,7 +70,7 @@ class SessionHost:
         settings = load_settings()
         own, is_on = OwnCode(settings.my_code), settings.just_my_code
         view = SilentView(session, self.console_log, group, own_code=own, steps_in_own_code=is_on)
-        self.prompt = Prompt(session, self.console_log, Busy(), view=view)
+        self.prompt = Prompt(session, self.console_log, Uninterrupted(), view=view)
         self._processes: dict[int, ShownProcess] = {}
         self._sent: set[str] = set()
         self._left = 0
