@@ -38,6 +38,9 @@ from replaydbg.errors import AskFailed, UsageError
 
 A = TypeVar("A")
 
+MOST_PARTS = 1000
+"""Parts of a value in one answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class At:
@@ -90,10 +93,12 @@ class FrameQueries:
         self._standing.work.begin("reading variables")
         return self._described(GetModuleVariables(module=module))
 
-    def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
-        """Return the items or attributes of a value; at most 1,000."""
+    def parts(
+        self, expression: str, frame: int = 0, *, lane: int | None = None, first: int = 0, most: int = MOST_PARTS
+    ) -> tuple[Variable, ...]:
+        """Return the items or attributes of a value from the one with the index `first` on; at most 1,000."""
         self._standing.work.begin(f"reading {expression}")
-        return self._described(GetItems(frame, lane, source=expression))
+        return self._described(GetItems(frame, lane, source=expression, first=first, most=min(most, MOST_PARTS)))
 
     def evaluate(
         self, source: str, frame: int = 0, *, lane: int | None = None, truth: bool = False, seconds: float = 5.0

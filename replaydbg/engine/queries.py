@@ -131,6 +131,10 @@ class GetItems(ListQuery):
 
     tag = "items"
     source: str = ""
+    first: int = 0
+    """The index of the first one that is meant: `start` and `stop` count from it."""
+    most: int = 1_000
+    """How many are meant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,3 +70,15 @@ def _compiled_as(file: Path, folder: Path) -> Path:
     program.write_text(f"exec(compile('def made():\\n    value = 1\\nmade()\\n', {str(file)!r}, 'exec'))\n")
     file.write_text("")
     return program
+
+
+def test_it_is_known_whether_a_file_has_the_recorded_text(tmp_path: Path) -> None:
+    program = tmp_path / "prog.py"
+    program.write_text("value = 1\n")
+    recording = record_file(program, tmp_path)
+    sources = SourceFiles(recording)
+
+    assert sources.is_text_of(str(program), program)
+    assert not sources.is_text_of(str(program), tmp_path / "other.py")
+    program.write_text("value = 2\n")
+    assert not sources.is_text_of(str(program), program)

@@ -69,6 +69,11 @@ class SourceFiles:
         """Return the text of `file`; empty if it is nowhere."""
         return "\n".join(self.lines(file))
 
+    def is_text_of(self, file: str, path: Path) -> bool:
+        """Whether the file at `path` has the text of `file`."""
+        data = _from_disk(str(path))
+        return data is not None and tuple(source_text(data).splitlines()) == self.lines(file)
+
     def line(self, file: str, number: int) -> str:
         """Return one line, counted from 1; empty if it is not available."""
         lines = self.lines(file)

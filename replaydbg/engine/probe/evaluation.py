@@ -64,10 +64,12 @@ def items(query: queries.GetItems) -> list[Described]:
     """The parts of a value: its attributes, or its items."""
     frame = frame_of(query)
     value = value_in(frame, query.source)
+    first, last = query.first, query.first + min(query.most, MOST_ITEMS)
     if isinstance(value, dict):
-        return listed(list(value.items())[:MOST_ITEMS], query, key_name)
-    has_own_items = isinstance(value, (list, tuple, set, frozenset))
-    return listed((items_of if has_own_items else attributes_of)(value), query)
+        return listed(list(value.items())[first:last], query, key_name)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return listed(items_of(value, first, last), query)
+    return listed(attributes_of(value)[first:last], query)
 
 
 def change(query: queries.ChangeProgram) -> None:

@@ -23,13 +23,16 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None))
 MOST_ITEMS = 1000
 
 
-def items_of(value: Any) -> list[tuple[str, Any]]:
-    """The items of a container, each with what is written behind the container's name to get it."""
+def items_of(value: Any, first: int = 0, last: int = MOST_ITEMS) -> list[tuple[str, Any]]:
+    """The items of a container with the indices from `first` up to `last`.
+
+    Each has what is written behind the container's name to get it.
+    """
     if isinstance(value, dict):
-        return [(key_name(key), each) for key, each in list(value.items())[:MOST_ITEMS]]
+        return [(key_name(key), each) for key, each in list(value.items())[first:last]]
     if isinstance(value, (list, tuple)):
-        return [(f"[{at}]", each) for at, each in enumerate(value[:MOST_ITEMS])]
-    return [("", each) for each in list(value)[:MOST_ITEMS]] if isinstance(value, (set, frozenset)) else []
+        return [(f"[{at}]", each) for at, each in enumerate(value[first:last], first)]
+    return [("", each) for each in list(value)[first:last]] if isinstance(value, (set, frozenset)) else []
 
 
 def key_name(key: Any) -> str:
