@@ -1,0 +1,1 @@
+"""Messages of the protocol: bytes, requests and their order. Nothing here knows the debugger."""
