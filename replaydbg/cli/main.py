@@ -81,6 +81,9 @@ COMMANDS = {
     ),
     "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
     "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
+    "dap": Command(
+        "exploring", "debug recordings in an editor, forwards and backwards (Debug Adapter Protocol)", replays=True
+    ),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
     "why": Command("exploring", "show which line last wrote a value, and what the value came from", replays=True),
     "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),

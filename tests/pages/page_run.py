@@ -27,6 +27,8 @@ WORLDS = Path(__file__).with_name("worlds")
 RUN_BY = {
     ("CONTRIBUTING.md", "diff"): "tests/project/test_docs_contributing.py",
     ("CONTRIBUTING.md", ""): "tests/project/test_docs_contributing.py",
+    ("docs/how-to/debug-in-an-editor.md", "json"): "tests/dap/test_editor_page.py",
+    ("docs/how-to/debug-in-an-editor.md", "python"): "tests/dap/test_editor_page.py",
     ("docs/tutorial/find-a-race.md", "keys"): "tests/tui/test_tui_walkthrough.py",
     ("docs/tutorial/find-a-race.md", "python"): "tests/tui/test_tui_walkthrough.py",
     ("docs/tutorial/find-a-race.md", "console"): "tests/tui/test_tui_walkthrough.py",

@@ -1,0 +1,38 @@
+"""`replaydbg dap`: debug recordings in an editor, forwards and backwards, by the Debug Adapter Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replaydbg.dap.listening import parsed_address, serve_port, serve_standard_streams
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "--listen",
+        metavar="[HOST:]PORT",
+        help="serve the editors that connect to this port, one after the other (default: the standard streams; "
+        "HOST: 127.0.0.1, which other machines cannot reach; PORT 0: any free one, which is printed)",
+    )
+    parser.add_argument("--once", action="store_true", help="with --listen: exit when the first editor has left")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until the editor has left, or with --listen until this process is ended."""
+    if args.listen is None:
+        serve_standard_streams(_resolved)
+    else:
+        serve_port(*parsed_address(args.listen), _resolved, is_once=args.once)
+    return 0
+
+
+def _resolved(name: str) -> Path:
+    # Imported here: a client waits for the first answer.
+    from replaydbg.cli.common.named_store import the_store
+
+    return the_store().resolve(name)

@@ -1,0 +1,1 @@
+"""The requests of the protocol, each answered by the debugger."""
