@@ -74,7 +74,7 @@ class EditorConversation:
     def _refuse_moved(self, request: EditorRequest) -> None:
         error = sys.exc_info()[1]
         if isinstance(error, Cancelled):
-            self._stream.refuse(request, "cancelled", message="cancelled", is_shown=False)
+            self._stream.refuse(request, "cancelled", message="cancelled")
         else:
             self._stream.refuse(request, str(error))
         self.report_stop(self._debuggee.reason)
@@ -127,8 +127,10 @@ class EditorConversation:
             "reason": _REASONS.get(reason, reason),
             "threadId": debuggee.threads.of(ThreadHandle(debuggee.view.process, here.lane)),
             "allThreadsStopped": True,
-            "text": printable(texts.reason_text(session, here)),
         }
+        text = printable(texts.reason_text(session, here))
+        if text:
+            body["text"] = text
         if reason in _DESCRIPTIONS:
             body["description"] = _DESCRIPTIONS[reason]
         if here.breakpoint:

@@ -74,8 +74,17 @@ def serve_port(host: str, port: int, resolve: Callable[[str], Path], *, is_once:
                     _report("a connection of another user was refused")
                     continue
                 DapServer(EditorStream(connection.recv, connection.sendall), resolve, is_strict=True).serve()
+                _hang_up(connection)
             if is_once:
                 return
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """End a connection in both directions: a thread that waits for its next bytes would not notice a mere close."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # the client was faster
 
 
 def _report(text: str) -> None:

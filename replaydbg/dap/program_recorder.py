@@ -13,12 +13,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from replaydbg.dap.wire.editor_stream import EditorStream
 from replaydbg.dap.wire.request_arguments import RequestArguments
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import CannotRecord, UsageError
 
 EVERY = 0.05
@@ -33,9 +35,11 @@ _SUMMARY = '{"schema_version"'
 class ProgramRecorder:
     """Records one run of a program."""
 
-    def __init__(self, arguments: RequestArguments, stream: EditorStream, check: Callable[[], None]) -> None:
-        """`arguments`: those of `launch`. `check` raises Cancelled if it is to be given up."""
-        self._arguments, self._stream, self._check = arguments, stream, check
+    def __init__(
+        self, arguments: RequestArguments, stream: EditorStream, progressed: Callable[[WorkProgress], None]
+    ) -> None:
+        """`arguments`: those of `launch`. `progressed` raises Cancelled if it is to be given up."""
+        self._arguments, self._stream, self._progressed = arguments, stream, progressed
         self._summaries: dict[str, str] = {}
         self._last = ""
 
@@ -93,13 +97,14 @@ class ProgramRecorder:
         return found
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        began = time.monotonic()
         try:
             while True:
                 try:
                     process.wait(EVERY)
                     return
                 except subprocess.TimeoutExpired:
-                    self._check()
+                    self._progressed(WorkProgress("recording the program", 0.0, time.monotonic() - began))
         finally:
             if process.poll() is None:
                 self._end(process)

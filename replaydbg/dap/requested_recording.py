@@ -18,12 +18,12 @@ from replaydbg.debugger.first_pass.recorded_test import test_of
 from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.process_memory import MemoryBudget
 from replaydbg.errors import NoSuchRecording, ReplaydbgError, UsageError
-from replaydbg.events.show import printable
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.log.files import held
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.native import check_core
+from replaydbg.render.origin_text import foreign_text
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session_results import WorkProgress
@@ -39,14 +39,16 @@ def open_requested(
     request: EditorRequest,
     resolve: Callable[[str], Path],
     stream: EditorStream,
-    check: Callable[[], None],
     progressed: Callable[[WorkProgress], None],
 ) -> OpenedRecording:
-    """Open what a request names, and go to the moment that it wants. Raises ReplaydbgError and Cancelled."""
+    """Open what a request names, and go to the moment that it wants.
+
+    `progressed` raises Cancelled if it is to be given up. Raises ReplaydbgError and Cancelled.
+    """
     check_core()
     arguments = request.arguments
     if request.command == "launch":
-        path = ProgramRecorder(arguments, stream, check).record()
+        path = ProgramRecorder(arguments, stream, progressed).record()
     else:
         path = _recording_named(arguments, resolve)
     opened = _opened(path, arguments, stream, progressed, is_output_shown=request.command == "launch")
@@ -78,7 +80,7 @@ def _opened(
     )
     with held(path):  # from the first look at it until the session has it open, `gc` must not remove it
         if not is_own(path):
-            _warn(path, stream)
+            _warn(path, arguments.text("recording") or path.name, stream)
         session = opens(path, ahead=True)
     return OpenedRecording(
         GroupSession(session, opens),
@@ -91,9 +93,10 @@ def _opened(
     )
 
 
-def _warn(path: Path, stream: EditorStream) -> None:
-    text = f"{path.name} was not recorded by you with this installation: the program in it now runs behind the fence."
-    stream.send_event("output", {"category": "important", "output": f"{printable(text)}\n"})
+def _warn(path: Path, name: str, stream: EditorStream) -> None:
+    text = foreign_text(path, name)
+    if text:
+        stream.send_event("output", {"category": "important", "output": f"{text}\n"})
 
 
 def _go_to_first_moment(session: Session, arguments: RequestArguments) -> None:

@@ -124,7 +124,7 @@ class DapServer:
             self.check()
             self._dispatch(request)
         except Cancelled:
-            self._stream.refuse(request, "cancelled", message="cancelled", is_shown=False)
+            self._stream.refuse(request, "cancelled", message="cancelled")
             if _moves(request) and self._conversation is not None:
                 self._conversation.report_stop("pause")
         except ForgedMessage as error:
@@ -182,7 +182,7 @@ class DapServer:
         from replaydbg.dap.requested_recording import open_requested
 
         client = Client(self._client["first_line"], self._client["first_column"])
-        opened = open_requested(request, self._resolve, self._stream, self.check, self._progressed)
+        opened = open_requested(request, self._resolve, self._stream, self._progressed)
         try:
             self._conversation = EditorConversation(opened, client, self._stream, self.check)
         except BaseException:

@@ -166,10 +166,12 @@ def test_what_cannot_be_recorded_is_refused(client: DapClient, arguments: dict[s
 def test_a_program_that_is_recorded_is_ended_by_terminate(client: DapClient, tmp_path: Path) -> None:
     # It sleeps: the end of it is what is tested.
     (tmp_path / "waits.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(600)\n")
-    client.initialize()
+    client.initialize(supportsProgressReporting=True)
     environ = {"REPLAYDBG_STORE": str(tmp_path / "store")}
     launching = client.send("launch", {"program": "waits.py", "cwd": str(tmp_path), "env": environ})
-    client.event("output")
+    assert client.event("progressStart")["title"] == "recording the program"
+    while "here\n" not in client.output:
+        client.next_message()
 
     client.request("terminate")
 

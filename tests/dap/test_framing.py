@@ -14,7 +14,7 @@ from replaydbg.dap.wire.framing import MOST_BYTES, MOST_HEADER, DamagedMessage, 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=8,
+    max_leaves=4,
 )
 MESSAGES = st.dictionaries(st.text(max_size=8), VALUES, max_size=4)
 GARBAGE = st.one_of(
@@ -52,7 +52,7 @@ def test_messages_come_out_as_they_went_in_however_they_are_cut(messages: list[d
     assert fed(data, size) == messages
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(GARBAGE, MESSAGES), min_size=1, max_size=4), st.integers(0, 20))
 def test_a_message_behind_garbage_is_found(pairs: list[tuple[bytes, dict[str, Any]]], size: int) -> None:
     # A cut message can take what follows for its own body, if that happens to be as long: it ends at a header.
@@ -64,7 +64,7 @@ def test_a_message_behind_garbage_is_found(pairs: list[tuple[bytes, dict[str, An
     assert [each for each in found if each in [message for _, message in pairs]] == [message for _, message in pairs]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(GARBAGE, max_size=12), st.integers(0, 30))
 def test_nothing_that_is_sent_raises(pieces: list[bytes], size: int) -> None:
     for each in fed(b"".join(pieces), size):

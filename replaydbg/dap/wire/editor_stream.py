@@ -11,6 +11,9 @@ from replaydbg.dap.wire.framing import encoded_message
 
 READ_AT_ONCE = 65536
 
+_SHOWN = ("launch", "attach", "goto", "gotoTargets", "restartFrame", "seek")
+"""The requests whose failure a client is to show: what fails for others is shown in its place, such as a hover."""
+
 
 class EditorStream:
     """Sends messages, numbered, from any thread. A client that has gone away receives nothing, which is no error."""
@@ -40,19 +43,23 @@ class EditorStream:
         answer = {"type": "response", "request_seq": request.seq, "success": True, "command": request.command}
         self._send(answer | ({"body": body} if body is not None else {}))
 
-    def refuse(self, request: EditorRequest | None, text: str, *, message: str = "", is_shown: bool = True) -> None:
+    def refuse(self, request: EditorRequest | None, text: str, *, message: str = "") -> None:
         """Send an error; None: it belongs to no request. `message`: a short word of the protocol for it.
 
         What comes after the response of a motion is printed. The text goes into a variable: names from a recording may
         have braces, which a client would replace.
         """
+        # Imported here: a client waits for the first answer, which is seldom an error.
+        from replaydbg.events.show import printable
+
+        text = "\n".join(map(printable, text.split("\n")))
         if request is not None and request.is_answered:
             self.send_event("output", {"category": "important", "output": f"{text}\n"})
             return
         seq, command = (request.seq, request.command) if request is not None else (0, "")
         if request is not None:
             request.is_answered = True
-        error = {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": is_shown}
+        error = {"id": 1, "format": "{text}", "variables": {"text": text}, "showUser": command in _SHOWN}
         self._send(
             {
                 "type": "response",

@@ -4,6 +4,7 @@
 
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
+const Module = require("node:module");
 const path = require("node:path");
 const { afterEach, beforeEach, test } = require("node:test");
 const { DebugClient } = require("@vscode/debugadapter-testsupport");
@@ -177,6 +178,50 @@ test("the configurations that the extension offers first do what they say", asyn
     client.waitForEvent("stopped"),
   ]);
   assert.equal(stop.body.reason, "exception");
+});
+
+test("the extension starts the server, and sends the requests of its commands", async () => {
+  const commands = {};
+  const seen = [];
+  let factory;
+  const vscode = {
+    DebugAdapterExecutable: class {
+      constructor(...words) {
+        this.words = words;
+      }
+    },
+    commands: { registerCommand: (name, run) => (commands[name] = run) },
+    debug: {
+      activeDebugSession: { type: "replaydbg", customRequest: async (...request) => seen.push(request) },
+      activeStackItem: { threadId: 7 },
+      registerDebugAdapterDescriptorFactory: (type, made) => (factory = made),
+    },
+    window: { showInputBox: async () => "@exc" },
+    workspace: {
+      getConfiguration: () => ({ get: () => ["replaydbg", "dap"] }),
+      workspaceFolders: [{ uri: { fsPath: "/project" } }],
+    },
+  };
+  const load = Module._load;
+  Module._load = (name, ...more) => (name === "vscode" ? vscode : load(name, ...more));
+  const extension = require(path.join(EXTENSION, "extension.js"));
+  Module._load = load;
+  const context = { subscriptions: [] };
+
+  extension.activate(context);
+  for (const name of Object.keys(commands)) {
+    await commands[name]();
+  }
+
+  const manifest = JSON.parse(fs.readFileSync(path.join(EXTENSION, "package.json"), "utf-8"));
+  const declared = manifest.contributes.commands.map((each) => each.command);
+  assert.deepEqual(Object.keys(commands), declared);
+  assert.deepEqual(factory.createDebugAdapterDescriptor().words, ["replaydbg", ["dap"], { cwd: "/project" }]);
+  assert.deepEqual(seen, [
+    ["reverseStepIn", { threadId: 7 }],
+    ["reverseStepOut", { threadId: 7 }],
+    ["seek", { moment: "@exc" }],
+  ]);
 });
 
 test("every request was sent", () => {
