@@ -56,8 +56,6 @@ class DataPoint:
 
     point: Breakpoint
     process: int
-    started: int
-    """The activation in whose frame its name means that value."""
     number: int = 0
     """The breakpoint on it; 0: none was set."""
 

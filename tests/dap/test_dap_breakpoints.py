@@ -187,6 +187,39 @@ def test_a_value_is_followed_back_to_the_line_that_wrote_it(failed: DapClient) -
     assert stop["reason"] == "data breakpoint"
 
 
+def follow(client: DapClient, name: str, scope: int = 0) -> None:
+    """Set a data breakpoint on a variable of the innermost frame."""
+    scopes = client.request("scopes", frameId=client.stack()[0]["id"])["scopes"]
+    info = client.request("dataBreakpointInfo", name=name, variablesReference=scopes[scope]["variablesReference"])
+    (point,) = client.request("setDataBreakpoints", breakpoints=[{"dataId": info["dataId"]}])["breakpoints"]
+    assert point["verified"], point
+
+
+def test_a_local_variable_is_followed_in_its_own_call(failed: DapClient) -> None:
+    set_lines(failed, {"line": 13, "condition": "n == 3"})
+    failed.move("reverseContinue")
+    set_lines(failed)
+    follow(failed, "doubled")
+
+    assert failed.move("reverseContinue")["reason"] == "data breakpoint"
+    assert (failed.line, failed.local()["n"]["value"]) == (12, "3")
+    assert failed.move("reverseContinue")["reason"] == "start"
+
+
+def test_a_variable_of_the_module_is_followed_where_another_call_runs(failed: DapClient) -> None:
+    set_lines(failed, {"line": 13, "condition": "n == 3"})
+    failed.move("reverseContinue")
+    set_lines(failed)
+    follow(failed, "results", scope=1)
+
+    assert failed.move("reverseContinue")["reason"] == "data breakpoint"
+    assert failed.line == 22
+    assert "__main__.results" in failed.output
+    failed.move("continue")
+    failed.move("continue")
+    assert failed.local()["results"]["value"] == "[0, 2, 4, 6]"
+
+
 def test_a_value_that_cannot_be_followed_has_no_breakpoint(failed: DapClient) -> None:
     frame = failed.stack()[0]["id"]
 

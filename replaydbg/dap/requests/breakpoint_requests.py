@@ -189,7 +189,7 @@ def data_breakpoint_info(debuggee: Debuggee, arguments: RequestArguments) -> Edi
     except (UsageError, AskFailed) as error:
         return EditorAnswer({"dataId": None, "description": printable(str(error))})
     session.breakpoints.remove(point.number)
-    data = DataPoint(replace(point, number=0), frame.process, debuggee.python_frame(frame).started)
+    data = DataPoint(replace(point, number=0), frame.process)
     known = (key for key, each in debuggee.data_points.items() if replace(each, number=0) == data)
     name = next(known, f"{expression} {len(debuggee.data_points) + 1}")
     debuggee.data_points.setdefault(name, data)

@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from replaydbg.commands.landmarks import visits
-from replaydbg.dap.debuggee import DataPoint, Debuggee
+from replaydbg.dap.debuggee import Debuggee
 from replaydbg.dap.editor_answers import EditorAnswer
 from replaydbg.dap.handles import ThreadHandle
 from replaydbg.dap.wire.request_arguments import RequestArguments
-from replaydbg.debugger.session_results import LastWrite
-from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.render import texts
 
@@ -23,14 +22,15 @@ def move_by(command: str, *, is_step: bool) -> Any:
     """Return the handler of a motion that a command of the prompt makes; `is_step`: of the thread that is named."""
 
     def handle(debuggee: Debuggee, arguments: RequestArguments) -> EditorAnswer:
-        _select_thread(debuggee, arguments, is_step=is_step)
+        select_thread(debuggee, arguments, is_step=is_step)
         body = {} if is_step else {"allThreadsContinued": True}
-        return EditorAnswer(body, move=partial(_carry_out, debuggee, command))
+        return EditorAnswer(body, move=partial(carry_out, debuggee, command))
 
     return handle
 
 
-def _carry_out(debuggee: Debuggee, command: str) -> None:
+def carry_out(debuggee: Debuggee, command: str) -> None:
+    """Let the hidden prompt do a command that moves."""
     # The console's `direction reverse` turns its words around, not the buttons of an editor.
     view = debuggee.view
     before, view.is_backward = view.is_backward, False
@@ -40,7 +40,7 @@ def _carry_out(debuggee: Debuggee, command: str) -> None:
         debuggee.view.is_backward = before
 
 
-def _select_thread(debuggee: Debuggee, arguments: RequestArguments, *, is_step: bool) -> None:
+def select_thread(debuggee: Debuggee, arguments: RequestArguments, *, is_step: bool) -> None:
     """Select the thread that is to move (default: the running one).
 
     Raises UsageError for a task that waits, or a thread that is gone.
@@ -64,41 +64,6 @@ def _select_thread(debuggee: Debuggee, arguments: RequestArguments, *, is_step: 
 
 def _runs(debuggee: Debuggee, handle: ThreadHandle) -> bool:
     return any(each.is_running and each.name == handle.task for each in debuggee.session.ask.tasks())
-
-
-def reverse_continue(debuggee: Debuggee, arguments: RequestArguments) -> EditorAnswer:
-    """Run back to the last breakpoint before here; of a data breakpoint, to the line that wrote the value."""
-    _select_thread(debuggee, arguments, is_step=False)
-    return EditorAnswer({}, move=partial(_run_back, debuggee))
-
-
-def _run_back(debuggee: Debuggee) -> None:
-    _carry_out(debuggee, "reverse-continue")
-    here = debuggee.view.here
-    if here.why != "watch":
-        return
-    found = next((each for each in debuggee.data_points.values() if each.number == here.breakpoint), None)
-    write = _writer(debuggee, found) if found is not None else None
-    if write is None:
-        return
-    lines = [each.text for each in texts.why_report(debuggee.session, write, debuggee.view.group)]
-    debuggee.say("\n".join(lines))
-    debuggee.session.seek(write.count, why="watch", breakpoint_=here.breakpoint, message=here.message)
-    debuggee.view.arrive(is_kept=False)
-
-
-def _writer(debuggee: Debuggee, data: DataPoint) -> LastWrite | None:
-    """Return the last write of the value before here; None: no frame here knows it by its name, or it is unknown."""
-    frames = debuggee.session.ask.stack()
-    number = next((at for at, each in enumerate(frames) if each.started == data.started), None)
-    if number is None:
-        return None
-    try:
-        write = debuggee.session.run.why(data.point.place, number)
-    except ReplaydbgError:
-        debuggee.check()
-        return None  # the value has changed, but which line wrote it cannot be found: the session stays there
-    return write if write.moment is not None and write.count < debuggee.view.here.count else None
 
 
 # ---- to moments ----
