@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 RAISED, RAISED_ANYWHERE, OF_TYPE, UNCAUGHT = "raised", "raised-anywhere", "type", "uncaught"
 """The filters for exceptions."""

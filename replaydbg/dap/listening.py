@@ -1,4 +1,4 @@
-"""Serve editors one after the other: on the standard streams, or at a port of this machine."""
+"""Serve editors at a port of this machine, one after the other."""
 
 from __future__ import annotations
 
@@ -14,31 +14,6 @@ from replaydbg.dap.wire.editor_stream import EditorStream
 from replaydbg.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
-
-
-def serve_standard_streams(resolve: Callable[[str], Path]) -> None:
-    """Serve the client at the standard streams until it disconnects or goes away; for `resolve` see `DapServer`.
-
-    They are moved away: what else writes to the standard output, such as a process of a replay, would be taken for a
-    message, and what reads from the standard input would take one away.
-    """
-    reads, writes = os.dup(0), os.dup(1)
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(2, 1)
-    os.close(null)
-    try:
-        DapServer(
-            EditorStream(lambda size: os.read(reads, size), lambda data: _write_all(writes, data)), resolve
-        ).serve()
-    finally:
-        os.close(writes)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
 
 
 def parsed_address(text: str) -> tuple[str, int]:

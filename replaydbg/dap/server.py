@@ -9,10 +9,6 @@ from __future__ import annotations
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from replaydbg.dap.capabilities import CAPABILITIES
 from replaydbg.dap.wire.editor_requests import EditorRequest, RequestQueue, request_in
@@ -20,7 +16,12 @@ from replaydbg.dap.wire.editor_stream import EditorStream
 from replaydbg.dap.wire.framing import DamagedMessage, MessageDecoder
 from replaydbg.errors import Cancelled, ForgedMessage, ReplaydbgError, UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Any
+
     from replaydbg.dap.editor_conversation import EditorConversation
     from replaydbg.debugger.session_results import WorkProgress
 
@@ -134,6 +135,9 @@ class DapServer:
         except (ReplaydbgError, RecursionError, MemoryError, OSError) as error:
             self._stream.refuse(request, str(error) or type(error).__name__)
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
+            # Imported here: it is seldom needed.
+            import traceback
+
             # A name may have a lone surrogate, which no stream takes.
             text = traceback.format_exc().encode("ascii", "backslashreplace").decode("ascii")
             print(text, file=sys.stderr, flush=True)  # noqa: T201 - what an editor shows as the server's log

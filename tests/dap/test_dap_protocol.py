@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +191,12 @@ def test_a_pause_ends_what_runs_and_shows_progress_until_then(
     assert client.response_to(paused)["success"]
     assert client.event("stopped")["reason"] == "pause"
     assert client.event("progressEnd")["progressId"] == started["progressId"]
+
+
+def test_the_first_answer_does_not_wait_for_the_debugger() -> None:
+    code = "import sys, replaydbg.dap.stdio; print(*sorted(sys.modules))"
+
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+
+    assert "replaydbg.dap.server" in found.stdout.split()
+    assert not {"replaydbg.debugger", "replaydbg.commands", "dataclasses", "inspect"} & set(found.stdout.split())

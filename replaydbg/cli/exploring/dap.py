@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from replaydbg.dap.listening import parsed_address, serve_port, serve_standard_streams
+from replaydbg.dap.stdio import serve_standard_streams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,8 +25,11 @@ def run(args: argparse.Namespace) -> int:
     """Serve until the editor has left, or with --listen until this process is ended."""
     if args.listen is None:
         serve_standard_streams(_resolved)
-    else:
-        serve_port(*parsed_address(args.listen), _resolved, is_once=args.once)
+        return 0
+    # Imported here: an editor that starts the server waits for it, and needs no sockets.
+    from replaydbg.dap.listening import parsed_address, serve_port
+
+    serve_port(*parsed_address(args.listen), _resolved, is_once=args.once)
     return 0
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
+from replaydbg.classes import dataclass
 from replaydbg.dap.wire.framing import DamagedMessage
 from replaydbg.dap.wire.request_arguments import RequestArguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 @dataclass(slots=True, eq=False)
@@ -31,13 +34,13 @@ class EditorRequest:
         return f"request-{self.seq}"
 
 
-@dataclass(slots=True, eq=False)
 class RequestQueue:
     """Requests that wait, in order. One thread puts them in, another takes them out."""
 
-    _waiting: deque[EditorRequest | DamagedMessage | None] = field(default_factory=deque)
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-    _running: EditorRequest | None = None
+    def __init__(self) -> None:
+        self._waiting: deque[EditorRequest | DamagedMessage | None] = deque()
+        self._changed = threading.Condition()
+        self._running: EditorRequest | None = None
 
     def put(self, request: EditorRequest | DamagedMessage | None) -> None:
         """Add a request, or what is no message; None: no more will come."""

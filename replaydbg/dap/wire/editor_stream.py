@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
 
-from replaydbg.dap.wire.editor_requests import EditorRequest
 from replaydbg.dap.wire.framing import encoded_message
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from replaydbg.dap.wire.editor_requests import EditorRequest
 
 READ_AT_ONCE = 65536
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+
+from replaydbg.classes import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 MOST_BYTES = 16 << 20
 """The longest message that is accepted: an editor sends some kilobytes."""

@@ -15,7 +15,7 @@ let client;
 
 async function start() {
   client = new DebugClient(PYTHON, path.join(__dirname, "server.py"), "replaydbg", { cwd: WORK });
-  client.defaultTimeout = 60000;
+  client.defaultTimeout = 240000;
   const send = client.send.bind(client);
   client.send = (command, args) => {
     sent.add(command);
