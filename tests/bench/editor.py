@@ -137,7 +137,7 @@ class _Steps:
     def take(self, places: int) -> None:
         draw = random.Random(8)
         for _ in range(places):
-            self._client.request("seek", moment=f"{draw.uniform(2, 99):.3f}%")
+            self._client.request("seek", moment=f"{draw.uniform(60, 99):.3f}%")
             self._client.event("stopped")
             began = time.perf_counter()
             self._client.request("stepBack")
