@@ -83,22 +83,21 @@ class EditorConversation:
         """Do what follows a response; what it fails with is printed."""
         if answer.is_end:
             self.is_over = True
-        if answer.work is not None:
-            self._guarded(answer.work)
+        if answer.work is not None and not self._guarded(answer.work):
+            self._debuggee.say("Cancelled.")
         if answer.move is not None:
-            if self._guarded(answer.move):
-                self.report_stop(self._debuggee.reason)
+            is_done = self._guarded(answer.move)
+            self.report_stop(self._debuggee.reason if is_done else "pause")
         elif answer.stop:
             self.report_stop(answer.stop)
 
     def _guarded(self, work: Callable[[], object]) -> bool:
-        """Do it; return whether the stop is to be reported: not if a `pause` that waits does that."""
+        """Do it; return whether it was not cancelled."""
         debuggee = self._debuggee
         try:
             debuggee.check()
             work()
         except Cancelled:
-            self.report_stop("pause")
             return False
         except ForgedMessage:
             raise

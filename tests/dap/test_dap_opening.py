@@ -169,7 +169,7 @@ def test_a_program_that_is_recorded_is_ended_by_terminate(client: DapClient, tmp
     client.initialize(supportsProgressReporting=True)
     environ = {"REPLAYDBG_STORE": str(tmp_path / "store")}
     launching = client.send("launch", {"program": "waits.py", "cwd": str(tmp_path), "env": environ})
-    assert client.event("progressStart")["title"] == "recording the program"
+    assert client.progress_of(launching)["title"] == "recording the program"
     while "here\n" not in client.output:
         client.next_message()
 

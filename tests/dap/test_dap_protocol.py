@@ -182,15 +182,33 @@ def test_a_pause_ends_what_runs_and_shows_progress_until_then(
     file = client.stack()[0]["source"]["path"]
     point = {"line": 5, "condition": "__import__('os').getpid() < 0"}
     client.request("setBreakpoints", source={"path": file}, breakpoints=[point])
-    client.request("reverseContinue", threadId=client.main)
+    running = client.send("reverseContinue", {"threadId": client.main})
 
-    started = client.event("progressStart")
+    started = client.progress_of(running)
     paused = client.send("pause", {"threadId": 1})
 
     assert started["cancellable"]
     assert client.response_to(paused)["success"]
     assert client.event("stopped")["reason"] == "pause"
-    assert client.event("progressEnd")["progressId"] == started["progressId"]
+    while client.event("progressEnd")["progressId"] != started["progressId"]:
+        continue
+
+
+def test_a_log_point_that_is_cancelled_stops_nothing(clients: Callable[[], DapClient], long_recording: Path) -> None:
+    client = clients()
+    client.initialize(supportsProgressReporting=True)
+    client.request("attach", recording=str(long_recording))
+    client.request("configurationDone")
+    client.event("stopped")
+    file = client.stack()[0]["source"]["path"]
+    point = {"line": 5, "logMessage": "{total}", "condition": "__import__('os').getpid() < 0"}
+    setting = client.send("setBreakpoints", {"source": {"path": file}, "breakpoints": [point]})
+
+    client.request("cancel", progressId=client.progress_of(setting)["progressId"])
+
+    assert client.request("evaluate", expression="1 + 1")["result"] == "2"
+    assert "Cancelled." in client.output
+    assert [each["event"] for each in client.events].count("stopped") == 1
 
 
 def test_the_first_answer_does_not_wait_for_the_debugger() -> None:

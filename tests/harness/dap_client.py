@@ -162,6 +162,12 @@ class DapClient:
                     return body
             assert self.next_message(deadline - time.monotonic()) is not None, f"no {name}: {self._stderr()}"
 
+    def progress_of(self, seq: int) -> Body:
+        """Return the body of the event that begins the progress of a request: opening may have had one of its own."""
+        while (body := self.event("progressStart"))["requestId"] != seq:
+            continue
+        return body
+
     def _stderr(self) -> str:
         if self.process is None or self.process.stderr is None:
             return ""
