@@ -1,4 +1,4 @@
-"""What the server can do, as it says to a client. A test compares it with the requests that exist."""
+"""The capabilities that the server reports. A test compares them with the requests that exist."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ CAPABILITIES: dict[str, Any] = {
     "supportsClipboardContext": True,
 }
 """Without stepping granularity: the smallest step of Python code is a line. Without setting variables: a recorded run
-cannot be another one; the console's `set var` leaves it, and says so."""
+cannot be another one; the console's `set var` leaves it, and prints that."""

@@ -142,7 +142,7 @@ class Debuggee:
         self.sources.take_over(session)
         session.seek(min(lost.here.count, session.index.total))
 
-    def say(self, text: str, **place: Any) -> None:
+    def print_in_console(self, text: str, **place: Any) -> None:
         """Print a text in the client's console; `place`: the source and line that it belongs to."""
         lines = "\n".join(printable(each) for each in text.split("\n"))
         self.emit("output", {"category": "console", "output": f"{lines}\n", **place})

@@ -13,7 +13,7 @@ class EditorAnswer:
 
     body: dict[str, Any] | None = None
     move: Callable[[], object] | None = None
-    """Moves the session; wherever it is then, or if it fails, the client is told that it has stopped."""
+    """Moves the session. Afterwards a stop is reported, also if it did not move, or failed."""
     work: Callable[[], object] | None = None
     """What takes long, and whose results are events."""
     stop: str = ""

@@ -38,7 +38,7 @@ class EditorConversation:
         """Whether the user has left."""
         limitations = opened.session.limitations.text
         if limitations:
-            self._debuggee.say(limitations)
+            self._debuggee.print_in_console(limitations)
 
     def close(self) -> None:
         """End all processes."""
@@ -84,7 +84,7 @@ class EditorConversation:
         if answer.is_end:
             self.is_over = True
         if answer.work is not None and not self._guarded(answer.work):
-            self._debuggee.say("Cancelled.")
+            self._debuggee.print_in_console("Cancelled.")
         if answer.move is not None:
             is_done = self._guarded(answer.move)
             self.report_stop(self._debuggee.reason if is_done else "pause")
@@ -103,12 +103,12 @@ class EditorConversation:
             raise
         except EngineLost as error:
             debuggee.reopen()
-            debuggee.say(f"{error} It was opened again.")
+            debuggee.print_in_console(f"{error} It was opened again.")
         except (ReplaydbgError, RecursionError, MemoryError, OSError) as error:
             debuggee.emit("output", {"category": "important", "output": f"{printable(str(error))}\n"})
         except Exception:  # noqa: BLE001 - a bug of ours: the request is answered, and the session must go on
             print(ascii(traceback.format_exc()), file=sys.stderr, flush=True)  # noqa: T201 - the server's log
-            debuggee.say("Internal error in the debugger; its standard error has the details.")
+            debuggee.print_in_console("Internal error in the debugger; its standard error has the details.")
         finally:
             debuggee.console.take()
         return True

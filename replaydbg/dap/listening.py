@@ -63,7 +63,7 @@ def _hang_up(connection: socket.socket) -> None:
 
 
 def _report(text: str) -> None:
-    print(f"replaydbg: {text}", file=sys.stderr, flush=True)  # noqa: T201 - the only place where a server can say it
+    print(f"replaydbg: {text}", file=sys.stderr, flush=True)  # noqa: T201 - a server has no other place for it
 
 
 def _is_loopback(name: str) -> bool:

@@ -48,7 +48,7 @@ class DapServer:
         self._stream, self._resolve, self._is_strict = stream, resolve, is_strict
         self._queue = RequestQueue()
         self._client: dict[str, Any] | None = None
-        """What the client said of itself; None: it has not yet."""
+        """How the client counts, and what it supports; None: it has not sent `initialize`."""
         self._conversation: EditorConversation | None = None
         self._is_over = False
         self._shown: tuple[EditorRequest, float] | None = None

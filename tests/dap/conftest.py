@@ -43,7 +43,7 @@ def clients(tmp_path: Path) -> Iterator[Callable[[], DapClient]]:
 
 @pytest.fixture
 def client(clients: Callable[[], DapClient]) -> DapClient:
-    """A client that has said nothing yet."""
+    """A client that has sent nothing yet."""
     return clients()
 
 

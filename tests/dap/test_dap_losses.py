@@ -1,4 +1,4 @@
-"""Processes of the debugger that are lost, and what a client is told of a recording."""
+"""Processes of the debugger that are lost, and the notice about a recording of somebody else."""
 
 from __future__ import annotations
 

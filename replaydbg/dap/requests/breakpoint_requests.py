@@ -96,7 +96,7 @@ def _print(debuggee: Debuggee, points: Iterable[LogPoint]) -> None:
     for each in points:
         for text, line in each.printed(debuggee.session, debuggee.check):
             place = {"source": debuggee.sources.source(debuggee.session, each.file)}
-            debuggee.say(text, **place, line=debuggee.line_for_client(line))
+            debuggee.print_in_console(text, **place, line=debuggee.line_for_client(line))
 
 
 def breakpoint_locations(debuggee: Debuggee, arguments: RequestArguments) -> EditorAnswer:

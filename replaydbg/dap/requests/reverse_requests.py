@@ -103,7 +103,7 @@ def _without(debuggee: Debuggee, numbers: list[int]) -> Iterator[None]:
 def _arrive(debuggee: Debuggee, number: int, write: LastWrite) -> None:
     """Go to the line that wrote a value, and print what is known of it."""
     view = debuggee.view
-    debuggee.say("\n".join(each.text for each in texts.why_report(view.session, write, view.group)))
+    debuggee.print_in_console("\n".join(each.text for each in texts.why_report(view.session, write, view.group)))
     message = f"{write.expression} is written here"
     view.session.seek(write.count, why="watch", breakpoint_=number, message=message)
     view.arrive(is_kept=False)

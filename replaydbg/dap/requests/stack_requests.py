@@ -146,5 +146,5 @@ def _frame_of_task(debuggee: Debuggee, handle: ThreadHandle, at: int, place: tup
     for number, each in enumerate(stack[:MOST_FRAMES]):
         if (each.file, each.function, each.line) == (place[0], place[2], place[1]) and each.is_generator:
             return FrameHandle(handle.process, session.here.lane, number)
-    # A number below all others for each frame that waits: they are told apart by it.
+    # A negative number for each frame that waits, so that they differ.
     return FrameHandle(handle.process, debuggee.threads.of(handle), -1 - at)
