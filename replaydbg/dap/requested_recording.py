@@ -23,7 +23,7 @@ from replaydbg.log.files import held
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sealed.origin import is_own
 from replaydbg.native import check_core
-from replaydbg.render.origin_text import foreign_text
+from replaydbg.render.replay_text import foreign_text
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session_results import WorkProgress

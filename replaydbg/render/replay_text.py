@@ -1,10 +1,14 @@
-"""The result of a replay as text: where it stopped, and how it differs from the recorded run."""
+"""The notice before a replay of a foreign recording, and the result of a replay: where it stopped, how it differs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from replaydbg.config import is_fence_wanted
+from replaydbg.errors import ReplaydbgError, quoted
 from replaydbg.events.show import printable
+from replaydbg.log.reader import open_recording
 from replaydbg.replay.result import ReplayResult
 
 
@@ -46,3 +50,23 @@ def note_lines(result: ReplayResult) -> Iterator[str]:
         yield f"not covered by the recording: {printable(text)}."
     if result.ended_early:
         yield f"the recording ends here, after event {result.events}: {printable(result.ended_early)}."
+
+
+def foreign_text(path: Path, name: str) -> str:
+    """Return one sentence about a recording that is not this user's; `name` is how the user names it.
+
+    Empty: no program of it can run, since it cannot be read or needs secrets.
+    """
+    try:
+        with open_recording(path) as recording:
+            recording.check_secrets()
+            signed = recording.signature
+    except ReplaydbgError:
+        return ""  # as the command is about to find out
+    shown = printable(quoted(name))
+    # A copy of a live directory may be the user's own, see `origin`.
+    doubt = f"nothing shows that you recorded {shown}" if path.is_dir() else f"{shown} was not recorded by you"
+    if signed is not None:
+        doubt += f", {'but' if signed.is_trusted else 'and'} is signed by {printable(str(signed))}"
+    how = "behind the fence" if is_fence_wanted() else "with all your rights"
+    return f"{doubt} with this installation: the program in it now runs {how} (see messages#foreign-recording)."

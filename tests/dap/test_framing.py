@@ -45,6 +45,7 @@ def messages_in(data: bytes, size: int = 0) -> list[dict[str, Any]]:
     return [each for each in fed(data, size) if isinstance(each, dict)]
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGES, max_size=5), st.integers(1, 50))
 def test_messages_come_out_as_they_went_in_however_they_are_cut(messages: list[dict[str, Any]], size: int) -> None:
     data = b"".join(map(encoded_message, messages))
@@ -52,7 +53,7 @@ def test_messages_come_out_as_they_went_in_however_they_are_cut(messages: list[d
     assert fed(data, size) == messages
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(GARBAGE, MESSAGES), min_size=1, max_size=4), st.integers(0, 20))
 def test_a_message_behind_garbage_is_found(pairs: list[tuple[bytes, dict[str, Any]]], size: int) -> None:
     # A cut message can take what follows for its own body, if that happens to be as long: it ends at a header.
@@ -64,13 +65,14 @@ def test_a_message_behind_garbage_is_found(pairs: list[tuple[bytes, dict[str, An
     assert [each for each in found if each in [message for _, message in pairs]] == [message for _, message in pairs]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(GARBAGE, max_size=12), st.integers(0, 30))
 def test_nothing_that_is_sent_raises(pieces: list[bytes], size: int) -> None:
     for each in fed(b"".join(pieces), size):
         assert isinstance(each, dict | DamagedMessage)
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=4000), max_size=20))
 def test_garbage_is_not_kept(pieces: list[bytes]) -> None:
     decoder = MessageDecoder()

@@ -16,7 +16,7 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     if quiet or sys.stderr is None or is_own(path):
         return
     # Imported here: the user's own recordings do not need it.
-    from replaydbg.render.origin_text import foreign_text
+    from replaydbg.render.replay_text import foreign_text
 
     text = foreign_text(path, name)
     if text:
