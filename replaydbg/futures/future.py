@@ -18,6 +18,9 @@ from replaydbg.errors import ForgedMessage
 from replaydbg.events.records import Control, ControlKind, Entry, Event
 from replaydbg.events.run_facts import GateRow
 from replaydbg.events.show import show_crossing
+from replaydbg.futures.of_tests import ending_of_test
+from replaydbg.futures.schedules.decisions import Decision, read_decisions
+from replaydbg.futures.schedules.given import FutureSchedule
 from replaydbg.futures.standing import FutureFiles, StandingReplay
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.entries.stream import LogStream
@@ -69,6 +72,8 @@ class Future:
     """All events of its log, those before the moment included."""
     cpu_seconds: float
     """Of the future alone."""
+    is_of_test: bool = False
+    """Whether it ended with a test, and not with the program."""
 
     @property
     def kind(self) -> str:
@@ -91,12 +96,16 @@ class Future:
 class RunningFuture:
     """A future whose process runs. `finish` it, or `kill` it."""
 
-    def __init__(self, standing: StandingReplay, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, standing: StandingReplay, seed: int, schedule: FutureSchedule | None = None) -> None:
+        self.seed, self.schedule = seed, schedule
         self._stack = ExitStack()
-        names = ("log", "world", "report", "ending", "output", "errors")
+        names = ("log", "world", "report", "ending", "output", "errors", "schedule")
         files = tuple(self._stack.enter_context(memory_file(name)) for name in names)
-        self.log, self.world, self._report, self._ending, self._output, self._errors = files
+        self.log, self.world, self._report, self._ending, self._output, self._errors = files[:6]
+        self._schedule = files[6]
+        if schedule is not None:
+            self._schedule.write(schedule.encoded())
+            self._schedule.flush()
         self._pid = 0
         try:
             self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)))
@@ -142,7 +151,9 @@ class RunningFuture:
         stop = _stop(self._report)
         is_deadlock = stop is not None and stop.kind == "deadlock"
         exception = None
-        if not why and (stop is None or is_deadlock):
+        if not why and stop is not None and stop.kind == "test":
+            exception, code, why = ending_of_test(stop.detail)
+        elif not why and (stop is None or is_deadlock):
             exception, why = self._exception(recording, code, is_deadlock=is_deadlock)
         elif not why and stop is not None:
             why = reason_of(stop)
@@ -151,9 +162,12 @@ class RunningFuture:
         verdict = FutureVerdict.INCONCLUSIVE if why else FutureVerdict.FAILED if is_failure else FutureVerdict.PASSED
         last_line, digest = self._printed()
         exception = _with_text(exception, _read(self._errors, MOST_WRITTEN))
+        is_of_test = stop is not None and stop.kind == "test"
         header = read_log_header(_read(self.log, LOG_HEADER))
         events = header.crossings if header is not None else 0
-        return Future(self.seed, verdict, status, exception, is_deadlock, why, last_line, digest, events, cpu)
+        return Future(
+            self.seed, verdict, status, exception, is_deadlock, why, last_line, digest, events, cpu, is_of_test
+        )
 
     def _exception(self, recording: Recording, code: int, *, is_deadlock: bool) -> tuple[Uncaught | None, str]:
         """Return the exception that ended it, and why nothing is known of its end; empty: it is."""
@@ -179,14 +193,22 @@ class RunningFuture:
         last = text[-_MOST_SHOWN:].decode(errors="replace").rstrip().rpartition("\n")[2]
         return last.strip(), whole.hexdigest()
 
-    def own_entries(self, event: int, gates: Sequence[GateRow]) -> Iterator[Entry]:
-        """Yield the entries of its log after `event`, the last one before the moment, when it has ended."""
+    def decisions(self) -> list[Decision]:
+        """Return the decisions that its schedule was to report, when it has ended. Raises ForgedMessage."""
+        data = _read(self._schedule, MOST_WRITTEN)
+        return read_decisions(data[len(self.schedule.encoded()) :]) if self.schedule is not None else []
+
+    def entries(self, gates: Sequence[GateRow]) -> Iterator[Entry]:
+        """Yield the entries of its log, those before the moment included, when it has ended."""
         self.log.seek(0)
         header = read_log_header(self.log.read(LOG_HEADER))
         size = header.committed - LOG_HEADER if header is not None else 0
-        stream = LogStream(iter([self.log.read(size)]), total=size, stored=size, gates=gates)
+        yield from LogStream(iter([self.log.read(size)]), total=size, stored=size, gates=gates).entries()
+
+    def own_entries(self, event: int, gates: Sequence[GateRow]) -> Iterator[Entry]:
+        """Yield the entries of its log after `event`, the last one before the moment, when it has ended."""
         begins = False
-        for entry in stream.entries():
+        for entry in self.entries(gates):
             is_later = isinstance(entry, Event) and entry.number > event
             begins = begins or is_later or (isinstance(entry, Control) and entry.kind is ControlKind.CHAOS)
             if begins:

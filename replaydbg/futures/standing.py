@@ -43,13 +43,18 @@ class FutureFiles:
     """The exception that ended it."""
     output: int
     errors: int
+    schedule: int
+    """The schedule that it is given, and behind it the decisions that it took; empty: a random one, not reported."""
 
 
 class StandingReplay:
     """A replay that has come to the moment. Close it, which ends its process; futures are children of ours."""
 
-    def __init__(self, recording: Recording, name: str, event: int, stack: ExitStack) -> None:
+    def __init__(self, recording: Recording, name: str, event: int, stack: ExitStack, *, switches: int = 0) -> None:
         """Replay `recording`, called `name` in commands, up to before `event`; everything is closed with `stack`.
+
+        `switches`: of those switches of threads that come between the event before it and this one, how many are
+        replayed, too.
 
         Raises NoFutures if the program makes no call after that moment, Divergence if its replay differs, NoFence if
         the kernel cannot enclose it, and the errors of `prepare`.
@@ -60,7 +65,7 @@ class StandingReplay:
         self._socket = ours
         with ExitStack() as started:
             started.callback(theirs.close)
-            self._start = _prepared(recording, event, theirs, stack)
+            self._start = _prepared(recording, event, switches, theirs, stack)
             with postponed():
                 self._pid = start_process(self._start.command, self._start.env, fds=self._start.streams)
                 stack.callback(self._end)
@@ -69,7 +74,8 @@ class StandingReplay:
 
     def make(self, seed: int, files: FutureFiles) -> int:
         """Let a copy go on, interleaved by `seed`; return its process id. Raises NoFutures if there can be none."""
-        fds = array.array("i", (files.log, files.world, files.report, files.ending, files.output, files.errors))
+        written = (files.log, files.world, files.report, files.ending, files.output, files.errors, files.schedule)
+        fds = array.array("i", written)
         try:
             self._socket.sendmsg([_ORDER.pack(seed)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
             kind, number = self._receive()
@@ -118,7 +124,7 @@ class StandingReplay:
             os.waitpid(self._pid, 0)
 
 
-def _prepared(recording: Recording, event: int, theirs: socket.socket, stack: ExitStack) -> ReplayStart:
+def _prepared(recording: Recording, event: int, switches: int, theirs: socket.socket, stack: ExitStack) -> ReplayStart:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     fd = os.dup(theirs.fileno())
@@ -127,6 +133,7 @@ def _prepared(recording: Recording, event: int, theirs: socket.socket, stack: Ex
     orders: dict[str, object] = {
         "futures_fd": fd,
         "resume_at": event,
+        "resume_switches": switches,
         "epolls": _epolls(recording, event),
         "known_fd": _known(recording, event, stack),
         "max_size": _LARGEST_LOG,

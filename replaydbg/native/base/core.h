@@ -71,11 +71,12 @@ typedef struct {
     /* replay: it becomes a recording where its log is used up, or before event `live_at` if that is not 0; it stays
      * set until all that comes with it is done, see resume/live.c */
     bool goes_live;
-    bool is_planned; /* it only reports what it would do, and ends; the fence is up */
-    uint64_t live_at;
-    bool is_resumed;     /* record: it began as a replay */
-    uint64_t live_since; /* record, then: events before; the next call may have been made already */
-    int settled;         /* record, then: calls whose outcome is known without making them */
+    bool is_planned;                 /* it only reports what it would do, and ends; the fence is up */
+    uint64_t live_at, live_switches; /* live_switches: and after so many switches of lanes behind the event before it */
+    uint64_t switches_passed;        /* of these */
+    bool is_resumed;                 /* record: it began as a replay */
+    uint64_t live_since;             /* record, then: events before; the next call may have been made already */
+    int settled;                     /* record, then: calls whose outcome is known without making them */
     /* replay: where it is to become a recording it stands still, and copies of it do so instead, see future/future.h */
     bool has_futures;
     bool is_future; /* this process is such a copy: nothing leaves it, and its time is simulated */

@@ -112,12 +112,15 @@ uint64_t time_now(void); /* ns: of the system's monotonic clock, or the simulate
 void simulated_begins(uint64_t at, uint64_t wall, uint64_t computed);
 uint64_t simulated_clock(clockid_t clock); /* ns: what a clock of the system would say */
 void simulated_reaches(uint64_t at);
+void simulated_passes(uint64_t ns);
 void simulated_computes(bool is_event); /* what the ticks since it was last called have taken */
 
-void ticks_event(void);     /* an event has been recorded, or consumed; or lanes have switched */
-uint64_t ticks_since(void); /* then */
-void ticks_crossing(void);  /* the crossing that is due */
-void ticks_forked(void);    /* in the child */
+uint64_t ticks_count(void);       /* all of them */
+extern void (*ticks_heard)(void); /* is called at each event; NULL: nobody listens */
+void ticks_event(void);           /* an event has been recorded, or consumed; or lanes have switched */
+uint64_t ticks_since(void);       /* then */
+void ticks_crossing(void);        /* the crossing that is due */
+void ticks_forked(void);          /* in the child */
 extern bool ticks_are_counted, ticks_crossing_is_due;
 extern bool ticks_by_checks;     /* 3.11: checks.c counts calls and jumps, not a trace function */
 extern bool ticks_slice_is_over; /* another thread may say so: then the slice is used up at the next tick; atomic */

@@ -41,7 +41,6 @@ checks_announced(_PyInterpreterFrame *frame)
 #endif
 
 /* ticks.c */
-uint64_t ticks_count(void);
 void ticks_tick(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* trace.c */

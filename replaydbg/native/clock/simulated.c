@@ -40,6 +40,12 @@ simulated_reaches(uint64_t at)
 }
 
 void
+simulated_passes(uint64_t ns)
+{
+    now += ns;
+}
+
+void
 simulated_computes(bool is_event)
 {
     uint64_t ticks = ticks_count();

@@ -118,6 +118,7 @@ ticks_forked(void)
 }
 
 static uint64_t at_event;
+void (*ticks_heard)(void);
 
 void
 ticks_event(void)
@@ -125,6 +126,8 @@ ticks_event(void)
     at_event = ticks.count;
     if (__builtin_expect(core.is_future, 0))
         simulated_computes(true);
+    if (__builtin_expect(ticks_heard != NULL, 0))
+        ticks_heard();
 }
 
 uint64_t

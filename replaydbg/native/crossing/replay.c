@@ -447,7 +447,7 @@ cross_is_used_up(void)
     if (armed || (core.live_at && core.crossings + 1 < core.live_at))
         return false; /* a handler is due first */
     if (core.live_at)
-        return true;
+        return core.crossings + 1 > core.live_at || core.switches_passed >= core.live_switches;
     if (exit_code_seen >= 0)
         return false; /* it has ended by itself, and is at its end here, too */
     for (;;) {

@@ -19,7 +19,7 @@
 typedef struct {
     uint64_t seed;
 } Order;
-enum { FOR_LOG, FOR_WORLD, FOR_REPORT, FOR_ENDING, FOR_OUTPUT, FOR_ERRORS, FILES };
+enum { FOR_LOG, FOR_WORLD, FOR_REPORT, FOR_ENDING, FOR_OUTPUT, FOR_ERRORS, FOR_SCHEDULE, FILES };
 
 /* The answers: the replay stands there, and in the place of each copy its process id. */
 typedef struct {
@@ -62,6 +62,7 @@ futures_prepare(PyObject *boot)
     Py_ssize_t n = given && PyList_Check(given) ? PyList_GET_SIZE(given) : 0;
     core.has_futures = core.goes_live = true;
     core.live_at = boot_number(boot, "resume_at");
+    core.live_switches = boot_number(boot, "resume_switches");
     event_log.max_size = boot_number(boot, "max_size");
     launcher = fd_keep((int)PyLong_AsLong(fd));
     epolls = calloc((size_t)n + 1, sizeof *epolls);
@@ -142,6 +143,7 @@ become(const Order *order, const int fds[FILES])
     put_streams(fds);
     int log = fd_keep(fcntl(fds[FOR_LOG], F_DUPFD_CLOEXEC, 0));
     int world = fd_keep(fcntl(fds[FOR_WORLD], F_DUPFD_CLOEXEC, 0));
+    int schedule = fcntl(fds[FOR_SCHEDULE], F_DUPFD_CLOEXEC, 0);
     for (int i = 0; i < FILES; i++)
         close(fds[i]);
     shared_part();
@@ -154,7 +156,8 @@ become(const Order *order, const int fds[FILES])
         return "memory for its log";
     uint64_t wall = log_begin() + cross_replayed_time(), last = clocks_last_wall();
     simulated_begins(lane_clock_latest(), wall < last ? last : wall, log_cpu_time());
-    lanes_vary(order->seed);
+    if (lanes_vary(order->seed, schedule) < 0)
+        return "a schedule that can be read";
     closed_begin(order->seed);
     return NULL;
 }

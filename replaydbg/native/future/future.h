@@ -24,6 +24,7 @@ _Noreturn void future_has_nothing(void);
 /* closed.c */
 void future_asks(Crossing *c);
 PyObject *future_answers(const Crossing *c);
+void future_marked(PyObject *text); /* of the pytest plugin: it ends a future where its test has failed or ended */
 
 /* known.c */
 int known_open(PyObject *path);

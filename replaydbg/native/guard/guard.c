@@ -14,6 +14,7 @@
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "ending/ending.h"
+#include "future/future.h"
 #include "engine/engine.h"
 #include "guard/asked.h"
 #include "guard/guard.h"
@@ -276,6 +277,8 @@ hook(const char *event, PyObject *args, void *data)
         outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
     if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
         outcome_told(argument(args, 0));
+    if (core.is_future && core.mode == RECORD && event[0] == 'r' && strcmp(event, "replaydbg.mark") == 0)
+        future_marked(argument(args, 0));
     if (core.mode == RECORD && !core.is_future && hear_of_snapshot(event, args))
         return 0;
     int rc;

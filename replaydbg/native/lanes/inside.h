@@ -33,6 +33,26 @@ lanes_share(void)
     return on_lanes && lanes.is_on && core.mode != REPLAY && (lanes.alive > 1 || core.is_future) && !lane_has_gil();
 }
 
+bool lanes_draws(uint32_t *number, uint32_t below); /* with chaos; false: without */
+
+/* schedules.c: of a future */
+typedef enum { GOES_ON, GIVES_WAY, IS_OVERTAKEN } Turn; /* IS_OVERTAKEN: gives way, and keeps its priority */
+int schedule_load(int fd);                              /* the launcher's file; -1: it cannot be read */
+bool schedule_is_given(void);                           /* else it is drawn */
+bool schedule_has_priorities(void);                     /* then: the highest one runs */
+uint64_t schedule_slice(void);                          /* ticks until schedule_due() is to be asked */
+Turn schedule_due(void);                                /* of the running lane, at a tick */
+int schedule_place(void);                          /* in the queue of those that can run, of the one that goes on */
+void schedule_chosen(int place);                   /* that one is about to be taken from it */
+void schedule_switches(const Lane *next, Why why); /* the running lane gives way, */
+void schedule_switched(void);                      /* which has been logged, */
+void schedule_stays(void);                         /* it was to give way, and nobody else can run */
+void schedule_arrived(void);                       /* and another one runs */
+void schedule_can_run(const Lane *lane);
+void schedule_pauses(void); /* in a future: an event loop looks later than it could */
+struct epoll_event;
+int schedule_ready(struct epoll_event *events, int n); /* puts them in an order that the kernel could have; returns n */
+
 /* switch.c */
 bool stack_take(Lane *lane, size_t size); /* 0: the usual one */
 void stack_give_back(Lane *lane);

@@ -128,6 +128,8 @@ chance(void)
 static uint64_t
 next_slice(void)
 {
+    if (schedule_is_given())
+        return schedule_slice();
     if (contender_begin())
         return LONG_SLICE; /* it is over when another lane would have the interpreter's lock */
     if (!preemption.chaos)
@@ -151,6 +153,7 @@ ready_append(Lane *lane)
     __atomic_store_n(&lanes.ready_count, lanes.ready_count + 1, __ATOMIC_SEQ_CST);
     if (lanes.ready_count == 1)
         contender_lane_can_run();
+    schedule_can_run(lane);
 }
 
 static Lane *
@@ -324,6 +327,8 @@ static int
 place_of_next(void)
 {
     int best = 0, place = 0;
+    if (schedule_is_given() && !preemption.by_priority)
+        return schedule_place();
     if (!preemption.chaos || lanes.ready_count < 2)
         return 0;
     if (!preemption.by_priority)
@@ -360,7 +365,9 @@ choose(void)
     }
     lanes.running = lanes.chooser;
     core.lane = lanes.running->id;
-    return ready_take(place_of_next());
+    int place = place_of_next();
+    schedule_chosen(place);
+    return ready_take(place);
 }
 
 /* ---- switching ---- */
@@ -386,6 +393,7 @@ arrive(void)
     stack_arrived();
     errno = lanes.running->saved_errno;
     forget_ended();
+    schedule_arrived();
 }
 
 /* The C stacks change here. What the running lane has of the core's state goes with it. */
@@ -454,9 +462,11 @@ static void
 record_switch(Lane *next, Why why)
 {
     uint64_t numbers[3] = {(uint64_t)next->id, (uint64_t)why | (uint64_t)next->wake << 2, ticks_since()};
+    schedule_switches(next, why);
     if (core.mode == RECORD)
         cross_control(CONTROL_LANE, numbers, 3);
     ticks_event();
+    schedule_switched();
     lanes_varied();
 }
 
@@ -477,6 +487,7 @@ recorded_next(const uint64_t numbers[3])
     }
     next->wake = (Wake)(numbers[1] >> 2 & 3);
     ticks_event();
+    core.switches_passed += core.live_at && core.crossings + 1 == core.live_at;
     return next;
 }
 
@@ -613,7 +624,7 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
 
 /* Gives way if another one can run. */
 static void
-give_way(Why why)
+give_way(Why why, bool keeps_priority)
 {
     Lane *self = lanes.running;
     if (core.is_future)
@@ -621,14 +632,17 @@ give_way(Why why)
     hub_look(false);
     wake_for_notices();
     if (lanes.ready_count == 0) {
+        schedule_stays();
         contender_turn();
         return;
     }
     self->wake = WOKEN;
-    self->priority = --preemption.lowest;
+    if (!keeps_priority)
+        self->priority = --preemption.lowest;
     ready_append(self);
     Lane *next = choose();
     if (next == self) {
+        schedule_stays();
         contender_turn();
         return;
     }
@@ -640,7 +654,7 @@ void
 lane_yield(void)
 {
     if (core.mode != REPLAY) /* in which it is inside a crossing, whose end reads the log */
-        give_way(reason());
+        give_way(reason(), false);
 }
 
 /* ---- preemption ---- */
@@ -701,8 +715,12 @@ slice_used_up(void)
     int is_due = due;
     if (is_spared())
         return;
+    bool is_replay = core.mode == REPLAY;
     if (core.goes_live)
         crossing_hooks.live_inside();
+    if (is_replay && core.is_future)
+        return; /* a future need not give way where the recorded run did */
+    Turn turn = schedule_is_given() ? schedule_due() : GIVES_WAY;
     due = NOTHING;
     ticks_slice(core.mode == REPLAY || lanes.alive == 1 ? LONG_SLICE : preemption.own_only ? 1 : next_slice());
     if (!on_lanes || !lanes.is_on)
@@ -710,7 +728,7 @@ slice_used_up(void)
     if (lanes.alive == 1)
         ticks_off();
     else if (core.mode != REPLAY)
-        give_way(PREEMPTED);
+        turn == GOES_ON ? (void)0 : give_way(PREEMPTED, turn == IS_OVERTAKEN);
     else if (is_due == A_HANDLER)
         lanes_hooks.look_for_signals();
     else if (core.lenient)
@@ -911,16 +929,30 @@ lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop)
     stop_on_deadlock = stop;
 }
 
-void
-lanes_vary(uint64_t seed)
+int
+lanes_vary(uint64_t seed, int schedule)
 {
     bool counts_lines = preemption.counts_lines;
     lanes_obey(seed, true, 0, true);
+    if (schedule_load(schedule) < 0)
+        return -1;
+    if (schedule_is_given()) {
+        preemption.by_priority = schedule_has_priorities();
+        preemption.own_only = false;
+    }
     preemption.counts_lines = counts_lines;
     preemption.lines_are_due = !counts_lines;
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i])
             lanes.at[i]->priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
+    return 0;
+}
+
+bool
+lanes_draws(uint32_t *number, uint32_t below)
+{
+    *number = preemption.chaos ? (uint32_t)(chance() % below) : 0;
+    return preemption.chaos;
 }
 
 static void

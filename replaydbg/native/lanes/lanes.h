@@ -33,7 +33,8 @@ int lanes_begin(void);
 void lanes_continue(void); /* a replay becomes a recording: who can run, who waits, and until when */
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
 /* a replay is about to become a recording: from then on its lanes are interleaved at random, as with chaos */
-void lanes_vary(uint64_t seed);
+/* `schedule`: what else is known of it, see schedules.c, which closes it; -1: it cannot be read */
+int lanes_vary(uint64_t seed, int schedule);
 void lanes_varied(void); /* record: an event or a switch is in the log, from which on lines count as ticks */
 void lanes_count_lines(Crossing *open); /* replay: reads that they do, without the head */
 void lanes_begin_lines(void);           /* the same of edited code, which has read it before */
@@ -83,8 +84,9 @@ struct Lane {
     char kernel_name[16]; /* what pthread_getname_np() says of it */
     int id;               /* from 0, the first lane, in the order in which they are made */
     int parent;
-    uint32_t priority;    /* with chaos */
-    bool ended, is_ready; /* is_ready: stands in the queue of those that can run */
+    uint32_t priority;            /* with chaos */
+    uint64_t marks, marked_ticks; /* of schedules.c: how far it has come in a future */
+    bool ended, is_ready;         /* is_ready: stands in the queue of those that can run */
 #ifdef CHANGES_STACKS
     void *top; /* of its stack while it does not run */
 #else

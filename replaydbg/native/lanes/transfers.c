@@ -386,19 +386,20 @@ our_select(int n, fd_set *reads, fd_set *writes, fd_set *exceptions, struct time
 static int
 our_epoll_wait(int epoll, struct epoll_event *events, int most, int milliseconds)
 {
+    schedule_pauses();
     if (milliseconds == 0 || !lanes_share())
-        return epoll_wait(epoll, events, most, milliseconds);
+        return schedule_ready(events, epoll_wait(epoll, events, most, milliseconds));
     uint64_t deadline = 0;
     for (;;) {
         int rc = epoll_wait(epoll, events, most, 0);
         if (rc != 0)
-            return rc;
+            return schedule_ready(events, rc);
         HubWait wait = {.fd = epoll, .events = POLLIN};
         if (deadline == 0)
             deadline = deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL);
         Wake wake = hub_wait(&wait, 1, "descriptors", deadline);
         if (wake == TIMED_OUT)
-            return epoll_wait(epoll, events, most, 0);
+            return schedule_ready(events, epoll_wait(epoll, events, most, 0));
         if (wake == INTERRUPTED) {
             errno = EINTR;
             return -1;
