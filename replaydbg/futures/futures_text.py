@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from replaydbg.classes import dataclass
 from replaydbg.errors import quoted
 from replaydbg.events.show import printable
+from replaydbg.futures.deciding_text import deciding_lines
 from replaydbg.futures.future import FutureVerdict
 from replaydbg.futures.grouping import FutureGroup
 from replaydbg.futures.launcher import Futures
+from replaydbg.futures.searches.systematic import SystematicCount
 
 MOST_SHOWN = 20
 """How many groups are listed; the JSON has all."""
@@ -24,18 +27,26 @@ class FuturesReport:
     found: Futures
     names: Mapping[int, str]
     """The names in commands, by seed."""
+    shrunk: Mapping[str, str] = MappingProxyType({})
+    """Those of recordings with what decides, by how they end (Future.kind)."""
 
 
 def futures_lines(report: FuturesReport) -> Iterator[str]:
     """Yield the share that failed, the groups, and the command for the next step."""
     found = report.found
     yield _first_line(found)
+    deciding = {each.ending: each for each in found.deciding}
     for group in found.groups[:MOST_SHOWN]:
-        yield from _group_lines(group, report.names)
+        yield from _group_lines(group, report.names, found)
+        if group.verdict is FutureVerdict.FAILED and (shrunk := deciding.pop(group.example.kind, None)) is not None:
+            yield from (f"         {line}" for line in deciding_lines(shrunk, report.shrunk.get(shrunk.ending, "")))
     if len(found.groups) > MOST_SHOWN:
         yield f"  and {len(found.groups) - MOST_SHOWN:,} more groups (--json lists all)"
+    if found.systematic is not None:
+        yield _all_text(found.systematic)
     if found.is_fixed:
-        yield "Every future is the same, 1 was run: no threads were switched, and no random numbers drawn."
+        why = "no threads were switched, no random numbers drawn, and no event loop ran"
+        yield f"Every future is the same, 1 was run: {why}."
     example = next((each.seed for group in found.groups for each in group.futures if each.seed in report.names), None)
     if example is not None:
         yield f"Open one: replaydbg debug {quoted(report.names[example])}"
@@ -65,7 +76,7 @@ def _first_line(found: Futures) -> str:
     if not share.decided:
         return f"{text}none has a verdict, in {found.seconds:.1f} s"
     text += f"{share.failed:,} of {share.decided:,} failed"
-    if not found.is_fixed:
+    if not found.is_fixed and found.systematic is None:
         text += f" ({share.failed / share.decided:.0%}; 95 % confidence interval: {low:.0%} to {high:.0%})"
     undecided = found.count - share.decided
     if undecided:
@@ -73,14 +84,22 @@ def _first_line(found: Futures) -> str:
     return f"{text}, in {found.seconds:.1f} s"
 
 
-def _group_lines(group: FutureGroup, names: Mapping[int, str]) -> Iterator[str]:
+def _group_lines(group: FutureGroup, names: Mapping[int, str], found: Futures) -> Iterator[str]:
     word = "inconclusive: " if group.verdict is FutureVerdict.INCONCLUSIVE else ""
     outputs = f", {group.outputs:,} different outputs" if group.outputs > 1 else ""
     kept = next((names[each.seed] for each in group.futures if each.seed in names), "")
-    example = f"seed {group.example.seed}{': ' + kept if kept else ''}"
+    word_of = "seed" if found.systematic is None else "number"
+    example = f"{word_of} {group.example.seed}{': ' + kept if kept else ''}"
     yield f"{len(group.futures):7,}  {word}{_short(group.ending)}{outputs} ({example})"
     if group.last_line and group.last_line not in group.ending and group.ending not in group.last_line:
         yield f"         | {_short(group.last_line)}"
+
+
+def _all_text(count: SystematicCount) -> str:
+    preemptions = f"up to {count.preemptions:,} preemption{'s' if count.preemptions != 1 else ''}"
+    if count.left:
+        return f"Schedules with {preemptions}: at least {count.left:,} were not tried. Try more with -n."
+    return f"All schedules with {preemptions} at lines of the program were tried."
 
 
 def _short(text: str) -> str:

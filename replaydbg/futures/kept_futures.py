@@ -9,6 +9,7 @@ from pathlib import Path
 import replaydbg
 from replaydbg.events.records import Control
 from replaydbg.futures.future import Future, RunningFuture
+from replaydbg.futures.schedules.given import ScheduleKind
 from replaydbg.launch.process import Ended
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import make_live_directory, shared_store, write_start
@@ -48,7 +49,7 @@ def keep(
         if os.fstat(running.world.fileno()).st_size:
             _copy(running.world, live / "world")
         _write_notes(live, recording, event, running, future)
-    write_start(live, _header(recording, name, live, event, future), first_orders(recording.header))
+    write_start(live, _header(recording, name, live, event, running), first_orders(recording.header))
     ended = Ended(future.status, _cpu_before(recording) + future.cpu_seconds)
     return seal_recording(live, ended, future.cpu_seconds, store=shared_store(output, store))
 
@@ -80,12 +81,24 @@ def _cpu_before(recording: Recording) -> float:
     return recording.log_header.cpu_ms / 1000 if recording.log_header is not None else 0.0
 
 
-def _header(recording: Recording, name: str, live: Path, event: int, future: Future) -> HeaderData:
+def _header(recording: Recording, name: str, live: Path, event: int, running: RunningFuture) -> HeaderData:
     facts = {key: value for key, value in recording.header.raw.items() if key not in _OF_GROUPS}
     facts |= {
         "tool": replaydbg.__version__,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "name": sealed_path(live).stem,
-        "future": {"from": name, "event": event, "seed": future.seed},
+        "future": {"from": name, "event": event, "seed": running.seed, **_schedule(running)},
     }
     return facts  # type: ignore[return-value]
+
+
+def _schedule(running: RunningFuture) -> dict[str, object]:
+    """Return the schedule that it was given, if it was."""
+    given = running.schedule
+    if given is None or given.kind is ScheduleKind.RANDOM:
+        return {}
+    return {
+        "schedule": given.kind.name.lower(),
+        "deviations": [list(each) for each in given.deviations],
+        "changes": list(given.changes),
+    }

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from replaydbg.classes import dataclass, field
-from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment, UsageError
+from replaydbg.classes import dataclass, field, replace
+from replaydbg.errors import UsageError
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.run_facts import GateRow
+from replaydbg.futures.checks import check_recording
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
 from replaydbg.futures.grouping import MOST_ENDINGS, FutureGroup, Share, grouped, share_of
 from replaydbg.futures.kept_futures import keep
+from replaydbg.futures.pool import FuturePool, FutureRequest, await_ended
+from replaydbg.futures.schedules.bounded import bounded_schedule, steps_of
+from replaydbg.futures.schedules.given import TRACED, FutureSchedule, with_deviations
+from replaydbg.futures.searches.deciding import DecidingSchedule, deciding_schedules
+from replaydbg.futures.searches.systematic import SystematicCount, SystematicSearch
 from replaydbg.futures.standing import StandingReplay
 from replaydbg.gates.row import DRAWN
 from replaydbg.gates.table import OWN
 from replaydbg.launch.processors import processors
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.result import RecordResult
-from replaydbg.resume.preparation import check_alone, check_running
 
 FIRST_SEED = 1
 TIMEOUT = 10.0
 """Seconds that a future may compute."""
-_LOOK = 50
-"""Milliseconds between two looks whether one takes too long."""
 _DRAWN = frozenset(row.full_name for row in OWN if row.flags & DRAWN)
-_OF_SEVERAL = "it is one of several processes that were recorded together, and the others would be missing"
+_AT_ONCE = 64
+"""Schedules of a systematic search between two looks at what they lead to."""
+_LOOPS = frozenset({"select.epoll.poll"})
 _SWITCHES = (ControlKind.LANE, ControlKind.LANE_STARTED)
 
 
@@ -50,6 +54,12 @@ class FutureWishes:
     jobs: int | None = None
     """How many run at once (default: the number of processors)."""
     timeout: float = TIMEOUT
+    shrinks: bool = False
+    """Whether the schedules of failing futures are shrunk to what decides."""
+    depth: int = 0
+    """Random priorities with one change less than this; 0: schedules are drawn as with `--chaos`."""
+    preemptions: int | None = None
+    """Instead of random schedules all with up to so many preemptions are tried, at most `count`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,10 @@ class Futures:
     """Of these, until the past had been replayed."""
     is_fixed: bool = False
     """Whether only one was run, because every other one would be the same."""
+    deciding: tuple[DecidingSchedule, ...] = ()
+    """What decides in groups of failed futures, if it was wanted."""
+    systematic: SystematicCount | None = None
+    """Of a systematic search: how far it came. Then the numbers of futures are no seeds."""
 
     @property
     def count(self) -> int:
@@ -91,10 +105,35 @@ class _Batch:
     kept: dict[int, Path] = field(default_factory=dict)
     known: set[tuple[FutureVerdict, str, str]] = field(default_factory=set)
     """How those ended of which a recording is kept."""
+    steps: int = 0
+    """With a bounded depth: how many steps the program takes."""
+    given: dict[int, FutureSchedule] = field(default_factory=dict)
+    """Of a systematic search: the schedules, by the numbers of the futures."""
+
+    @property
+    def pool(self) -> FuturePool:
+        """What runs futures whose schedules are given."""
+        jobs = self.wishes.jobs or processors()
+        return FuturePool(self.recording, self.name, self.standing, jobs, self.wishes.timeout)
+
+    def schedule(self, seed: int, *, traces: bool = False) -> FutureSchedule | None:
+        """Return the schedule of the future with this seed."""
+        if self.wishes.depth:
+            return bounded_schedule(seed, self.wishes.depth, self.steps, traces=traces)
+        return TRACED if traces else None
+
+    def traced(self, future: Future) -> FutureRequest:
+        """Return the request that makes a future again and reports its decisions."""
+        if future.seed in self.given:
+            return FutureRequest(self.wishes.seed, self.given[future.seed])
+        return FutureRequest(future.seed, self.schedule(future.seed, traces=True) or TRACED)
 
     def finish(self, running: RunningFuture, timeout: float = 0.0) -> None:
+        """Take what came of one when it has ended, or takes too long."""
+        self.take(running, running.finish(self.recording, timeout=timeout))
+
+    def take(self, running: RunningFuture, future: Future) -> None:
         """Take what came of one, and keep it if it is wanted."""
-        future = running.finish(self.recording, timeout=timeout)
         self.done.append(future)
         kind = (future.verdict, future.kind, f"{future.ending}\n{future.last_line}")
         if self._is_wanted(future, kind):
@@ -106,12 +145,22 @@ class _Batch:
     def _is_wanted(self, future: Future, kind: tuple[FutureVerdict, str, str]) -> bool:
         if future.verdict is FutureVerdict.INCONCLUSIVE:
             return False  # it ends where a recording cannot go on, and has no end of its own
+        if future.is_of_test:
+            return False  # so does one that ends with its test
         alike = sum(1 for verdict, ending, _ in self.known if (verdict, ending) == kind[:2])
         return self.wishes.keeps_all or (kind not in self.known and alike < MOST_ENDINGS)
 
-    def _keep(self, running: RunningFuture, future: Future) -> RecordResult:
+    def deciding(self, groups: Sequence[FutureGroup]) -> Iterator[DecidingSchedule]:
+        """Yield what decides in the groups that failed, with a recording of each."""
+
+        def kept(running: RunningFuture, future: Future) -> Path | None:
+            return self._keep(running, future, "-shrunk").path if not future.is_of_test else None
+
+        yield from deciding_schedules(self.pool, groups, self.traced, kept)
+
+    def _keep(self, running: RunningFuture, future: Future, suffix: str = "") -> RecordResult:
         directory = self.wishes.output
-        output = directory / f"future-{future.seed}.rdbg" if directory is not None else None
+        output = directory / f"future-{future.seed}{suffix}.rdbg" if directory is not None else None
         return keep(self.recording, self.name, self.standing.event, running, future, output, self.store)
 
 
@@ -126,23 +175,19 @@ def run_futures(
     _check(wishes)
     began = time.monotonic()
     with open_recording(path) as recording, ExitStack() as stack:
-        _check_recording(recording, name, wishes)
+        check_recording(recording, name, wishes.event)
         standing = StandingReplay(recording, name, wishes.event, stack)
         replayed = time.monotonic() - began
         if wishes.output is not None:
             wishes.output.mkdir(parents=True, exist_ok=True)
         batch = _Batch(recording, name, wishes, store, standing, seen)
-        is_fixed = _run(batch)
-    return Futures(
-        name,
-        standing.event,
-        tuple(grouped(batch.done)),
-        batch.kept,
-        share_of(batch.done),
-        time.monotonic() - began,
-        replayed,
-        is_fixed,
-    )
+        systematic = _run_all(batch) if wishes.preemptions is not None else None
+        is_fixed = systematic is None and _run(batch)
+        groups = tuple(grouped(batch.done))
+        deciding = tuple(batch.deciding(groups)) if wishes.shrinks else ()
+    seconds = time.monotonic() - began
+    share = share_of(batch.done)
+    return Futures(name, standing.event, groups, batch.kept, share, seconds, replayed, is_fixed, deciding, systematic)
 
 
 def _check(wishes: FutureWishes) -> None:
@@ -150,33 +195,46 @@ def _check(wishes: FutureWishes) -> None:
         raise UsageError(f"N must be at least 1 (got {wishes.count})")
     if wishes.jobs is not None and wishes.jobs < 1:
         raise UsageError(f"--jobs must be at least 1 (got {wishes.jobs})")
+    if wishes.depth < 0:
+        raise UsageError(f"--depth must be at least 1 (got {wishes.depth})")
+    if wishes.preemptions is not None and wishes.preemptions < 0:
+        raise UsageError(f"--systematic must be at least 0 (got {wishes.preemptions})")
     if wishes.seed < 0 or wishes.seed + wishes.count > 1 << 63:
         raise UsageError(f"--seed must be from 0 to 2**63 - N (got {wishes.seed})")
     if not 0 < wishes.timeout < float("inf"):
         raise UsageError(f"--timeout must be a number of seconds above 0 (got {wishes.timeout:g})")
 
 
-def _check_recording(recording: Recording, name: str, wishes: FutureWishes) -> None:
-    try:
-        check_alone(recording, name)
-    except CannotResume:
-        raise NoFutures(name, _OF_SEVERAL) from None
-    try:
-        check_running(recording, name)
-    except CannotResume as error:
-        raise NoFutures(name, error.reason) from None
-    if recording.header.durable:
-        raise NoFutures(name, "it was made with --durable, whose log no future can continue")
-    events = recording.log_header.crossings if recording.log_header is not None else 0
-    if wishes.event > events:
-        raise NoSuchMoment(str(wishes.event), f"the recording has {events:,} events")
+def _run_all(batch: _Batch) -> SystematicCount:
+    """Try schedules systematically. Each is given a number, since nothing of it depends on a seed."""
+    search = SystematicSearch(batch.wishes.preemptions or 0)
+    while (left := batch.wishes.count - len(batch.done)) > 0:
+        nodes = search.take(min(left, _AT_ONCE))
+        if not nodes:
+            break
+        first = len(batch.done) + 1
+        requests = [FutureRequest(batch.wishes.seed, search.schedule(each)) for each in nodes]
+        numbers = {id(request.schedule): number for number, request in enumerate(requests, first)}
+        batch.given |= {number: request.schedule for number, request in enumerate(requests, first)}
+
+        def take(running: RunningFuture, future: Future, numbers: dict[int, int] = numbers) -> None:
+            batch.take(running, replace(future, seed=numbers[id(running.schedule)]))
+
+        for node, trial in zip(nodes, batch.pool.run(requests, take), strict=True):
+            search.add(node, trial.decisions)
+    return search.count
 
 
 def _run(batch: _Batch) -> bool:
     """Run all; return whether only the first was, because all others would be the same."""
+    if batch.wishes.depth:
+        (usual,) = batch.pool.run(
+            [FutureRequest(batch.wishes.seed, with_deviations((), traces=True, notes_points=True))]
+        )
+        batch.steps = steps_of(usual.decisions)
     seeds = iter(range(batch.wishes.seed, batch.wishes.seed + batch.wishes.count))
     with _begun(batch, next(seeds)) as first:
-        _await([first], batch.wishes.timeout)
+        await_ended([first], batch.wishes.timeout)
         batch.finish(first, 0.0 if first.has_ended() else batch.wishes.timeout)
         is_decided = batch.done[0].verdict is not FutureVerdict.INCONCLUSIVE
         if is_decided and is_fixed(first, batch.standing.event, batch.recording.header.gates):
@@ -186,10 +244,10 @@ def _run(batch: _Batch) -> bool:
     try:
         while True:
             while len(running) < jobs and (seed := next(seeds, None)) is not None:
-                running.append(RunningFuture(batch.standing, seed))
+                running.append(RunningFuture(batch.standing, seed, batch.schedule(seed)))
             if not running:
                 return False
-            for each in _await(running, batch.wishes.timeout):
+            for each in await_ended(running, batch.wishes.timeout):
                 running.remove(each)
                 try:
                     batch.finish(each, 0.0 if each.has_ended() else batch.wishes.timeout)
@@ -202,33 +260,21 @@ def _run(batch: _Batch) -> bool:
 
 @contextmanager
 def _begun(batch: _Batch, seed: int) -> Iterator[RunningFuture]:
-    running = RunningFuture(batch.standing, seed)
+    running = RunningFuture(batch.standing, seed, batch.schedule(seed))
     try:
         yield running
     finally:
         running.kill()
 
 
-def _await(running: list[RunningFuture], timeout: float) -> list[RunningFuture]:
-    """Wait until one has ended, or has taken too long; return those."""
-    poll = select.poll()
-    for each in running:
-        poll.register(each.pidfd, select.POLLIN)
-    while True:
-        ended = {fd for fd, _ in poll.poll(_LOOK)}
-        over = [each for each in running if each.pidfd in ended or each.is_over(timeout)]
-        if over:
-            return over
-
-
 def is_fixed(running: RunningFuture, event: int, gates: Sequence[GateRow]) -> bool:
-    """Whether nothing of a future depends on its seed: it switched no threads, and drew no numbers.
+    """Whether nothing of a future depends on its seed: it switched no threads, drew no numbers, and ran no event loop.
 
     `event`: the last one before it. `gates`: the rows of its recording.
     """
     for entry in running.own_entries(event, gates):
         if isinstance(entry, Control) and entry.kind in _SWITCHES:
             return False
-        if isinstance(entry, Event) and entry.gate in _DRAWN:
+        if isinstance(entry, Event) and entry.gate in _DRAWN | _LOOPS:
             return False
     return True

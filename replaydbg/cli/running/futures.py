@@ -8,11 +8,19 @@ from pathlib import Path
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.running.event_option import event_before
+from replaydbg.cli.running.futures_searches import (
+    COUNT,
+    add_search_arguments,
+    check_searches,
+    first_choice,
+    run_curve,
+)
 from replaydbg.config import is_fence_wanted, load_settings
 from replaydbg.errors import UsageError
 from replaydbg.futures.future import Future
 from replaydbg.futures.futures_text import FuturesReport, futures_lines
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, FutureWishes, run_futures
+from replaydbg.futures.searches import curve
 from replaydbg.render.json_data.futures_json import futures_facts
 
 TYPE_CHECKING = False
@@ -28,10 +36,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--at",
         metavar="MOMENT",
-        required=True,
-        help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3",
+        help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3 (default: before the first "
+        "thread is started, or at @start)",
     )
-    parser.add_argument("-n", "--count", type=int, default=100, metavar="N", help="make N futures (default: 100)")
+    parser.add_argument(
+        "-n",
+        "--count",
+        type=int,
+        metavar="N",
+        help=f"make N futures (default: {COUNT}), with --curve from each moment (default: {curve.COUNT})",
+    )
+    add_search_arguments(parser)
     parser.add_argument(
         "--seed",
         type=int,
@@ -62,25 +77,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make futures; return 0 if none failed, 1 if one did, 3 if none has a verdict."""
+    check_searches(args)
     if not is_fence_wanted():
         raise UsageError("--no-fence cannot be used here: without the fence, futures could reach the outside.")
     store, settings = the_store(), load_settings()
     path = store.resolve(args.recording)
     wishes = FutureWishes(
-        event=event_before(args.at, path),
-        count=args.count,
+        event=event_before(args.at, path) if args.at is not None else first_choice(path),
+        count=args.count if args.count is not None else COUNT,
         seed=args.seed,
         keeps_all=args.keep == "all",
         output=args.output,
         jobs=args.jobs,
         timeout=args.timeout,
+        shrinks=args.shrink,
+        depth=args.depth,
+        preemptions=args.systematic,
     )
-    progress = _Progress(args.count, is_shown=not args.quiet and sys.stderr is not None and sys.stderr.isatty())
+    is_shown = not args.quiet and sys.stderr is not None and sys.stderr.isatty()
+    if args.curve:
+        return run_curve(path, wishes, args.count, name=store.name_of(path), as_json=args.json, shows_progress=is_shown)
+    progress = _Progress(wishes.count, is_shown=is_shown)
     try:
         found = run_futures(path, wishes, name=store.name_of(path), store=settings.store, seen=progress)
     finally:
         progress.clear()
-    report = FuturesReport(found, {seed: store.name_of(kept) for seed, kept in found.kept.items()})
+    names = {seed: store.name_of(kept) for seed, kept in found.kept.items()}
+    shrunk = {each.ending: store.name_of(each.recording) for each in found.deciding if each.recording is not None}
+    report = FuturesReport(found, names, shrunk)
     if args.json:
         print_json(futures_facts(report))
     else:

@@ -1,0 +1,26 @@
+"""Whether a recording can have futures."""
+
+from __future__ import annotations
+
+from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment
+from replaydbg.log.reader import Recording
+from replaydbg.resume.preparation import check_alone, check_running
+
+_OF_SEVERAL = "it is one of several processes that were recorded together, and the others would be missing"
+
+
+def check_recording(recording: Recording, name: str, event: int) -> None:
+    """Raise NoFutures or NoSuchMoment if the recording, called `name` in commands, can have none before `event`."""
+    try:
+        check_alone(recording, name)
+    except CannotResume:
+        raise NoFutures(name, _OF_SEVERAL) from None
+    try:
+        check_running(recording, name)
+    except CannotResume as error:
+        raise NoFutures(name, error.reason) from None
+    if recording.header.durable:
+        raise NoFutures(name, "it was made with --durable, whose log no future can continue")
+    events = recording.log_header.crossings if recording.log_header is not None else 0
+    if event > events:
+        raise NoSuchMoment(str(event), f"the recording has {events:,} events")
