@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from replaydbg.pytest_plugin.settings import CHILDREN, MODES, mode_of
+from replaydbg.pytest_plugin.settings import CHILDREN, MODES, capture_in_memory, mode_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="child processes of tests to record, too: none, fork (forked children), python (also the Python programs "
         "that a test starts); they are kept with the test's recording (default: none)",
     )
+    group.addoption(
+        "--replaydbg-futures",
+        metavar="N",
+        default=None,
+        help="record the tests, and run each N times more from where its body begins, its threads interleaved in "
+        "another way each time (default: 0)",
+    )
     parser.addini(
         "replaydbg_children", "which child processes of tests are recorded, too: none, fork, python", default="none"
     )
@@ -75,6 +82,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, None, None]:
     """Restart as a recorded process, if requested: before output is captured and the user's code runs."""
     if not _state["is_active"] and mode_of(early_config) != "off":
+        capture_in_memory(early_config)
         # Imported here: an unrecorded session does not need it.
         from replaydbg.pytest_plugin.startup import relaunch
 
@@ -88,6 +96,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "replaydbg(mode): which recordings of this test are kept, if the session is recorded: "
         "off, on, retain-on-failure, retry",
+    )
+    config.addinivalue_line(
+        "markers",
+        "replaydbg_futures(n): how often this test is run from where its body begins, if the session is recorded with "
+        "--replaydbg-futures",
     )
     if _state["is_active"] or mode_of(config) == "off":
         return

@@ -22,7 +22,25 @@ def mode_of(config: pytest.Config) -> str:
     mode = str(given or config.getini("replaydbg") or "off")
     if mode not in MODES:
         raise pytest.UsageError(f"replaydbg = {mode!r} is not a mode: use one of {', '.join(MODES)}")
-    return mode
+    return "retain-on-failure" if mode == "off" and futures_of(config) is not None else mode
+
+
+def futures_of(config: pytest.Config) -> int | None:
+    """Return how many futures each test has; None: the option is not given. Raises UsageError."""
+    given = getattr(config.known_args_namespace, "replaydbg_futures", None)
+    if given is None:
+        return None
+    count = int(given) if str(given).isascii() and str(given).isdigit() else -1
+    if count < 0:
+        raise pytest.UsageError(f"--replaydbg-futures={given} must be a number of futures from 0 on")
+    return count
+
+
+def capture_in_memory(config: pytest.Config) -> None:
+    """Have output captured in memory if tests have futures: these can write no files, not even pytest's own."""
+    options = config.known_args_namespace
+    if futures_of(config) is not None and getattr(options, "capture", None) == "fd":
+        options.capture = "sys"
 
 
 def directory_of(config: pytest.Config) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 from replaydbg.pytest_plugin.child import session_marks
 from replaydbg.pytest_plugin.child.session_marks import Parts, mark, mark_begin, mark_end
-from replaydbg.pytest_plugin.settings import MODES, mode_of, wait_of
+from replaydbg.pytest_plugin.settings import MODES, futures_of, mode_of, wait_of
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Bound now: tests replace functions of modules.
 _audit = sys.audit
 _LONGEST = 2000
+_BODY = '{"do": "body"}'  # as `futures.of_tests` reads it
 
 
 class TestRecording:
@@ -76,6 +77,8 @@ class Running:
     """Number of exceptions raised by its phases."""
     failure: int = -1
     """The index of the one that made it fail first, from 0."""
+    futures: int = 0
+    """How many futures it is to have."""
 
 
 _running: pytest.StashKey[Running] = pytest.StashKey()
@@ -193,7 +196,15 @@ class Recorded:
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
             slug = shared_names.slug(f"{item.nodeid}|", attempt)
         path = Path(self._token.directory) / slug / shared_names.RECORDING
-        return Running(item.nodeid, mode, attempt, slug, TestRecording(path))
+        return Running(item.nodeid, mode, attempt, slug, TestRecording(path), futures=_futures_of(item))
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
+        """Mark where the body of a test begins, if it is to have futures."""
+        running = item.stash.get(_running, None)
+        if running is not None and running.futures:
+            session_marks.note(_BODY)
+        return (yield)
 
     def _attempt_of(self, item: pytest.Item) -> int:
         """Return the number of earlier attempts of the running test: by a plugin, or because it was selected twice."""
@@ -227,6 +238,8 @@ class Recorded:
             if self._end(running) and running.outcome != "failed":
                 # It travels with the report to the process that shows it.
                 setattr(report, shared_names.KEPT, [running.slug, running.outcome])
+            if running.futures:
+                setattr(report, shared_names.FUTURES, [running.slug, running.futures])
             del item.stash[_running]
             self._item = None
         return report
@@ -279,7 +292,7 @@ class Recorded:
 
     def _end(self, running: Running) -> bool:
         """Mark the end; return whether the recording is kept."""
-        keep = running.recording.is_kept or running.mode == "on"
+        keep = running.recording.is_kept or running.mode == "on" or running.futures > 0
         if running.mode in ("retain-on-failure", "retry"):
             keep = keep or running.outcome in ("failed", "interrupted")
         if running.mode == "retry":
@@ -331,6 +344,18 @@ class FailureReportsMade:
             return (yield)
         finally:
             self._reports.end()
+
+
+def _futures_of(item: pytest.Item) -> int:
+    """Return how many futures a test has; 0 without the option. Raises UsageError."""
+    count = futures_of(item.config)
+    marker = item.get_closest_marker("replaydbg_futures")
+    if count is None or marker is None:
+        return count or 0
+    given: object = marker.args[0] if marker.args else marker.kwargs.get("n", count)
+    if type(given) is not int or given < 0:
+        raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg_futures must have a number from 0 on")
+    return given
 
 
 def shown_path(path: Path | None) -> str:

@@ -52,6 +52,8 @@ class Shown:
         """Why the lists of all results could not be written."""
         self._passed: dict[str, tuple[str, str, str]] = {}
         """Directory, outcome and node id of recordings that are kept without a failure."""
+        self._futures: dict[str, tuple[str, int]] = {}
+        """By node id, the directory of a test that is to have futures, and how many."""
         self._crashed: list[str] = []
         """Directories of tests in which a worker crashed; they exist if it was recorded."""
 
@@ -74,6 +76,8 @@ class Shown:
         if kept := getattr(report, shared_names.KEPT, None):
             directory, outcome = kept
             self._passed[directory] = (directory, outcome, report.nodeid)
+        if wanted := getattr(report, shared_names.FUTURES, None):
+            self._futures[report.nodeid] = (self._folder(wanted[0]), wanted[1])
         if report.when == _CRASHED:
             self._crashed.append(self._folder(shared_names.slug(report.nodeid)))
         for name, value in report.user_properties:
@@ -178,7 +182,15 @@ class Shown:
             report_text.write(Path(step_summary), report_text.index(failed, [], ""), "a")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """List the recordings of failing tests."""
+        """List the recordings of failing tests, and what came of futures."""
+        self._write_recordings(terminalreporter)
+        if self._futures:
+            # Imported here, as above.
+            from replaydbg.pytest_plugin.report.futures_shown import write_futures
+
+            write_futures(terminalreporter, self._futures, since=self._began, wait=self._wait)
+
+    def _write_recordings(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not (self._results or self._missing):
             return
         from replaydbg.pytest_plugin.report import report_text

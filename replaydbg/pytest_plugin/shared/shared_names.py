@@ -19,6 +19,8 @@ KEPT = "replaydbg_kept"
 """The attribute of a test's last report with the directory and the outcome, if the recording is kept without a
 failure.
 """
+FUTURES = "replaydbg_futures"
+"""The attribute of a test's last report with the directory, and how many futures the test is to have."""
 LAUNCHER = "replaydbg_launcher"
 """The key under which a worker of pytest-xdist sends the process id of its launcher."""
 INDEX = "index"
