@@ -103,6 +103,7 @@ def _looks() -> tuple[KeyAction, ...]:
         KeyAction("resources", "R", "resources", "show open files, sockets, locks, timers and children", looking),
         KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
         KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
+        KeyAction("futures", "U", "futures", "let the run go on from here in other ways", looking),
         KeyAction("search", "/", "ask_search", "search in the source", looking),
     )
 

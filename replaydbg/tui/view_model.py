@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from replaydbg.classes import dataclass, field
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from replaydbg.debugger.assertions import Assertion
     from replaydbg.groups.messages import MessageEnd
 
@@ -297,6 +299,8 @@ class Track:
     marks: tuple[TimelineMark, ...]
     more: int = 0
     """Number of further moments that are not included."""
+    levels: tuple[tuple[int, float], ...] = ()
+    """In place of marks, a curve: lines of the run, and the height from there on, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,11 +319,13 @@ class Choice:
     """A send or a receive to go to, in any process."""
     order: str = ""
     """A command of the prompt."""
+    recording: Path | None = None
+    """Another recording to open."""
 
     @property
     def leads_somewhere(self) -> bool:
         """Whether it can be chosen."""
-        return bool(self.count or self.why or self.path or self.end or self.order)
+        return bool(self.count or self.why or self.path or self.end or self.order or self.recording)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:
-    """Show a recording until the user leaves; return the exit code. Without a core, what it says without a replay."""
+    """Show a recording, and those that are opened from it, until the user leaves; return the exit code.
+
+    Without a core, what it says without a replay.
+    """
     try:
         check_core()
     except (UnsupportedPython, NotBuilt) as error:
@@ -81,7 +84,8 @@ def show(path: Path, settings: Settings, *, moment: str = "") -> int:
         theme=settings.theme,
         keys=keymap(settings.keymap, settings.keys),
     )
-    return _ended(app)
+    code = _ended(app)
+    return show(app.next_path, settings) if app.next_path is not None else code
 
 
 def _show_to_read(path: Path, settings: Settings, why: str) -> int:

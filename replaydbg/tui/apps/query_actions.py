@@ -31,6 +31,8 @@ from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.rows import PanelRow, plain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from replaydbg.groups.messages import MessageEnd
 
 
@@ -39,6 +41,8 @@ class QueryActions(BasicActions):
 
     compared = ""
     """The moment of the last memory comparison."""
+    next_path: Path | None = None
+    """The recording that is to be opened after this one."""
     glyphs: Glyphs
 
     # ---- answers ----
@@ -64,7 +68,15 @@ class QueryActions(BasicActions):
             self.ask_why(key.why)
         if key.path:
             self.ask_object(key.path)
+        if key.recording is not None:
+            self.open_next(key.recording)
+            return
         self.go_to_choice(key.end, key.order)
+
+    def open_next(self, path: Path) -> None:
+        """Leave, and have another recording opened."""
+        self.next_path = path
+        self.exit(0)
 
     def go_to_choice(self, end: MessageEnd | None, order: str) -> None:
         """Go to a send or a receive in any process, or execute a command of the prompt."""
@@ -259,6 +271,10 @@ class QueryActions(BasicActions):
     def _bisect(self, kind: str, text: str) -> None:
         self.inform("")
         self.question("bisect", kind, text, self._show_looks)
+
+    def action_futures(self) -> None:
+        """Let the run go on from here with other interleavings, and show how that ends."""
+        self.question("futures", self._show_looks)
 
     def _show_looks(self, track: Track) -> None:
         # Called by the session's thread.

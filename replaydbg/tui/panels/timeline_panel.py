@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from replaydbg.tui.panels.timeline_rows import TimelineRows, row_cells
+from replaydbg.tui.panels.timeline_rows import TimelineRows, curve_cells, row_cells
 from replaydbg.tui.ui_messages import Scrubbed
 from replaydbg.tui.view_model import LaneSpans, Overview, Scene, TaskSpans, TaskTimes, TimelineMark, Track
 from replaydbg.tui.widgets.glyphs import UNICODE, Glyphs
@@ -287,6 +287,8 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
 
     def _track(self, track: Track) -> tuple[str, Iterable[tuple[str, str]]]:
         cells, column = [(" ", "")] * self._columns(), self._column_of()
+        if track.levels:
+            return track.title, curve_cells(track, (self._first, self._last), column, len(cells), self.glyphs)
         # Of several marks in a column the important ones are shown.
         for mark in sorted(self._seen(track.marks), key=lambda each: not each.is_faint):
             faint, important = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
@@ -313,8 +315,13 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
         legend = [f"{glyphs.failure} exception"] if view.exceptions or view.failure else []
         legend += [f"{glyphs.snapshot} snapshot"] if view.snapshots else []
         legend += [f"{glyphs.mark} mark"] if self._marks() else []
-        legend += [f"{glyphs.point} hit"] if any(each.key != "bisect" for each in self._tracks.values()) else []
+        legend += (
+            [f"{glyphs.point} hit"]
+            if any(each.marks and each.key != "bisect" for each in self._tracks.values())
+            else []
+        )
         legend += [f"{glyphs.point} bad  {glyphs.point_off} not bad"] if "bisect" in self._tracks else []
+        legend += ["futures that fail"] if "futures" in self._tracks else []
         yield f"   {'  '.join(legend)}", "dim"
 
     # ---- input ----

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from replaydbg.tui.view_model import LaneSpans, TaskSpans, TaskTimes
+from replaydbg.tui.view_model import LaneSpans, TaskSpans, TaskTimes, Track
 from replaydbg.tui.widgets.glyphs import Glyphs
 
 LABEL = 10
@@ -112,4 +112,20 @@ def row_cells(
             break
         for each in range(column(begin), column(end) + 1):
             cells[each] = (glyphs.runs, "string")
+    return cells
+
+
+def curve_cells(
+    track: Track, seen: tuple[int, int], column: Callable[[int], int], width: int, glyphs: Glyphs
+) -> list[tuple[str, str]]:
+    """Return the cells of a curve in a part of the run; between two levels it stays where it was."""
+    first, last = seen
+    cells = [(" ", "")] * width
+    ends = [each for each, _ in track.levels[1:]] + [last]
+    for (begin, level), end in zip(track.levels, ends, strict=True):
+        if end < first or begin > last:
+            continue
+        bar = glyphs.bars[1 + round((len(glyphs.bars) - 2) * level)]
+        for at in range(column(max(begin, first)), column(min(end, last)) + 1):
+            cells[at] = (bar, "error" if level == 1 else "warning")
     return cells

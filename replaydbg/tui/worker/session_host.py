@@ -29,7 +29,7 @@ from replaydbg.groups.other_end import go_to_end
 from replaydbg.tui.diagram_model import CutMove
 from replaydbg.tui.ui_messages import WriterFound
 from replaydbg.tui.view_model import AnswerList, HeapAnswer, LineCompletion, Overview, Reply, Scene
-from replaydbg.tui.worker import group_queries, moment_queries, resource_queries
+from replaydbg.tui.worker import future_queries, group_queries, moment_queries, resource_queries
 from replaydbg.tui.worker.background_queue import BackgroundQueue
 from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, snapshots, task_times
 from replaydbg.tui.worker.cut_diagram import CutDiagram
@@ -40,7 +40,8 @@ from replaydbg.tui.worker.run_overview import density, overview
 from replaydbg.tui.worker.shown_process import ShownProcess
 from replaydbg.tui.worker.source_text import source_text
 
-_QUESTIONS = {**moment_queries.QUESTIONS, **group_queries.QUESTIONS, **resource_queries.QUESTIONS}
+_QUERIES = (moment_queries, group_queries, resource_queries, future_queries)
+_QUESTIONS = {name: query for module in _QUERIES for name, query in module.QUESTIONS.items()}
 """The queries by name: the drawing thread imports nothing of these modules."""
 
 SHOWN_EVERY = 0.1
