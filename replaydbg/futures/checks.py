@@ -1,12 +1,24 @@
-"""Whether a recording can have futures."""
+"""Whether a recording can have futures, and whether what is wanted of them makes sense."""
 
 from __future__ import annotations
 
-from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment
+from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment, UsageError
 from replaydbg.log.reader import Recording
 from replaydbg.resume.preparation import check_alone, check_running
 
 _OF_SEVERAL = "it is one of several processes that were recorded together, and the others would be missing"
+
+
+def check_numbers(count: int, jobs: int | None, seed: int, timeout: float) -> None:
+    """Raise UsageError if there can be no such futures."""
+    if count < 1:
+        raise UsageError(f"N must be at least 1 (got {count})")
+    if jobs is not None and jobs < 1:
+        raise UsageError(f"--jobs must be at least 1 (got {jobs})")
+    if seed < 0 or seed + count > 1 << 63:
+        raise UsageError(f"--seed must be from 0 to 2**63 - N (got {seed})")
+    if not 0 < timeout < float("inf"):
+        raise UsageError(f"--timeout must be a number of seconds above 0 (got {timeout:g})")
 
 
 def check_recording(recording: Recording, name: str, event: int) -> None:

@@ -11,7 +11,7 @@ from replaydbg.classes import dataclass, field, replace
 from replaydbg.errors import UsageError
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.run_facts import GateRow
-from replaydbg.futures.checks import check_recording
+from replaydbg.futures.checks import check_numbers, check_recording
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
 from replaydbg.futures.grouping import MOST_ENDINGS, FutureGroup, Share, grouped, share_of
 from replaydbg.futures.kept_futures import keep
@@ -191,18 +191,9 @@ def run_futures(
 
 
 def _check(wishes: FutureWishes) -> None:
-    if wishes.count < 1:
-        raise UsageError(f"N must be at least 1 (got {wishes.count})")
-    if wishes.jobs is not None and wishes.jobs < 1:
-        raise UsageError(f"--jobs must be at least 1 (got {wishes.jobs})")
-    if wishes.depth < 0:
-        raise UsageError(f"--depth must be at least 1 (got {wishes.depth})")
+    check_numbers(wishes.count, wishes.jobs, wishes.seed, wishes.timeout)
     if wishes.preemptions is not None and wishes.preemptions < 0:
         raise UsageError(f"--systematic must be at least 0 (got {wishes.preemptions})")
-    if wishes.seed < 0 or wishes.seed + wishes.count > 1 << 63:
-        raise UsageError(f"--seed must be from 0 to 2**63 - N (got {wishes.seed})")
-    if not 0 < wishes.timeout < float("inf"):
-        raise UsageError(f"--timeout must be a number of seconds above 0 (got {wishes.timeout:g})")
 
 
 def _run_all(batch: _Batch) -> SystematicCount:

@@ -30,6 +30,9 @@ def test_bad_options(tmp_path: Path) -> None:
     assert "--jobs must be at least 1 (got 0)" in refusal(ground, *at, "--jobs", "0")
     assert "--timeout must be a number of seconds above 0" in refusal(ground, *at, "--timeout", "nan")
     assert "--seed must be from 0" in refusal(ground, *at, "--seed", "-1")
+    assert refusal(ground, *at, "--curve", "-n", "0") == "replaydbg: N must be at least 1 (got 0)"
+    assert "--depth must be at least 1 (got 0)" in refusal(ground, *at, "--depth", "0")
+    assert "--systematic must be at least 0 (got -1)" in refusal(ground, *at, "--systematic", "-1")
     assert "--at must be an event" in refusal(ground, "--at", "12:30")
     assert "No such moment '100000'" in refusal(ground, "--at", "100000")
     assert "--no-fence cannot be used here" in refusal(ground, *at, "--no-fence")

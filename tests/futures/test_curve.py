@@ -48,7 +48,7 @@ def test_the_step_after_which_all_fail_is_named(tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, PROGRAM)
     failing(ground)
 
-    found = curve(ground)
+    found = curve(ground, "-n", "8")
 
     points = found["points"]
     assert points[0]["passed"] > 0
@@ -63,11 +63,11 @@ def test_the_curve_in_words(tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, PROGRAM)
     failing(ground)
 
-    finished = ground.replaydbg("futures", "one.rdbg", "--curve", "-n", "16")
+    finished = ground.replaydbg("futures", "one.rdbg", "--curve", "-n", "8")
 
     lines = finished.stdout.decode().splitlines()
     assert finished.status == 1, finished
-    assert lines[0].startswith("Share of 16 futures of one.rdbg that fail, from ")
+    assert lines[0].startswith("Share of 8 futures of one.rdbg that fail, from ")
     assert any(line.startswith("No return after event ") for line in lines), lines
     assert any("█" * 30 in line and "100%" in line for line in lines)
 

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         jobs=args.jobs,
         timeout=args.timeout,
         shrinks=args.shrink,
-        depth=args.depth,
+        depth=args.depth or 0,
         preemptions=args.systematic,
     )
     is_shown = not args.quiet and sys.stderr is not None and sys.stderr.isatty()

@@ -46,7 +46,6 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
         "--depth",
         type=int,
         metavar="D",
-        default=0,
         help="draw schedules with random priorities and D - 1 changes of them, for bugs that need D steps in order",
     )
 
@@ -58,12 +57,14 @@ def check_searches(args: argparse.Namespace) -> None:
         for name, is_given in (
             ("--curve", args.curve),
             ("--systematic", args.systematic is not None),
-            ("--depth", args.depth),
+            ("--depth", args.depth is not None),
         )
         if is_given
     ]
     if len(chosen) > 1:
         raise UsageError(f"{chosen[0]} and {chosen[1]} cannot be used together.")
+    if args.depth is not None and args.depth < 1:
+        raise UsageError(f"--depth must be at least 1 (got {args.depth})")
     if args.curve and args.shrink:
         raise UsageError("--curve and --shrink cannot be used together.")
 

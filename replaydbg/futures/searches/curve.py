@@ -10,7 +10,7 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass, field
 from replaydbg.errors import NoFutures
-from replaydbg.futures.checks import check_recording
+from replaydbg.futures.checks import check_numbers, check_recording
 from replaydbg.futures.future import FutureVerdict
 from replaydbg.futures.grouping import Share, share_of
 from replaydbg.futures.pool import FuturePool, FutureRequest
@@ -101,6 +101,7 @@ def find_curve(
 
     `seen` is called with each point. Raises what `run_futures` does.
     """
+    check_numbers(wishes.count, wishes.jobs, wishes.seed, wishes.timeout)
     began = time.monotonic()
     with open_recording(path) as recording:
         check_recording(recording, name, wishes.event)
