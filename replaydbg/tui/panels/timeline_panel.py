@@ -315,11 +315,7 @@ exceptions, marks. Below: when each thread and each asyncio task ran, and the ro
         legend = [f"{glyphs.failure} exception"] if view.exceptions or view.failure else []
         legend += [f"{glyphs.snapshot} snapshot"] if view.snapshots else []
         legend += [f"{glyphs.mark} mark"] if self._marks() else []
-        legend += (
-            [f"{glyphs.point} hit"]
-            if any(each.marks and each.key != "bisect" for each in self._tracks.values())
-            else []
-        )
+        legend += [f"{glyphs.point} hit"] if self._tracks.keys() - {"bisect", "futures"} else []
         legend += [f"{glyphs.point} bad  {glyphs.point_off} not bad"] if "bisect" in self._tracks else []
         legend += ["futures that fail"] if "futures" in self._tracks else []
         yield f"   {'  '.join(legend)}", "dim"
