@@ -58,6 +58,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="record the tests, and run each N times more from where its body begins, its threads interleaved in "
         "another way each time (default: 0)",
     )
+    _add_settings(parser)
+
+
+def _add_settings(parser: pytest.Parser) -> None:
+    """Declare the settings of configuration files."""
     parser.addini(
         "replaydbg_children", "which child processes of tests are recorded, too: none, fork, python", default="none"
     )

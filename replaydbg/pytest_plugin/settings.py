@@ -36,6 +36,18 @@ def futures_of(config: pytest.Config) -> int | None:
     return count
 
 
+def futures_of_test(item: pytest.Item) -> int:
+    """Return how many futures a test has; 0 without the option. Raises UsageError."""
+    count = futures_of(item.config)
+    marker = item.get_closest_marker("replaydbg_futures")
+    if count is None or marker is None:
+        return count or 0
+    given: object = marker.args[0] if marker.args else marker.kwargs.get("n", count)
+    if type(given) is not int or given < 0:
+        raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg_futures must have a number from 0 on")
+    return given
+
+
 def capture_in_memory(config: pytest.Config) -> None:
     """Have output captured in memory if tests have futures: these can write no files, not even pytest's own."""
     options = config.known_args_namespace

@@ -17,7 +17,7 @@ import pytest
 
 from replaydbg.pytest_plugin.child import session_marks
 from replaydbg.pytest_plugin.child.session_marks import Parts, mark, mark_begin, mark_end
-from replaydbg.pytest_plugin.settings import MODES, futures_of, mode_of, wait_of
+from replaydbg.pytest_plugin.settings import MODES, futures_of_test, mode_of, wait_of
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.marks_of_tests import AttemptBegun, AttemptEnded, PhaseRaised
 
@@ -196,7 +196,7 @@ class Recorded:
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
             slug = shared_names.slug(f"{item.nodeid}|", attempt)
         path = Path(self._token.directory) / slug / shared_names.RECORDING
-        return Running(item.nodeid, mode, attempt, slug, TestRecording(path), futures=_futures_of(item))
+        return Running(item.nodeid, mode, attempt, slug, TestRecording(path), futures=futures_of_test(item))
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, None, None]:
@@ -344,18 +344,6 @@ class FailureReportsMade:
             return (yield)
         finally:
             self._reports.end()
-
-
-def _futures_of(item: pytest.Item) -> int:
-    """Return how many futures a test has; 0 without the option. Raises UsageError."""
-    count = futures_of(item.config)
-    marker = item.get_closest_marker("replaydbg_futures")
-    if count is None or marker is None:
-        return count or 0
-    given: object = marker.args[0] if marker.args else marker.kwargs.get("n", count)
-    if type(given) is not int or given < 0:
-        raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg_futures must have a number from 0 on")
-    return given
 
 
 def shown_path(path: Path | None) -> str:
