@@ -96,7 +96,14 @@ class Future:
 class RunningFuture:
     """A future whose process runs. `finish` it, or `kill` it."""
 
-    def __init__(self, standing: StandingReplay, seed: int, schedule: FutureSchedule | None = None) -> None:
+    def __init__(
+        self,
+        standing: StandingReplay,
+        seed: int,
+        schedule: FutureSchedule | None = None,
+        faults: Sequence[bytes] = (),
+    ) -> None:
+        """Start it. `faults`: as the core takes them, see `futures.faults.orders`."""
         self.seed, self.schedule = seed, schedule
         self._stack = ExitStack()
         names = ("log", "world", "report", "ending", "output", "errors", "schedule")
@@ -108,7 +115,7 @@ class RunningFuture:
             self._schedule.flush()
         self._pid = 0
         try:
-            self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)))
+            self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)), faults)
             self.pidfd = os.pidfd_open(self._pid)
             """Can be read when it has ended."""
             self._stack.callback(os.close, self.pidfd)

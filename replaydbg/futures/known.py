@@ -14,6 +14,8 @@ from pathlib import Path
 from replaydbg.errors import Corrupt
 from replaydbg.events.records import Event
 from replaydbg.events.values import STAT_FIELDS, ContentRef, StatResult
+from replaydbg.futures.layer.kept_files import NameKind
+from replaydbg.futures.layer.past_files import PastFiles
 from replaydbg.futures.mutations import changed_paths, opened_to_read
 from replaydbg.gates.row import ASKS
 from replaydbg.gates.table import OWN
@@ -40,23 +42,25 @@ class KnownOutside:
 
     def __init__(self, recording: Recording, event: int) -> None:
         """Read the whole log. `event`: the first one that may differ."""
-        self._recording, self._event, self._cwd = recording, event, recording.header.cwd
+        self._recording, self._event = recording, event
         self._gates = {gate.name: number for number, gate in enumerate(recording.header.gates, 1)}
         self.answers: dict[tuple[int, bytes], tuple[bool, bytes]] = {}
         """By gate and coded arguments: whether it was raised, and the coded outcome."""
         self.files: dict[str, bytes] = {}
+        """Contents by absolute path."""
         self._keys: dict[str, set[tuple[int, bytes]]] = {}
         """By path, which answers are about it."""
         self._later: set[str] = set()
         """Paths that the recorded run changed after the moment: what it was told from then on is no answer."""
         self._reading: dict[int, tuple[str, bytearray]] = {}
         """By descriptor, the file that is being read from its beginning, and what was read of it."""
-        for entry in recording.events(controls=False):
+        self._past = PastFiles(recording, event, self.files)
+        for entry in recording.events():
+            self._past.add(entry)
             if isinstance(entry, Event):
                 self._add(entry)
         for path, source in (sources_of(recording) | library_sources(recording)).items():
-            self.files.setdefault(path, source)
-            self._add_status(path, len(source))
+            self._add_source(path, source)
 
     def _add(self, event: Event) -> None:
         paths = [self._absolute(each) for each in changed_paths(event)]
@@ -66,19 +70,30 @@ class KnownOutside:
             self._answer(event)
         self._follow(event)
 
-    def _add_status(self, path: str, size: int) -> None:
-        """Add what a source file's status is: a traceback looks at it before it shows a line.
+    @property
+    def written(self) -> list[int]:
+        """The events before the moment whose bytes the replay has to keep, ascending."""
+        return self._past.written
+
+    def _add_source(self, path: str, source: bytes) -> None:
+        """Add a source file, and what its status is: a traceback looks at it before it shows a line.
 
         The recording has the content alone; a file of another size is another one, and is not asked.
         """
+        absolute = self._absolute(path)
+        known = self._past.names.by_path.get(absolute)
+        if known is not None and known.is_touched:
+            return
+        self.files.setdefault(absolute, source)
+        self._past.names.exists(absolute, NameKind.FILE)
         key = (self._gates.get("posix.stat", 0), encode_value((path,)))
         with suppress(OSError):
             status = Path(path).stat()
-            if status.st_size == size:
+            if status.st_size == len(source):
                 self.answers.setdefault(key, (False, encode_value(_as_result(status))))
 
     def _absolute(self, path: str) -> str:
-        return os.path.join(self._cwd, path)  # noqa: PTH118 - a path of the program, which need not exist here
+        return self._past.absolute(path)
 
     def _change(self, path: str, event: Event) -> None:
         for each in (path, os.path.dirname(path)):  # noqa: PTH120
@@ -111,11 +126,9 @@ class KnownOutside:
         """Follow what is read of files from their beginning to their end."""
         opened = opened_to_read(event)
         if opened is not None:
-            number, path = (
-                number_of(first(event.outcome) if isinstance(event.outcome, tuple) else event.outcome),
-                opened,
-            )
-            if number >= 0 and not (event.number >= self._event and self._absolute(path) in self._later):
+            number = number_of(first(event.outcome) if isinstance(event.outcome, tuple) else event.outcome)
+            path = self._absolute(opened)
+            if number >= 0 and not (event.number >= self._event and path in self._later):
                 self._reading[number] = (path, bytearray())
             return
         number = number_of(first(event.arguments)) if event.arguments else -1
@@ -151,7 +164,7 @@ class KnownOutside:
                 left -= len(content)
                 name = os.fsencode(path)
                 parts += [_FILE.pack(b"F", len(name), len(content)), name, content]
-        return b"".join(parts)
+        return b"".join((*parts, self._past.encoded()))
 
 
 def _as_result(status: os.stat_result) -> StatResult:
@@ -185,9 +198,13 @@ def library_sources(recording: Recording) -> dict[str, bytes]:
     return found
 
 
-def known_outside(recording: Recording, event: int) -> bytes:
-    """Return what the recording knows before `event`, for the core; nothing if its log is damaged."""
+def known_outside(recording: Recording, event: int) -> tuple[bytes, list[int]]:
+    """Return what the recording knows before `event`, for the core; nothing if its log is damaged.
+
+    With it come the events before whose bytes the replay has to keep: what the program wrote to files.
+    """
     try:
-        return KnownOutside(recording, event).encoded()
+        known = KnownOutside(recording, event)
+        return known.encoded(), known.written
     except Corrupt:
-        return b""
+        return b"", []

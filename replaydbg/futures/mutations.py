@@ -30,9 +30,15 @@ def _opened(event: Event) -> str | None:
 
 
 def opened_to_read(event: Event) -> str | None:
-    """Return the path of a file that the event has opened only to read it."""
+    """Return the path of a file that the event has opened with what is in it, to read it."""
     path = _opened(event)
-    return path if path is not None and not event.raised and _is_read_only(event) else None
+    if path is None or event.raised:
+        return None
+    if event.gate == _FILE:
+        mode = argument(event, 1, default="r")
+        return path if isinstance(mode, str) and set(mode) & set("r+") and not set(mode) & set("wx") else None
+    flags = integer(argument(event, 1, "flags"))
+    return path if flags & os.O_ACCMODE != os.O_WRONLY and not flags & (os.O_TRUNC | os.O_EXCL) else None
 
 
 def changed_paths(event: Event) -> list[str]:

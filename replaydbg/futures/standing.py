@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import struct
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from replaydbg.classes import dataclass
@@ -21,8 +22,8 @@ from replaydbg.replay.unpacked_logs import memory_file
 from replaydbg.resources.follow import resources_at
 from replaydbg.resources.kinds import OpenedEpoll, Unknown
 
-_ORDER = struct.Struct("=Q")
-"""To the replay: the seed of a copy. The descriptors come with it."""
+_ORDER = struct.Struct("=QI")
+"""To the replay: the seed of a copy, and how many faults follow. The descriptors come with it."""
 _ANSWER = struct.Struct("=qq")
 """From it: what it is about, and a number."""
 _STANDS, _NOTHING_FOLLOWS, _COPY = 1, 2, 3
@@ -65,19 +66,20 @@ class StandingReplay:
         self._socket = ours
         with ExitStack() as started:
             started.callback(theirs.close)
-            self._start = _prepared(recording, event, switches, theirs, stack)
+            self._start = _prepared(recording, event, switches, theirs, stack, started)
             with postponed():
                 self._pid = start_process(self._start.command, self._start.env, fds=self._start.streams)
                 stack.callback(self._end)
         self.event = self._await_moment()
         """The last event that is replayed."""
 
-    def make(self, seed: int, files: FutureFiles) -> int:
+    def make(self, seed: int, files: FutureFiles, faults: Sequence[bytes] = ()) -> int:
         """Let a copy go on, interleaved by `seed`; return its process id. Raises NoFutures if there can be none."""
+        order = b"".join((_ORDER.pack(seed, len(faults)), *faults))
         written = (files.log, files.world, files.report, files.ending, files.output, files.errors, files.schedule)
         fds = array.array("i", written)
         try:
-            self._socket.sendmsg([_ORDER.pack(seed)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            self._socket.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
             kind, number = self._receive()
         except (OSError, struct.error) as error:
             raise NoFutures(self._name, "the process that stands at the moment has ended") from error
@@ -124,18 +126,22 @@ class StandingReplay:
             os.waitpid(self._pid, 0)
 
 
-def _prepared(recording: Recording, event: int, switches: int, theirs: socket.socket, stack: ExitStack) -> ReplayStart:
+def _prepared(
+    recording: Recording, event: int, switches: int, theirs: socket.socket, stack: ExitStack, started: ExitStack
+) -> ReplayStart:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     fd = os.dup(theirs.fileno())
     os.set_inheritable(fd, True)
-    stack.callback(os.close, fd)
+    started.callback(os.close, fd)  # or nobody would notice that the process has ended
+    known_fd, written = _known(recording, event, stack)
     orders: dict[str, object] = {
         "futures_fd": fd,
         "resume_at": event,
         "resume_switches": switches,
         "epolls": _epolls(recording, event),
-        "known_fd": _known(recording, event, stack),
+        "known_fd": known_fd,
+        "written": written,
         "max_size": _LARGEST_LOG,
         # Nothing of a future leaves it: the fence of a replay stays up.
         "fence": True,
@@ -143,12 +149,16 @@ def _prepared(recording: Recording, event: int, switches: int, theirs: socket.so
     return prepare(recording, stack, orders, stdout=null, stderr=null, goes_live=True)
 
 
-def _known(recording: Recording, event: int, stack: ExitStack) -> int:
-    """Return the descriptor of a file in memory with what the recording knows of the outside."""
+def _known(recording: Recording, event: int, stack: ExitStack) -> tuple[int, list[int]]:
+    """Return the descriptor of a file in memory with what the recording knows of the outside.
+
+    With it come the events whose bytes the replay has to keep.
+    """
     file = stack.enter_context(memory_file("known"))
-    file.write(known_outside(recording, event))
+    data, written = known_outside(recording, event)
+    file.write(data)
     file.flush()
-    return inheritable(stack, file.fileno())
+    return inheritable(stack, file.fileno()), written
 
 
 def _epolls(recording: Recording, event: int) -> list[tuple[int, list[tuple[int, int]]]]:

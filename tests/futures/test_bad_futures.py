@@ -97,10 +97,10 @@ assert not os.path.exists("made")
 with open("made", "w") as file:
     file.write("x")
 time.sleep(60)
-os.path.exists("made")
+assert os.path.exists("made") and open("made").read() == "x"
 """
     ground = Ground.make(tmp_path, text)
 
     group = ground.one(ground.event("time.sleep"))
 
-    assert group["verdict"] == "inconclusive" and group["ending"].startswith("needs posix.stat('made')"), group
+    assert group["verdict"] == "passed", group

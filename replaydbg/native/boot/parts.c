@@ -192,12 +192,14 @@ const LanesHooks lanes_hooks = {
 const ResumeHooks resume_hooks = {
     .become_future = future_begins,
     .answer = future_answers,
+    .performed = future_performed,
     .nothing_follows = future_has_nothing,
 };
 
 const FilesHooks files_hooks = {
     .open_data = data_open,
-    .open_known = known_open,
+    .open_known = layer_open_waiting,
+    .scan_made = layer_scan_made,
     .written = engine_output,
 };
 

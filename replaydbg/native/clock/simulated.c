@@ -46,6 +46,12 @@ simulated_passes(uint64_t ns)
 }
 
 void
+simulated_steps(int64_t by)
+{
+    wall_shift += by;
+}
+
+void
 simulated_computes(bool is_event)
 {
     uint64_t ticks = ticks_count();

@@ -125,6 +125,8 @@ os_scandir(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
         iterator = gate_call_original(g, self, &root, 1, NULL);
         own_work_end();
         Py_DECREF(root);
+        if (__builtin_expect(core.is_future, 0) && iterator)
+            files_hooks.scan_made(iterator);
     }
     Py_XDECREF(result);
     Py_XDECREF(path);

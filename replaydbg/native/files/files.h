@@ -56,6 +56,7 @@ int fd_stream(int fd); /* 1 or 2 if fd is the program's original stdout or stder
 void stream_show(int fd, const void *data, size_t n); /* replay: shows what was written to a standard stream */
 
 /* opening.c */
+extern bool file_is_opened_by_program; /* the constructor of FileIO that begins was given an opener */
 int fileio_module_loaded(PyObject *module, const char *name);
 
 /* directories.c */
@@ -119,8 +120,8 @@ int wait_result(PyObject *result, bool by_id, int *exit_code);
 typedef struct {
     /* lenient: of a file that is read where it lies today; -1: it is none */
     int (*open_data)(PyObject *file, PyObject *mode);
-    /* in a future: a file of its own with what the recording has of it; -1: it has nothing of it */
-    int (*open_known)(PyObject *path);
+    int (*open_known)(PyObject *path);     /* in a future: opened already, for this constructor; -1: it is not */
+    void (*scan_made)(PyObject *iterator); /* in a future: for a scandir() that was answered */
     void (*written)(int stream, const void *data, size_t n); /* replay under the debugger: to a standard stream */
 } FilesHooks;
 extern const FilesHooks files_hooks;

@@ -9,6 +9,7 @@
 static initproc original_init;
 static Gate *init_gate;
 static PyObject *block_size_name;
+bool file_is_opened_by_program;
 
 static PyObject *
 give_self(PyObject *self, PyObject *args)
@@ -156,6 +157,7 @@ init_crossing(PyObject *self, Opening *o)
         return real < 0 ? -1 : init_on(self, o, real);
     Crossing c;
     PyObject *args[] = {o->file, o->mode};
+    file_is_opened_by_program = o->opener != Py_None;
     cross_begin(&c, init_gate, self, args, 2, NULL);
     if (o->opener != Py_None) {
         int done = init_with_opener(&c, self, o);

@@ -4,7 +4,6 @@
 #include "files/files.h"
 #include "future/inside.h"
 #include "values/values.h"
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +21,8 @@ closed_begin(uint64_t seed)
     nothing = fstat(core.socket_fd, &st) == 0 ? st.st_ino : 0;
     for (int fd = 0; fd < MOST_LOOKED_AT; fd++)
         stands_in[fd] = fd != 1 && fd != 2 && !fd_stream(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    layer_load();
+    layer_begin();
 }
 
 /* splitmix64, as in lanes.c */
@@ -46,25 +47,16 @@ drawn_bytes(const Crossing *c)
     return bytes;
 }
 
-static bool
-opens_known(const Crossing *c)
-{
-    enum { MORE_THAN_READING = O_ACCMODE | O_CREAT | O_TRUNC };
-    int overflow;
-    if (strcmp(c->gate->name, "open") != 0 || c->nargs < 2 || c->kwnames || !PyLong_Check(c->args[1]))
-        return false;
-    return !(PyLong_AsLongAndOverflow(c->args[1], &overflow) & MORE_THAN_READING) && known_has(c->args[0]);
-}
-
 PyObject *
 future_answers(const Crossing *c)
 {
     const uint8_t *end = NULL;
     bool is_raised = false;
+    PyObject *kept;
+    if (layer_answers(&kept))
+        return kept;
     if (c->gate->flags & GATE_DRAWN)
         return drawn_bytes(c);
-    if (opens_known(c))
-        return PyLong_FromLong(known_open(c->args[0]));
     const uint8_t *p = known_answer(c, &end, &is_raised);
     PyObject *result = p ? value_decode(&p, end, &event_types, c->args, c->nargs) : NULL;
     if (result == NULL && !PyErr_Occurred())
@@ -79,7 +71,7 @@ is_inside(int fd)
     struct stat st;
     if (fd < 0)
         return true; /* it is closed, and the call says so */
-    if (fd_stream(fd))
+    if (fd_stream(fd) || layer_has(fd))
         return true;
     if (fd == 0 || fstat(fd, &st) < 0)
         return fd != 0;
@@ -112,14 +104,6 @@ are_inside(PyObject *list)
     return true;
 }
 
-static bool
-reads_known(PyObject *path, PyObject *mode)
-{
-    const char *text = PyUnicode_Check(mode) ? PyUnicode_AsUTF8(mode) : NULL;
-    PyErr_Clear();
-    return text && strpbrk(text, "wax+") == NULL && known_has(path);
-}
-
 /* select.select() has lists of them, an epoll object one and is one; all others have one. */
 static bool
 stays_inside(const Crossing *c)
@@ -127,7 +111,7 @@ stays_inside(const Crossing *c)
     if (strcmp(c->gate->name, "socket.__init__") == 0) /* on a descriptor that is there */
         return c->nargs > 3 && PyLong_Check(c->args[3]) && is_inside(descriptor_of(c->args[3]));
     if (strcmp(c->gate->name, "FileIO.__init__") == 0)
-        return PyLong_Check(c->args[0]) ? is_inside(descriptor_of(c->args[0])) : reads_known(c->args[0], c->args[1]);
+        return PyLong_Check(c->args[0]) && is_inside(descriptor_of(c->args[0]));
     if (strcmp(c->gate->module, "select") != 0)
         return is_inside(fd_of_call(c->self, c->args, c->nargs));
     for (Py_ssize_t i = 0; i < c->nargs && i < 3; i++) {
@@ -148,12 +132,16 @@ void
 future_asks(Crossing *c)
 {
     unsigned flags = c->gate->flags;
-    if (flags & GATE_STAYS)
+    if (faults_take(c)) {
+        c->is_answered = true;
+        c->perform = false;
+        return;
+    }
+    if (layer_takes(c) || (flags & GATE_STAYS))
         return;
     const uint8_t *end;
     bool is_raised;
-    if ((flags & GATE_DRAWN) || ((flags & GATE_ASKS) && (opens_known(c) || (strcmp(c->gate->name, "open") &&
-                                                                            known_answer(c, &end, &is_raised))))) {
+    if ((flags & GATE_DRAWN) || ((flags & GATE_ASKS) && known_answer(c, &end, &is_raised))) {
         c->is_answered = true;
         c->perform = false;
         return;
@@ -174,4 +162,11 @@ future_marked(PyObject *text)
     text_copy(mark, sizeof mark, text);
     if (strncmp(mark, "{\"do\": \"raised\"", 15) == 0 || strncmp(mark, "{\"do\": \"end\"", 12) == 0)
         diverge("test", NULL, NULL, mark);
+}
+
+PyObject *
+future_performed(const Crossing *c, PyObject *result)
+{
+    layer_performed(c, result);
+    return faults_after(c, result);
 }

@@ -9,6 +9,7 @@
 #include "memory/memory.h"
 #include "resume/resume.h"
 #include <errno.h>
+#include <stddef.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -16,9 +17,12 @@
 #include <unistd.h>
 
 /* The launcher's message; with it come the descriptors. */
-typedef struct {
+typedef struct __attribute__((packed)) {
     uint64_t seed;
+    uint32_t faults;
+    Fault fault[MOST_FAULTS]; /* only as many as there are */
 } Order;
+enum { SHORTEST_ORDER = offsetof(Order, fault) };
 enum { FOR_LOG, FOR_WORLD, FOR_REPORT, FOR_ENDING, FOR_OUTPUT, FOR_ERRORS, FOR_SCHEDULE, FILES };
 
 /* The answers: the replay stands there, and in the place of each copy its process id. */
@@ -69,6 +73,7 @@ futures_prepare(PyObject *boot)
     for (Py_ssize_t i = 0; epolls && i < n; i++)
         if (read_epoll(PyList_GET_ITEM(given, i), &epolls[epoll_count++]) == 0 && !PyErr_Occurred())
             PyErr_SetString(PyExc_RuntimeError, "replaydbg: the epoll objects of a future cannot be read");
+    sent_prepare(PyDict_GetItemString(boot, "written"));
     PyObject *known = PyDict_GetItemString(boot, "known_fd");
     if (known && PyLong_Check(known) && known_load((int)PyLong_AsLong(known)) < 0)
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: what is known of the outside cannot be read");
@@ -105,7 +110,9 @@ receive(Order *order, int fds[FILES])
     ssize_t n;
     while ((n = recvmsg(launcher, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
-    struct cmsghdr *c = n == sizeof *order ? CMSG_FIRSTHDR(&message) : NULL;
+    bool is_whole = n >= SHORTEST_ORDER && order->faults <= MOST_FAULTS &&
+                    (size_t)n == SHORTEST_ORDER + order->faults * sizeof *order->fault;
+    struct cmsghdr *c = is_whole ? CMSG_FIRSTHDR(&message) : NULL;
     if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
         c->cmsg_len != CMSG_LEN(FILES * sizeof(int)))
         return false;
@@ -159,13 +166,14 @@ become(const Order *order, const int fds[FILES])
     if (lanes_vary(order->seed, schedule) < 0)
         return "a schedule that can be read";
     closed_begin(order->seed);
+    faults_begin(order->fault, order->faults);
     return NULL;
 }
 
 void
 future_begins(void)
 {
-    Order order;
+    static Order order; /* a copy has its own */
     int fds[FILES];
     fd_part_begin();
     answer(STANDS, (int64_t)core.crossings);

@@ -9,6 +9,7 @@
  *   copies.c  the orders of the launcher, the copies, and how they begin
  *   closed.c  what a future does with each call
  *   known.c   what the recording knows of the outside
+ *   layer.h   files, which are its own
  */
 #ifndef REPLAYDBG_FUTURE_H
 #define REPLAYDBG_FUTURE_H
@@ -26,7 +27,10 @@ void future_asks(Crossing *c);
 PyObject *future_answers(const Crossing *c);
 void future_marked(PyObject *text); /* of the pytest plugin: it ends a future where its test has failed or ended */
 
-/* known.c */
-int known_open(PyObject *path);
+PyObject *future_performed(const Crossing *c, PyObject *result); /* of a call that was made; steals it */
+
+/* opens.c, listings.c: of files_hooks */
+int layer_open_waiting(PyObject *path);
+void layer_scan_made(PyObject *iterator);
 
 #endif

@@ -2,7 +2,6 @@
  * to questions, and contents of files. */
 #include "base/core.h"
 #include "future/inside.h"
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,7 +57,11 @@ index_one(size_t at)
         return at + size;
     }
     FileHead head;
-    if (*p != 'F' || left < sizeof head)
+    if (*p != 'F') {
+        size_t size = layer_part(p, left);
+        return size ? at + size : 0;
+    }
+    if (left < sizeof head)
         return 0;
     memcpy(&head, p, sizeof head);
     if (head.path > left - sizeof head || head.size > left - sizeof head - head.path)
@@ -99,47 +102,14 @@ known_answer(const Crossing *c, const uint8_t **end, bool *is_raised)
     return p + sizeof head + head.arguments;
 }
 
-static const uint8_t *
-file_of(PyObject *path, size_t *size)
+const uint8_t *
+known_content(const char *path, size_t *size)
 {
-    PyObject *bytes = PyUnicode_Check(path) ? PyUnicode_EncodeFSDefault(path)
-                      : PyBytes_Check(path) ? Py_NewRef(path)
-                                            : NULL;
-    PyErr_Clear();
-    const uint8_t *p =
-        bytes ? place_of(&files, hash_bytes(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), 0)) : NULL;
-    Py_XDECREF(bytes);
+    const uint8_t *p = place_of(&files, hash_bytes(path, strlen(path), 0));
+    FileHead head;
     if (p == NULL)
         return NULL;
-    FileHead head;
     memcpy(&head, p, sizeof head);
     *size = head.size;
     return p + sizeof head + head.path;
-}
-
-bool
-known_has(PyObject *path)
-{
-    size_t size;
-    return file_of(path, &size) != NULL;
-}
-
-/* Each time another one, which has its own position. */
-int
-known_open(PyObject *path)
-{
-    size_t size = 0;
-    const uint8_t *content = file_of(path, &size);
-    int fd = content ? memfd_create("known", MFD_CLOEXEC) : -1;
-    for (size_t done = 0; fd >= 0 && done < size;) {
-        ssize_t n = write(fd, content + done, size - done);
-        if (n <= 0) {
-            close(fd);
-            return -1;
-        }
-        done += (size_t)n;
-    }
-    if (fd >= 0)
-        lseek(fd, 0, SEEK_SET);
-    return fd;
 }

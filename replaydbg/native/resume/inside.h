@@ -33,7 +33,6 @@ void child_lost(pid_t recorded); /* from now on a process stands for it */
 void children_end(void);         /* these end, as if SIGKILL had ended those; the program is live */
 
 /* sent.c */
-void sent_prepare(PyObject *events); /* whose data is wanted: a list of numbers, ascending */
 void sent_follow(const Crossing *c); /* replay: a call that has worked, and is counted */
 void sent_report(Buf *b);            /* a list of (event, bytes) */
 

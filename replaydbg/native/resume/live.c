@@ -116,8 +116,11 @@ live_end(Crossing *c, PyObject *result, bool *is_again)
 {
     if (core.is_future && c->is_answered)
         return resume_hooks.answer(c);
-    if (c->perform)
+    if (c->perform) {
+        if (core.is_future)
+            result = resume_hooks.performed(c, result);
         return clocks_shifted(c, result);
+    }
     *is_again = !live_is_settled(); /* it began in the replay */
     if (*is_again)
         return NULL;

@@ -29,6 +29,7 @@ void live_at_end(void); /* the process ends: a replay becomes a recording, if it
 typedef struct {
     void (*become_future)(void);            /* comes back in each copy of this process, and never in itself */
     PyObject *(*answer)(const Crossing *c); /* the outcome of a call that is not made */
+    PyObject *(*performed)(const Crossing *c, PyObject *result); /* of one that was made; steals it */
     void (*nothing_follows)(void); /* the program has ended without a call after the moment; does not come back */
 } ResumeHooks;
 extern const ResumeHooks resume_hooks;
@@ -41,6 +42,10 @@ void standby_hide_input(void); /* of a process of which images are made: after t
 
 /* contexts.c */
 int contexts_module_loaded(PyObject *module, const char *name);
+
+/* sent.c */
+void sent_prepare(PyObject *events);                 /* whose data is wanted: a list of numbers, ascending */
+const uint8_t *sent_data(uint64_t event, size_t *n); /* NULL: it was not wanted, or had none */
 
 /* calls.c */
 bool live_is_settled(void);

@@ -38,6 +38,20 @@ sent_follow(const Crossing *c)
     }
 }
 
+const uint8_t *
+sent_data(uint64_t event, size_t *n)
+{
+    for (size_t low = 0, high = wanted_count; low < high;) {
+        size_t middle = (low + high) / 2;
+        if (wanted[middle].event == event) {
+            *n = wanted[middle].n;
+            return wanted[middle].data;
+        }
+        *(wanted[middle].event < event ? &low : &high) = wanted[middle].event < event ? middle + 1 : middle;
+    }
+    return NULL;
+}
+
 void
 sent_report(Buf *b)
 {
