@@ -56,6 +56,9 @@ COMMANDS = {
         "let a recorded program go on from a moment many times, its threads interleaved in other ways",
         replays=True,
     ),
+    "torture": Command(
+        "running", "record a program once, then let each of its calls fail: no disk space, errors, resets", replays=True
+    ),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),

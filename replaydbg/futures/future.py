@@ -103,7 +103,7 @@ class RunningFuture:
         schedule: FutureSchedule | None = None,
         faults: Sequence[bytes] = (),
     ) -> None:
-        """Start it. `faults`: as the core takes them, see `futures.faults.orders`."""
+        """Start it. `faults`: as the core takes them, see `futures.faults.fault_orders`."""
         self.seed, self.schedule = seed, schedule
         self._stack = ExitStack()
         names = ("log", "world", "report", "ending", "output", "errors", "schedule")
@@ -247,7 +247,8 @@ def reason_of(stop: ReplayStop) -> str:
     own = [frame for frame in stop.stack if not _IN_LIBRARY.search(frame)]
     where = f" at {_place((own or stop.stack)[-1])}" if stop.stack else ""
     if stop.kind == "outside":
-        arguments = stop.arguments if isinstance(stop.arguments, tuple) else ()
+        shown = (stop.detail,) if stop.detail else ()
+        arguments = stop.arguments if isinstance(stop.arguments, tuple) else shown
         return f"needs {show_crossing(stop.gate, arguments) if stop.gate else stop.detail}{where}"
     if stop.kind == "refused":
         return f"needs the system call {stop.detail}{where}"

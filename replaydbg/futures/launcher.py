@@ -60,6 +60,8 @@ class FutureWishes:
     """Random priorities with one change less than this; 0: schedules are drawn as with `--chaos`."""
     preemptions: int | None = None
     """Instead of random schedules all with up to so many preemptions are tried, at most `count`."""
+    faults: tuple[bytes, ...] = ()
+    """What differs in each of them, as the core takes it: see `futures.faults`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,9 @@ class _Batch:
     @property
     def pool(self) -> FuturePool:
         """What runs futures whose schedules are given."""
-        jobs = self.wishes.jobs or processors()
-        return FuturePool(self.recording, self.name, self.standing, jobs, self.wishes.timeout)
+        wishes = self.wishes
+        jobs = wishes.jobs or processors()
+        return FuturePool(self.recording, self.name, self.standing, jobs, wishes.timeout, wishes.faults)
 
     def schedule(self, seed: int, *, traces: bool = False) -> FutureSchedule | None:
         """Return the schedule of the future with this seed."""
@@ -235,7 +238,7 @@ def _run(batch: _Batch) -> bool:
     try:
         while True:
             while len(running) < jobs and (seed := next(seeds, None)) is not None:
-                running.append(RunningFuture(batch.standing, seed, batch.schedule(seed)))
+                running.append(RunningFuture(batch.standing, seed, batch.schedule(seed), batch.wishes.faults))
             if not running:
                 return False
             for each in await_ended(running, batch.wishes.timeout):
@@ -251,7 +254,7 @@ def _run(batch: _Batch) -> bool:
 
 @contextmanager
 def _begun(batch: _Batch, seed: int) -> Iterator[RunningFuture]:
-    running = RunningFuture(batch.standing, seed, batch.schedule(seed))
+    running = RunningFuture(batch.standing, seed, batch.schedule(seed), batch.wishes.faults)
     try:
         yield running
     finally:

@@ -57,6 +57,8 @@ class FuturePool:
     """How many run at once."""
     timeout: float
     """Seconds that each may compute."""
+    faults: tuple[bytes, ...] = ()
+    """What differs in each, as the core takes it."""
     count: int = 0
     """How many have been run."""
 
@@ -71,7 +73,7 @@ class FuturePool:
             while True:
                 while len(running) < self.jobs and (new := next(left, None)) is not None:
                     number, (seed, schedule) = new
-                    running.append((number, RunningFuture(self.standing, seed, schedule)))
+                    running.append((number, RunningFuture(self.standing, seed, schedule, self.faults)))
                 if not running:
                     break
                 ended = await_ended([each for _, each in running], self.timeout)

@@ -30,6 +30,11 @@ _STAYS = {
     "gc": "get_count get_stats set_debug collect",
     "_locale": "setlocale localeconv nl_langinfo getencoding",
     "resource": "getpagesize",
+    "_sqlite3": """
+    vfs.open vfs.delete vfs.access vfs.fullpath vfs.randomness vfs.sleep vfs.time vfs.lasterror file.close file.read
+    file.write file.truncate file.sync file.size file.lock file.unlock file.reserved file.control file.sector
+    file.device
+    """,
     "replaydbg": "key",
 }
 _IF_INSIDE = {

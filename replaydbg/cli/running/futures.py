@@ -8,6 +8,7 @@ from pathlib import Path
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.running.event_option import event_before
+from replaydbg.cli.running.fault_sweep import FutureProgress, add_fault_arguments, sweep_faults
 from replaydbg.cli.running.futures_searches import (
     COUNT,
     add_search_arguments,
@@ -17,7 +18,7 @@ from replaydbg.cli.running.futures_searches import (
 )
 from replaydbg.config import is_fence_wanted, load_settings
 from replaydbg.errors import UsageError
-from replaydbg.futures.future import Future
+from replaydbg.futures.faults.set_answer import answer_order, parsed_answer, statement_order
 from replaydbg.futures.futures_text import FuturesReport, futures_lines
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, FutureWishes, run_futures
 from replaydbg.futures.searches import curve
@@ -44,9 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--count",
         type=int,
         metavar="N",
-        help=f"make N futures (default: {COUNT}), with --curve from each moment (default: {curve.COUNT})",
+        help=f"make N futures (default: {COUNT}), with --curve from each moment (default: {curve.COUNT}), with "
+        "--faults at most N (default: 1000)",
     )
+    parser.add_argument(
+        "--set",
+        metavar="TEXT",
+        help="change one input: 'event 812 = TimeoutError()' is what that call returns or raises; or, at the moment, "
+        "a value: 'limit = 3'",
+    )
+    add_fault_arguments(parser)
     add_search_arguments(parser)
+    add_future_arguments(parser)
+
+
+def add_future_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of all commands that make futures."""
     parser.add_argument(
         "--seed",
         type=int,
@@ -82,8 +96,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--no-fence cannot be used here: without the fence, futures could reach the outside.")
     store, settings = the_store(), load_settings()
     path = store.resolve(args.recording)
+    event, answer = _beginning(args, path)
+    if args.faults is not None:
+        return sweep_faults(args, path, event)
+    if args.pairs:
+        raise UsageError("--pairs needs --faults.")
     wishes = FutureWishes(
-        event=event_before(args.at, path) if args.at is not None else first_choice(path),
+        event=event,
         count=args.count if args.count is not None else COUNT,
         seed=args.seed,
         keeps_all=args.keep == "all",
@@ -93,11 +112,12 @@ def run(args: argparse.Namespace) -> int:
         shrinks=args.shrink,
         depth=args.depth or 0,
         preemptions=args.systematic,
+        faults=answer,
     )
     is_shown = not args.quiet and sys.stderr is not None and sys.stderr.isatty()
     if args.curve:
         return run_curve(path, wishes, args.count, name=store.name_of(path), as_json=args.json, shows_progress=is_shown)
-    progress = _Progress(wishes.count, is_shown=is_shown)
+    progress = FutureProgress(wishes.count, is_shown=is_shown)
     try:
         found = run_futures(path, wishes, name=store.name_of(path), store=settings.store, seen=progress)
     finally:
@@ -114,18 +134,18 @@ def run(args: argparse.Namespace) -> int:
     return FAILED if found.share.failed else NONE_FAILED
 
 
-class _Progress:
-    """Shows on a terminal how many have ended."""
-
-    def __init__(self, most: int, *, is_shown: bool) -> None:
-        self._most, self._is_shown, self._count = most, is_shown, 0
-
-    def __call__(self, future: Future) -> None:
-        self._count += 1
-        if self._is_shown:
-            print(f"\rreplaydbg: {self._count:,} of {self._most:,} futures", end="", file=sys.stderr, flush=True)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_shown and self._count:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+def _beginning(args: argparse.Namespace, path: Path) -> tuple[int, tuple[bytes, ...]]:
+    """Return the event before which futures begin, and the answer that is changed."""
+    if args.set is None:
+        return event_before(args.at, path) if args.at is not None else first_choice(path), ()
+    if args.faults is not None:
+        raise UsageError("--set and --faults cannot be combined.")
+    statement = statement_order(args.set)
+    if statement is not None:
+        if args.at is None:
+            raise UsageError("--at is missing: the moment at which the value is changed.")
+        return event_before(args.at, path), (statement,)
+    answer = parsed_answer(args.set)
+    if args.at is not None and event_before(args.at, path) != answer.event:
+        raise UsageError(f"--set begins at its event, {answer.event:,}: leave --at out.")
+    return answer.event, (answer_order(path, answer),)

@@ -58,6 +58,7 @@ def check_searches(args: argparse.Namespace) -> None:
             ("--curve", args.curve),
             ("--systematic", args.systematic is not None),
             ("--depth", args.depth is not None),
+            ("--faults", args.faults is not None),
         )
         if is_given
     ]
@@ -65,8 +66,11 @@ def check_searches(args: argparse.Namespace) -> None:
         raise UsageError(f"{chosen[0]} and {chosen[1]} cannot be used together.")
     if args.depth is not None and args.depth < 1:
         raise UsageError(f"--depth must be at least 1 (got {args.depth})")
-    if args.curve and args.shrink:
-        raise UsageError("--curve and --shrink cannot be used together.")
+    for option, is_given in (("--curve", args.curve), ("--faults", args.faults is not None)):
+        if is_given and args.shrink:
+            raise UsageError(f"{option} and --shrink cannot be used together.")
+    if args.curve and args.set is not None:
+        raise UsageError("--curve and --set cannot be used together.")
 
 
 def first_choice(path: Path) -> int:

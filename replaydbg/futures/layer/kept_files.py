@@ -35,7 +35,7 @@ class NameKind(IntEnum):
 
 
 @dataclass(slots=True)
-class KeptFile:
+class LayerFile:
     """A file as the program has left it at the moment."""
 
     node: FileNode
@@ -85,13 +85,13 @@ class KeptFile:
 
 
 @dataclass(slots=True)
-class KeptName:
+class LayerName:
     """What is behind a path."""
 
     kind: NameKind = NameKind.UNKNOWN
     is_touched: bool = False
     """Whether the program has made, changed or removed it: what it was told of it before is outdated."""
-    file: KeptFile | None = None
+    file: LayerFile | None = None
     status: StatResult | None = None
     target: str = ""
     """Of a link."""
@@ -113,32 +113,32 @@ def _signed(number: object) -> int:
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-class KeptNames:
+class LayerNames:
     """Paths, and what is behind them."""
 
     def __init__(self) -> None:
-        self.by_path: dict[str, KeptName] = {}
+        self.by_path: dict[str, LayerName] = {}
 
-    def touch(self, path: str, kind: NameKind, file: KeptFile | None = None, target: str = "") -> None:
+    def touch(self, path: str, kind: NameKind, file: LayerFile | None = None, target: str = "") -> None:
         """Follow that the program has made, changed or removed it."""
         self.exists(posixpath.dirname(path), NameKind.DIRECTORY)
-        self.by_path[path] = KeptName(kind, True, file, None, target)
+        self.by_path[path] = LayerName(kind, True, file, None, target)
 
     def exists(self, path: str, kind: NameKind, status: StatResult | None = None) -> None:
         """Note that something is there, as the program saw; then its directories are."""
-        known = self.by_path.setdefault(path, KeptName())
+        known = self.by_path.setdefault(path, LayerName())
         if known.is_touched or not path.startswith("/"):
             return
         if known.kind in (NameKind.UNKNOWN, NameKind.ABSENT, NameKind.OTHER):
             known.kind = kind
         known.status = status or known.status
         above = posixpath.dirname(path)
-        if above != path and self.by_path.get(above, KeptName()).kind not in (NameKind.DIRECTORY, NameKind.MADE):
+        if above != path and self.by_path.get(above, LayerName()).kind not in (NameKind.DIRECTORY, NameKind.MADE):
             self.exists(above, NameKind.DIRECTORY)
 
     def is_absent(self, path: str) -> None:
         """Note that nothing is there, as the program saw."""
-        known = self.by_path.setdefault(path, KeptName())
+        known = self.by_path.setdefault(path, LayerName())
         if known.kind is NameKind.UNKNOWN:
             known.kind = NameKind.ABSENT
 
@@ -169,7 +169,7 @@ class KeptNames:
                 kind = NameKind.OTHER
             self.touch(path, NameKind.ABSENT)
             if kind not in (NameKind.UNKNOWN, NameKind.ABSENT):
-                self.by_path[new + path[len(old) :]] = KeptName(kind, True, known.file, None, known.target)
+                self.by_path[new + path[len(old) :]] = LayerName(kind, True, known.file, None, known.target)
         if not moved:
             self.touch(old, NameKind.ABSENT)
             self.touch(new, NameKind.OTHER)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from replaydbg.events import linux
 from replaydbg.events.records import Entry, Event
-from replaydbg.futures.layer.kept_files import KeptFile, NameKind
+from replaydbg.futures.layer.kept_files import LayerFile, NameKind
 from replaydbg.futures.layer.opened_files import OpenedThen
 from replaydbg.futures.layer.told_files import ToldFiles
 from replaydbg.log.reader import Recording
@@ -38,8 +38,10 @@ class PastFiles(ToldFiles):
         self._event, self._contents = event, contents
         self.written: list[int] = []
         """Events whose bytes the replay keeps, ascending."""
-        self._files: dict[int, KeptFile] = {}
+        self._files: dict[int, LayerFile] = {}
         """By the identity of their nodes, which they hold."""
+        self._databases: dict[str, str] = {}
+        """Paths by the names that events of SQLite have."""
         self._opened_then: list[OpenedThen] = []
         self._cwd = ""
 
@@ -60,11 +62,11 @@ class PastFiles(ToldFiles):
 
     # ---- opening, writing ----
 
-    def _file(self, node: FileNode, path: str | None, content: bytes | None) -> KeptFile:
+    def _file(self, node: FileNode, path: str | None, content: bytes | None) -> LayerFile:
         """Return the file behind `node`; a new one begins with `content`."""
         file = self._files.get(id(node))
         if file is None:
-            file = self._files[id(node)] = KeptFile(node, content)
+            file = self._files[id(node)] = LayerFile(node, content)
             if content is None:
                 file.resized(node.size)
             known = self.names.by_path.get(path or "")
@@ -102,7 +104,7 @@ class PastFiles(ToldFiles):
             self.names.is_absent(path)  # or empty, which makes no difference
         elif appends and isinstance(node.size, int):
             self.names.exists(path, NameKind.FILE)
-            file = KeptFile(FileNode(path), None)
+            file = LayerFile(FileNode(path), None)
             file.resized(node.size)
             self._files[id(file.node)] = self.names.by_path[path].file = file
 
@@ -151,7 +153,7 @@ class PastFiles(ToldFiles):
             self._find(file)
             file.resized(file.node.size)
 
-    def _find(self, file: KeptFile) -> None:
+    def _find(self, file: LayerFile) -> None:
         if isinstance(file.node.path, str) and file.node.path not in self._later:
             file.found(self._contents.get(file.node.path))
 
@@ -164,6 +166,59 @@ class PastFiles(ToldFiles):
             file = self._file(node, path, self._contents.get(path))
             file.resized(node.size)
             self.names.touch(path, NameKind.FILE, file)
+
+    # ---- SQLite ----
+
+    def _open_database(self, event: Event) -> None:
+        path = self._path(event)
+        if path is None or not (isinstance(event.outcome, int) and event.outcome >= 0):
+            return
+        self._databases[posixpath.basename(path)] = path
+        if not self._changes(path):
+            return
+        was_absent = self._known(path) is NameKind.ABSENT
+        file = self._file(self._history.state.names.node(path), path, b"" if was_absent else self._contents.get(path))
+        if was_absent:
+            file.begin_anew(None)
+        self.names.touch(path, NameKind.FILE, file)
+
+    def _database(self, event: Event) -> LayerFile | None:
+        path = self._databases.get(str(argument(event, 0)))
+        known = self.names.by_path.get(path or "")
+        return known.file if known is not None and self._is_past else None
+
+    def _write_database(self, event: Event) -> None:
+        file = self._database(event)
+        if file is not None and event.outcome == 0:
+            file.written(event.number, integer(argument(event, 1)), integer(argument(event, 2)))
+            self.written.append(event.number)
+
+    def _truncate_database(self, event: Event) -> None:
+        file = self._database(event)
+        if file is not None and event.outcome == 0:
+            file.resized(integer(argument(event, 1)))
+
+    def _size_database(self, event: Event) -> None:
+        path = self._databases.get(str(argument(event, 0)), "")
+        if not self._is_past and event.outcome == 0 and path and self._known(path) is NameKind.UNKNOWN:
+            self.names.is_absent(path)  # or empty, which makes no difference
+        file = self._database(event)
+        if file is not None and event.outcome == 0 and file.base is None:
+            file.found(b"")
+
+    def _delete_database(self, event: Event) -> None:
+        path = self._path(event)
+        if path is not None and event.outcome == 0 and self._changes(path):
+            self.names.removed(path)
+
+    def _access_database(self, event: Event) -> None:
+        path = self._path(event)
+        if path is None or not self._sees(path) or not isinstance(event.outcome, int):
+            return
+        if event.outcome == 0:
+            self.names.is_absent(path)
+        elif event.outcome > 0:
+            self.names.exists(path, NameKind.FILE)
 
     # ---- names ----
 
@@ -240,7 +295,7 @@ class PastFiles(ToldFiles):
         for each in self._opened_then:
             content = self._contents.get(each.path)
             if each.kind == "file" and id(each.node) not in self._files and content is not None:
-                self._files[id(each.node)] = KeptFile(each.node, content)
+                self._files[id(each.node)] = LayerFile(each.node, content)
         index = {id(file): number for number, file in enumerate(self._files.values())}
         for file in self._files.values():
             self._find(file)
@@ -260,6 +315,12 @@ _ACTIONS: dict[str, Callable[[PastFiles, Event], None]] = {
     **dict.fromkeys(("posix.sendfile", "posix.copy_file_range", "posix.splice"), PastFiles._transfer),
     **dict.fromkeys(("_io.FileIO.truncate", "posix.ftruncate", "posix.posix_fallocate"), PastFiles._truncate),
     "posix.truncate": PastFiles._truncate_path,
+    "_sqlite3.vfs.open": PastFiles._open_database,
+    "_sqlite3.file.write": PastFiles._write_database,
+    "_sqlite3.file.truncate": PastFiles._truncate_database,
+    "_sqlite3.file.size": PastFiles._size_database,
+    "_sqlite3.vfs.delete": PastFiles._delete_database,
+    "_sqlite3.vfs.access": PastFiles._access_database,
     "posix.mkdir": PastFiles._mkdir,
     **dict.fromkeys(("posix.unlink", "posix.remove", "posix.rmdir"), PastFiles._remove),
     **dict.fromkeys(("posix.rename", "posix.replace"), PastFiles._rename),

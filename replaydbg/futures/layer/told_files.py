@@ -8,7 +8,7 @@ import stat
 
 from replaydbg.events.records import Event
 from replaydbg.events.values import DirectoryEntry, StatResult
-from replaydbg.futures.layer.kept_files import KeptNames, NameKind
+from replaydbg.futures.layer.kept_files import LayerNames, NameKind
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import argument, error_number
 from replaydbg.resources.follow import ResourceHistory
@@ -21,7 +21,7 @@ class ToldFiles:
 
     def __init__(self, recording: Recording) -> None:
         self._history = ResourceHistory(recording, ())
-        self.names = KeptNames()
+        self.names = LayerNames()
         self._is_past = True
         """Whether the moment has not come."""
         self._later: set[str] = set()

@@ -62,8 +62,10 @@ const ControlRecord control_records[CONTROL_KINDS] = {
     [CONTROL_CHAOS] = {lanes_count_lines},
 };
 
-const CallbackReader callback_readers[] = {
-    {CALLBACK_READLINE, readline_called_back}, {CALLBACK_WARNING, warned_again}, {0, tls_called_back}};
+const CallbackReader callback_readers[] = {{CALLBACK_STATEMENT, statement_again},
+                                           {CALLBACK_READLINE, readline_called_back},
+                                           {CALLBACK_WARNING, warned_again},
+                                           {0, tls_called_back}};
 
 const ValueCodec value_codecs[] = {{&direntry_type, TAG_DIR_ENTRY, direntry_name, direntry_path, direntry_make},
                                    {NULL, 0, NULL, NULL, NULL}};
@@ -201,6 +203,19 @@ const FilesHooks files_hooks = {
     .open_known = layer_open_waiting,
     .scan_made = layer_scan_made,
     .written = engine_output,
+};
+
+const SqliteHooks sqlite_hooks = {
+    .opens = database_opens,
+    .exists = database_exists,
+    .reads = database_reads,
+    .writes = database_writes,
+    .resizes = database_resizes,
+    .size = database_size,
+    .removes = database_removes,
+    .directory = database_directory,
+    .draw = future_draws,
+    .fault = fault_of_sqlite,
 };
 
 const SignalsHooks signals_hooks = {

@@ -215,8 +215,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     if (__builtin_expect(g->flags & GATE_NAMES, 0) && core.mode == RECORD && core.depth == 0)
         record_time();
     if (core.depth++ == 0)
-        /* else it makes an exception */
-        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL);
+        /* else it makes an exception; in a future any call may be given one */
+        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL && !core.is_future);
     perturb();
     c->gate = g;
     c->outer = cross_state.open;

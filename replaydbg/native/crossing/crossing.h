@@ -208,7 +208,7 @@ bool cross_give_raised(void);
 
 /* ---- warned.c ---- */
 /* kinds of a CALLBACK record; those before are of TLS, four are of readline */
-enum { CALLBACK_WARNING = 3, CALLBACK_READLINE };
+enum { CALLBACK_WARNING = 3, CALLBACK_READLINE, CALLBACK_STATEMENT = 8 };
 int warned_prepare(void);
 
 /* ---- draws.c: random numbers and readings of the clock, in the order in which a replayed program asks for them ---- */

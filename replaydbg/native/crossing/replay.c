@@ -169,6 +169,10 @@ call_back(Crossing *c, PyObject *recorded)
 void
 replay_callback(Crossing *open)
 {
+    if (core.depth > 0 && !collector.has_levels) { /* the gate alone would have made nothing */
+        collector_resume();
+        collector_pause(false);
+    }
     PyObject *recorded = value_decode(&event_log.rp, event_log.rend, &event_types, NULL, 0);
     if (recorded == NULL)
         diverge("corrupt", NULL, NULL, "a callback cannot be read");

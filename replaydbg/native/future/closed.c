@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "files/files.h"
 #include "future/inside.h"
+#include "sqlite/sqlite.h"
 #include "values/values.h"
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ closed_begin(uint64_t seed)
         stands_in[fd] = fd != 1 && fd != 2 && !fd_stream(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
     layer_load();
     layer_begin();
+    sqlite_becomes_future();
 }
 
 /* splitmix64, as in lanes.c */
@@ -33,6 +35,13 @@ draw(void)
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
+}
+
+void
+future_draws(void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((char *)bytes)[i] = (char)draw();
 }
 
 static PyObject *

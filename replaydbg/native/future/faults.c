@@ -17,8 +17,9 @@
 static const Fault *faults; /* of this future */
 static uint32_t fault_count, seen[MOST_FAULTS];
 static bool has_come[MOST_FAULTS];
-static int after_call; /* the call is made, and then fails with this */
-static bool mixes;     /* the call is made, and then its list is turned round */
+static int after_call;  /* the call is made, and then fails with this */
+static int sqlite_code; /* a call of SQLite's has begun, and fails with this */
+static bool mixes;      /* the call is made, and then its list is turned round */
 
 void
 faults_begin(const Fault *given, uint32_t count)
@@ -75,9 +76,36 @@ path_of(const Crossing *c)
     return first && (PyUnicode_Check(first) || PyBytes_Check(first)) ? first : NULL;
 }
 
+/* SQLite has codes of its own, which say what failed. */
+static int
+code_of(const char *call, int error)
+{
+    static const struct {
+        const char *call;
+        int code;
+    } codes[] = {{"file.read", 10 | 1 << 8},     {"file.write", 10 | 3 << 8},  {"file.sync", 10 | 4 << 8},
+                 {"file.truncate", 10 | 6 << 8}, {"vfs.delete", 10 | 10 << 8}, {"vfs.open", 14}};
+    for (size_t i = 0; error != ENOSPC && i < sizeof codes / sizeof *codes; i++)
+        if (strcmp(codes[i].call, call) == 0)
+            return codes[i].code;
+    return error == ENOSPC ? 13 : 10;
+}
+
+int
+fault_of_sqlite(void)
+{
+    int code = sqlite_code;
+    sqlite_code = 0;
+    return code;
+}
+
 static bool
 fails(Crossing *c, int error)
 {
+    if (strcmp(c->gate->module, "_sqlite3") == 0) {
+        sqlite_code = code_of(c->gate->name, error);
+        return false;
+    }
     if (c->gate->flags & GATE_BOTH) { /* one that closes: it is closed all the same */
         after_call = error;
         return false;
@@ -233,7 +261,7 @@ static bool
 is_standard_stream(const Crossing *c)
 {
     int fd = fd_of_call(c->self, c->args, c->nargs);
-    return fd >= 0 && fd_stream(fd);
+    return fd >= 0 && (fd <= 2 || fd_stream(fd));
 }
 
 bool
@@ -241,6 +269,13 @@ faults_take(Crossing *c)
 {
     for (uint32_t i = 0; i < fault_count; i++) {
         const Fault *fault = &faults[i];
+        if (fault->kind == FAULT_STATEMENT && !has_come[i] && core.depth == 1) {
+            char source[MOST_FAULT_DATA + 1] = {0};
+            memcpy(source, fault->data, fault->length);
+            note_fault(i, c);
+            statement_runs(source);
+            continue;
+        }
         bool is_counted = is_among(fault, 0, fault->count, c->gate->id);
         if (has_come[i] && fault->rest && is_among(fault, fault->count, fault->rest, c->gate->id) &&
             !is_standard_stream(c) && fails(c, fault->error))

@@ -9,6 +9,8 @@
  *   copies.c  the orders of the launcher, the copies, and how they begin
  *   closed.c  what a future does with each call
  *   known.c   what the recording knows of the outside
+ *   faults.c  calls that fail
+ *   statement.c  a value that is changed at the beginning
  *   layer.h   files, which are its own
  */
 #ifndef REPLAYDBG_FUTURE_H
@@ -28,6 +30,20 @@ PyObject *future_answers(const Crossing *c);
 void future_marked(PyObject *text); /* of the pytest plugin: it ends a future where its test has failed or ended */
 
 PyObject *future_performed(const Crossing *c, PyObject *result); /* of a call that was made; steals it */
+
+void statement_again(int kind, Crossing *c, PyObject *recorded); /* statement.c: a reader of callbacks */
+
+/* databases.c, faults.c, closed.c: of sqlite_hooks */
+int database_opens(const char *path, bool creates);
+int database_exists(const char *path);
+ssize_t database_reads(const char *path, void *data, size_t n, int64_t offset);
+bool database_writes(const char *path, const void *data, size_t n, int64_t offset);
+bool database_resizes(const char *path, int64_t size);
+int64_t database_size(const char *path);
+bool database_removes(const char *path);
+const char *database_directory(void);
+int fault_of_sqlite(void);
+void future_draws(void *bytes, size_t n);
 
 /* opens.c, listings.c: of files_hooks */
 int layer_open_waiting(PyObject *path);

@@ -15,7 +15,7 @@ void closed_begin(uint64_t seed); /* which descriptors lead to nothing real, and
 
 /* faults.c; the launcher's message has them */
 enum { MOST_FAULTS = 2, MOST_FAULT_GATES = 96, MOST_FAULT_DATA = 4096 };
-enum { FAULT_ERROR = 1, FAULT_TIMEOUT, FAULT_SHORT, FAULT_STEP, FAULT_ORDER, FAULT_OUTCOME };
+enum { FAULT_ERROR = 1, FAULT_TIMEOUT, FAULT_SHORT, FAULT_STEP, FAULT_ORDER, FAULT_OUTCOME, FAULT_STATEMENT };
 typedef struct __attribute__((packed)) {
     int32_t kind, error; /* of an outcome: whether it is raised */
     int64_t value;       /* by how many ns a clock is set */
@@ -28,6 +28,9 @@ typedef struct __attribute__((packed)) {
 void faults_begin(const Fault *given, uint32_t count); /* they stay where they are */
 bool faults_take(Crossing *c);                         /* the call that begins has a fault, and its outcome is known */
 PyObject *faults_after(const Crossing *c, PyObject *result); /* it has ended: what the program gets */
+
+/* statement.c: ends the future if it raises */
+void statement_runs(const char *source);
 
 /* load.c: one part of what is known, about files; returns its size, 0: it is none */
 size_t layer_part(const uint8_t *p, size_t left);

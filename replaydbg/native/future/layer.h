@@ -8,6 +8,7 @@
  *   renames.c     calls that make, move and remove names
  *   statuses.c    calls that ask
  *   listings.c    what is in a directory
+ *   databases.c   files of SQLite
  */
 #ifndef REPLAYDBG_FUTURE_LAYER_H
 #define REPLAYDBG_FUTURE_LAYER_H
@@ -84,6 +85,7 @@ int32_t node_new(uint32_t mode, bool is_known);
 Node *node_indexed(int32_t index);
 int32_t node_of(Name *name); /* of a file: made of what the recording has, if need be */
 off_t node_size(const Node *node);
+bool node_begin(Node *node); /* makes its memory file, if there is none yet */
 bool node_resize(Node *node, off_t size);
 bool node_write(Node *node, const uint8_t *data, size_t n, uint64_t offset); /* before it is open */
 int node_opened(int32_t node, int flags, off_t offset, int at); /* `at`: the number, or -1: any; -1: errno */

@@ -120,8 +120,8 @@ memory_of(const char *name, ino_t *memory)
     return fd;
 }
 
-static bool
-node_begins(Node *node)
+bool
+node_begin(Node *node)
 {
     if (node->fd >= 0)
         return true;
@@ -157,7 +157,7 @@ put(int fd, int at, const Description *description)
 int
 node_opened(int32_t node, int flags, off_t offset, int at)
 {
-    if (!node_begins(&nodes[node]))
+    if (!node_begin(&nodes[node]))
         return -1;
     Description made = {.node = node, .flags = flags, .offset = offset, .memory = nodes[node].memory};
     int fd = put(nodes[node].fd, at, &made);

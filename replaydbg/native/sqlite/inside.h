@@ -4,6 +4,7 @@
  *   sqlite.c       the VFS, and how it gets into the library
  *   sqlite/file.c  its files
  *   sqlite/wal.c   the shared memory of a database in WAL mode
+ *   sqlite/future_files.c  what it has in the place of files in a future
  *
  * The structures are SQLite's published ABI, which only grows at its end. They are declared here because the core must not depend
  * on SQLite: it speaks to the library that the program's `_sqlite3` has loaded, if it loads one.
@@ -161,6 +162,14 @@ act_pack(int rc, size_t n)
 void act_arrive(const Act *first, int row, const char *text, int64_t a, void *data, size_t n);
 _Noreturn void act_diverge(const char *kind, int row, const char *detail);
 void *sqlite_malloc(int n);
+
+/* ---- sqlite/future_files.c: of a future, in the place of the real VFS ---- */
+int future_open(const char *path, SqliteFile *real, int flags, int *out_flags);
+int future_remove(const char *path);
+int future_access(const char *path, int *yes);
+int future_full_path(const char *path, int size, char *full);
+int future_sleep(int microseconds);
+int64_t future_time(void);
 
 /* ---- sqlite/file.c ---- */
 typedef struct File {

@@ -116,6 +116,8 @@ enum { PRNG_SAVE = 5, PRNG_RESTORE = 6 };
 static int
 open_real(SqliteVfs *vfs, const char *path, SqliteFile *real, int flags, int *out_flags)
 {
+    if (core.is_future)
+        return future_open(path, real, flags, out_flags);
     bool draws = path == NULL && lib.test_control;
     if (draws)
         lib.test_control(PRNG_SAVE);
@@ -181,7 +183,7 @@ vfs_remove(SqliteVfs *vfs, const char *path, int sync_directory)
     int rc = SQLITE_OK;
     act_begin(&act, VFS_DELETE, path, sync_directory, 0, NULL, 0);
     if (act.perform)
-        rc = real_of(vfs)->remove(real_of(vfs), path, sync_directory);
+        rc = core.is_future ? future_remove(path) : real_of(vfs)->remove(real_of(vfs), path, sync_directory);
     if (rc == SQLITE_IOERR_DELETE_NOENT && core.is_resumed && core.crossings == core.live_since)
         rc = SQLITE_OK; /* it had been done, and was not logged */
     return (int)act_end(&act, rc, NULL, 0);
@@ -194,7 +196,7 @@ vfs_access(SqliteVfs *vfs, const char *path, int flags, int *yes)
     int64_t number = 0;
     act_begin(&act, VFS_ACCESS, path, flags, 0, NULL, 0);
     if (act.perform) {
-        int rc = real_of(vfs)->access(real_of(vfs), path, flags, yes);
+        int rc = core.is_future ? future_access(path, yes) : real_of(vfs)->access(real_of(vfs), path, flags, yes);
         number = rc == SQLITE_OK ? *yes : -rc;
     }
     number = act_end(&act, number, NULL, 0);
@@ -211,7 +213,8 @@ vfs_full_path(SqliteVfs *vfs, const char *path, int size, char *full)
     if (act.perform) {
         full[0] = 0;
         /* a symbolic link has a code of its own, no error */
-        int rc = real_of(vfs)->full_path(real_of(vfs), path, size, full);
+        int rc = core.is_future ? future_full_path(path, size, full)
+                                : real_of(vfs)->full_path(real_of(vfs), path, size, full);
         number = act_pack(rc, strlen(full) + 1);
     }
     number = act_end(&act, number, NULL, 0);
@@ -228,7 +231,11 @@ vfs_randomness(SqliteVfs *vfs, int n, char *bytes)
     Act act;
     int64_t count = 0;
     act_begin(&act, VFS_RANDOMNESS, "", n, 0, NULL, 0);
-    if (act.perform)
+    if (act.perform && core.is_future) {
+        sqlite_hooks.draw(bytes, (size_t)n);
+        count = n;
+    }
+    else if (act.perform)
         count = real_of(vfs)->randomness(real_of(vfs), n, bytes);
     return (int)act_end(&act, count, bytes, (size_t)n);
 }
@@ -242,7 +249,7 @@ vfs_sleep(SqliteVfs *vfs, int microseconds)
         act_begin(&act, VFS_SLEEP, "", microseconds, 0, NULL, 0);
         act_let_others_run(&act);
         if (act.perform)
-            slept = real_of(vfs)->sleep(real_of(vfs), microseconds);
+            slept = core.is_future ? future_sleep(microseconds) : real_of(vfs)->sleep(real_of(vfs), microseconds);
         slept = act_end(&act, slept, NULL, 0);
     } while (act.again);
     return (int)slept;
@@ -254,7 +261,9 @@ vfs_time64(SqliteVfs *vfs, int64_t *milliseconds)
     Act act;
     int64_t number = 0;
     act_begin(&act, VFS_TIME, "", 0, 0, NULL, 0);
-    if (act.perform && real_of(vfs)->version >= 2 && real_of(vfs)->time64) {
+    if (act.perform && core.is_future)
+        number = future_time();
+    else if (act.perform && real_of(vfs)->version >= 2 && real_of(vfs)->time64) {
         int rc = real_of(vfs)->time64(real_of(vfs), &number);
         number = rc == SQLITE_OK ? number : -rc;
     }
@@ -285,7 +294,7 @@ vfs_last_error(SqliteVfs *vfs, int n, char *text)
     if (n > 0 && text)
         text[0] = 0;
     act_begin(&act, VFS_LASTERROR, "", 0, 0, NULL, 0);
-    if (act.perform)
+    if (act.perform && !core.is_future)
         number = real_of(vfs)->last_error ? real_of(vfs)->last_error(real_of(vfs), 0, NULL) : 0;
     return (int)act_end(&act, number, NULL, 0);
 }

@@ -1,0 +1,1 @@
+"""Faults of futures as JSON data."""
