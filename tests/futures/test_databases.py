@@ -60,5 +60,5 @@ def test_a_transaction_survives_each_fault(tmp_path: Path) -> None:
     assert found["passed"] > 20 and found["inconclusive"] == 0
     # The journal of what was cut short cannot be rolled back while the disk is full. Nothing is lost.
     assert failed == {"database or disk is full"}
-    kept = [(each["recording"], each["status"]) for each in found["trials"]][:20]
+    kept = [(each["recording"], each["status"]) for each in found["trials"]][::6]
     assert [ground.replay(name).status for name, _ in kept] == [status for _, status in kept]
