@@ -243,7 +243,9 @@ def test_bad_answers(tmp_path: Path) -> None:
         assert finished.status == 2 and finished.stdout == b"", finished
         return finished.stderr.decode()
 
-    assert "--at is missing" in refusal()
+    assert "--curve and --set cannot be used together" in refusal("--curve", "--set", "x = 1")
+    assert "--depth and --faults cannot be used together" in refusal("--depth", "2", "--faults", "write")
+    assert "--faults and --shrink cannot be used together" in refusal("--shrink", "--faults", "write")
     assert "--set must be 'event N = VALUE' or an assignment such as 'limit = 3' (got 'x')" in refusal("--set", "x")
     assert "--at is missing: the moment at which the value is changed" in refusal("--set", "x = 1")
     assert "--set takes a literal such as" in refusal("--set", "event 1 = open('x')")
