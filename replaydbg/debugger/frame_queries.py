@@ -171,6 +171,10 @@ class FrameQueries:
         both = (GetVariables(at.frame, at.lane, has_texts=False, globals=each) for each in (False, True))
         return {each.name for query in both for each in self._ask(query)}
 
+    def names_in_module(self, module: str) -> set[str]:
+        """Return the names of a module's variables. Raises AskFailed if it is not loaded."""
+        return {each.name for each in self._ask(GetModuleVariables(module=module, has_texts=False))}
+
     def is_mutable(self, place: PlaceExpression, at: At) -> bool:
         """Whether the value may change by itself."""
         return self._ask(IsMutable(at.frame, at.lane, place.source))

@@ -131,6 +131,9 @@ def events_of(session: Session, first: int, last: int) -> list[Event]:
         return [each for each in found if isinstance(each, Event)]
 
 
+_CHANGED_ELSEWHERE = "The content of the object was last changed elsewhere:"
+
+
 class WhyLine(NamedTuple):
     """A line about the last write of a value."""
 
@@ -189,7 +192,8 @@ def why_report(session: Session, why: LastWrite, group: GroupSession | None = No
     yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
     yield from (WhyLine(each) for each in _write_lines(session, why, group))
     if why.content is not None:
-        yield WhyLine("The content of the object was last changed elsewhere:")
+        is_made = not why.content.before
+        yield WhyLine("The object was made here:" if is_made else _CHANGED_ELSEWHERE)
         yield from why_report(session, why.content, group)
 
 
@@ -284,7 +288,15 @@ def to_follow(why: LastWrite) -> list[tuple[str, Moment]]:
     found = dict.fromkeys(_places_in(why.origins, why.moment))
     if not why.origins or why.unknown:
         found |= dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
-    return list(found)[:MOST_NAMES]
+    return [each for each in found if not _has_slice(each[0])][:MOST_NAMES]
+
+
+def _has_slice(text: str) -> bool:
+    """Whether a place has a part of a sequence, such as `a[1:]`: that is an object of its own, which nobody wrote."""
+    try:
+        return any(isinstance(each, ast.Slice) for each in ast.walk(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        return False
 
 
 def _places_in(origins: Sequence[Origin], moment: Moment) -> Iterator[tuple[str, Moment]]:

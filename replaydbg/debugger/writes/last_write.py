@@ -33,7 +33,8 @@ def why(view: ReplayView, expression: str, at: At, *, with_origins: bool = True)
 
     For an attribute or item it is the last write into the same object, under whatever name. For a variable it is the
     binding, or the last change of the object since, whichever is later; if an older object was only given another
-    name, `content` has its last change. `with_origins`: also search for what the value was made of.
+    name, or is an attribute of the class, `content` has its last change. `with_origins`: also search for what the value
+    was made of.
     """
     place = place_named(view, expression, at)
     change = _why(view, place, at)
@@ -161,10 +162,10 @@ def _change_of(
 def _why(view: ReplayView, place: PlaceExpression, at: At) -> _LastChange:
     watch = replace(watch_at(view, place, at), stops=False)
     found = _change(view, place, watch, OwnScans(view), and_rewrites=True)
-    if place.steps or watch.is_cell:
-        return found
-    value = view.cursor.locate(watch)
-    if not value[0] or not view.ask.is_mutable(place, at) or not found.why.is_binding:
+    # An attribute that was not there before may have been given an older object, or be the class's.
+    is_new_name = not found.why.before if place.steps else found.why.is_binding and not watch.is_cell
+    value = view.cursor.locate(watch) if is_new_name else (0, 0)
+    if not value[0] or not view.ask.is_mutable(place, at):
         return found
     try:
         content = _last_write(view, place, Watch("", object=value, stops=False), OwnScans(view)).why
@@ -289,6 +290,16 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     return place.joined(view.ask.rows(place, at)) if place.has_items_of_items else place
 
 
+def _hint_of(view: ReplayView, name: str, at: At) -> str:
+    """Return where a name is known that is unknown here, or which one is like it; empty: nowhere, and none."""
+    try:
+        if name in view.ask.names_in_module("__main__"):
+            return f"; the main module has it: __main__.{name}"
+        return nearest(name, view.ask.names(at))
+    except AskFailed:
+        return ""  # the values there are too slow to count
+
+
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     """Return the watch for a place, whatever object has it. Raises UsageError."""
     if place.module:
@@ -297,10 +308,7 @@ def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
         return Watch(place.name, module=place.module, steps=place.steps)
     home = view.ask.home_of(place, at)
     if home.kind == "absent":
-        try:
-            hint = nearest(place.name, view.ask.names(at))
-        except AskFailed:
-            hint = ""  # the values there are too slow to count
+        hint = _hint_of(view, place.name, at)
         raise UsageError(f"{place.source!r} cannot be tracked: no variable {place.name} here{hint}.")
     if home.kind == "lost":
         raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")

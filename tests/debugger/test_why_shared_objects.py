@@ -1,0 +1,62 @@
+"""The last change of an object that has a new name: of a class, or older than the name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.errors import UsageError
+from replaydbg.render.texts import why_lines
+from tests.harness.recording import record_file
+from tests.harness.typed import TRAVEL
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    program = TRAVEL / "shares_a_class_attribute.py"
+    with Session(record_file(program, tmp_path_factory.mktemp("shared"), status=1)) as session:
+        yield session
+
+
+def told(session: Session, expression: str) -> list[str]:
+    session.seek("@exc")
+    return list(why_lines(session, session.run.why(expression, 1), follow="why {name} --at {moment}"))
+
+
+def test_the_change_of_a_list_that_the_class_has(session: Session) -> None:
+    lines = told(session, "second.rules")
+
+    at = lines.index("The content of the object was last changed elsewhere:")
+    assert "Parser.enable" in lines[at + 1]
+    assert lines[at + 3 : at + 5] == ["  before  ['text']", "  after   ['text', 'wiki']"]
+
+
+def test_what_is_proposed_can_be_asked(session: Session) -> None:
+    lines = told(session, "answer")
+
+    assert "The object was made here:" in lines
+    assert "[:]" not in lines[-1] and "why cache --at" in lines[-1]
+
+
+def test_a_name_of_the_main_module_is_found_there(tmp_path: Path) -> None:
+    """The failure is in a function of another module, whose variables are others."""
+    (tmp_path / "fails.py").write_text("def fail(amount):\n    raise ValueError(amount)\n")
+    (tmp_path / "main.py").write_text("import fails\nbalances = [1]\nfails.fail(2)\n")
+    with Session(record_file(tmp_path / "main.py", tmp_path, status=1)) as session:
+        session.seek("@exc")
+        with pytest.raises(UsageError, match=r"no variable balances here; the main module has it: __main__\.balances"):
+            session.run.why("balances")
+        assert session.run.why("__main__.balances").moment is not None
+
+
+def test_dates_are_shown_that_an_object_has(tmp_path: Path) -> None:
+    with Session(record_file(TRAVEL / "shows_dates.py", tmp_path, status=1)) as session:
+        session.seek("@exc")
+        texts = {each.name: each.text for each in session.ask.variables()}
+
+    assert texts["jobs"] == "[Job(2024-05-01 10:30:00), Job(365 52)]"
+    assert texts["epoch"] == "1970 Fri Jan  2 00:00:00 1970"
+    assert "not available in the past" in texts["zone"]
