@@ -192,7 +192,9 @@ def library_sources(recording: Recording) -> dict[str, bytes]:
         if answer.raised or not name.endswith(".pyc") or os.path.basename(folder) != "__pycache__":  # noqa: PTH119
             continue
         path = os.path.join(os.path.dirname(folder), f"{name.partition('.')[0]}.py")  # noqa: PTH118,PTH120
-        if path not in found and path.startswith(library) and "site-packages" not in path:
+        # A path comes from the recording, and may be somebody else's idea of one.
+        is_of_library = path.startswith(f"{library}/") and os.path.normpath(path) == path
+        if path not in found and is_of_library and "site-packages" not in path:
             with suppress(OSError):
                 found[path] = Path(path).read_bytes()
     return found
