@@ -28,9 +28,9 @@ REASONS: dict[str, str] = {
     ),
     "walk and open 20,000 files": (
         "there are nine events for each file. The core's hooks take a tenth of the recording (`idmap_slot`, "
-        "`cross_end`, `encode`), the kernel a third, as in the plain run; sealing searches the log for secrets for 0.06 "
-        "s, and the launcher's start-up takes as long. In the replay the core takes 13% and decompression 2%; the rest is "
-        "the start-up and the program's own Python."
+        "`cross_end`, `encode`), the kernel a third, as in the plain run; sealing searches the log for secrets for "
+        "0.06 s, and the launcher's start-up takes as long. In the replay the core takes 13% and decompression 2%; the "
+        "rest is the start-up and the program's own Python."
     ),
     "import pandas, SQLAlchemy, aiohttp": (
         "the launcher takes 0.1 s, start-up included; byte code and sources come from the user's cache, already "
