@@ -73,10 +73,10 @@ assert steps != ["a", "b", "c", "d", "e"]
     at = ground.first_thread()
 
     one = ground.futures(at, 5000, "--systematic", "1")
-    random = ground.futures(at, 300)
+    three = ground.futures(at, 3000, "--systematic", "3")
 
     assert (one["failed"], one["systematic"]["left"]) == (0, 0)
-    assert random["failed"] > 0
+    assert three["failed"] > 0 and three["systematic"]["left"] == 0
 
 
 @pytest.mark.slow
