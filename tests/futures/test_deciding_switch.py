@@ -34,7 +34,7 @@ assert total == 6, total
 def test_few_switches_decide_a_lost_update(tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, PROGRAM)
 
-    (deciding,) = ground.futures(ground.first_thread(), 32, "--shrink", "-o", "kept")["deciding"]
+    (deciding,) = ground.futures(ground.first_thread(), 200, "--shrink", "-o", "kept")["deciding"]
 
     assert deciding["ending"].startswith("AssertionError at ") and deciding["ending"].endswith("program.py:16")
     assert (deciding["is_confirmed"], deciding["usual"]) == (True, "passed")
@@ -67,7 +67,7 @@ def test_the_switch_in_words(tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, PROGRAM)
 
     at = str(ground.first_thread())
-    finished = ground.replaydbg("futures", "one.rdbg", "--at", at, "-n", "32", "--shrink", "-o", "kept", "-q")
+    finished = ground.replaydbg("futures", "one.rdbg", "--at", at, "-n", "200", "--shrink", "-o", "kept", "-q")
 
     text = finished.stdout.decode()
     assert finished.status == 1, finished
