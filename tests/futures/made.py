@@ -15,6 +15,25 @@ from tests.harness.surroundings import without_steering
 
 TIMEOUT = 90.0
 
+LOST_UPDATE = """import threading
+total = 0
+go = threading.Event()
+def add():
+    global total
+    go.wait()
+    for _ in range(3):
+        before = total
+        total = before + 1
+threads = [threading.Thread(target=add) for number in (1, 2)]
+for thread in threads:
+    thread.start()
+go.set()
+for thread in threads:
+    thread.join()
+assert total == 6, total
+"""
+"""Two threads raise a number without a lock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:

@@ -6,27 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.futures.made import Ground
+from tests.futures.made import LOST_UPDATE, Ground
 
 pytestmark = pytest.mark.slow
-
-PROGRAM = """import threading
-total = 0
-go = threading.Event()
-def add():
-    global total
-    go.wait()
-    for _ in range(3):
-        before = total
-        total = before + 1
-threads = [threading.Thread(target=add) for number in (1, 2)]
-for thread in threads:
-    thread.start()
-go.set()
-for thread in threads:
-    thread.join()
-assert total == 6, total
-"""
 
 
 def failing(ground: Ground) -> None:
@@ -45,7 +27,7 @@ def curve(ground: Ground, *words: str) -> dict[str, Any]:
 
 
 def test_the_step_after_which_all_fail_is_named(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, PROGRAM)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
     failing(ground)
 
     found = curve(ground, "-n", "8")
@@ -60,7 +42,7 @@ def test_the_step_after_which_all_fail_is_named(tmp_path: Path) -> None:
 
 
 def test_the_curve_in_words(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, PROGRAM)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
     failing(ground)
 
     finished = ground.replaydbg("futures", "one.rdbg", "--curve", "-n", "8")

@@ -7,31 +7,14 @@ import pytest
 from replaydbg.futures.schedules.decisions import PreemptionPoint, ThreadChoice, ThreadPlace
 from replaydbg.futures.schedules.given import Deviation, DeviationKind
 from replaydbg.futures.searches.systematic import SystematicSearch
-from tests.futures.made import Ground
+from tests.futures.made import LOST_UPDATE, Ground
 
-LOST = """import threading
-total = 0
-go = threading.Event()
-def add():
-    global total
-    go.wait()
-    for _ in range(3):
-        before = total
-        total = before + 1
-threads = [threading.Thread(target=add) for number in (1, 2)]
-for thread in threads:
-    thread.start()
-go.set()
-for thread in threads:
-    thread.join()
-assert total == 6, total
-"""
 _HERE = ThreadPlace("program.py", 3, "add")
 
 
 @pytest.mark.slow
 def test_no_preemption_and_no_bug(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, LOST)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
 
     found = ground.futures(ground.first_thread(), 100, "--systematic", "0")
 
@@ -41,7 +24,7 @@ def test_no_preemption_and_no_bug(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_preemption_finds_a_lost_update(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, LOST)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
 
     found = ground.futures(ground.first_thread(), 2000, "--systematic", "1", "--shrink", "-o", "kept")
 
@@ -81,7 +64,7 @@ assert steps != ["a", "b", "c", "d", "e"]
 
 @pytest.mark.slow
 def test_what_was_not_tried_is_counted(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, LOST)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
 
     at = str(ground.first_thread())
     finished = ground.replaydbg("futures", "one.rdbg", "--at", at, "-n", "5", "--systematic", "1")
@@ -92,7 +75,7 @@ def test_what_was_not_tried_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_few_changes_of_priority_find_it(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, LOST)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
     at = ground.first_thread()
 
     none, one = (ground.futures(at, 64, "--depth", str(depth)) for depth in (1, 2))

@@ -12,8 +12,7 @@ from replaydbg.tui.panels.timeline_rows import curve_cells
 from replaydbg.tui.view_model import Track
 from replaydbg.tui.widgets.glyphs import UNICODE
 from replaydbg.tui.widgets.rows import Rows
-from tests.futures.made import Ground
-from tests.futures.test_curve import PROGRAM, failing
+from tests.futures.made import LOST_UPDATE, Ground, failing
 from tests.harness.seen import Seen, see
 
 
@@ -21,7 +20,7 @@ from tests.harness.seen import Seen, see
 def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
     """Return a run that has failed."""
     monkeypatch.setenv("REPLAYDBG_STORE", str(tmp_path / "store"))
-    ground = Ground.make(tmp_path, PROGRAM)
+    ground = Ground.make(tmp_path, LOST_UPDATE)
     failing(ground)
     return ground
 

@@ -19,6 +19,7 @@ from replaydbg.cli.running.futures_searches import (
 from replaydbg.config import is_fence_wanted, load_settings
 from replaydbg.errors import UsageError
 from replaydbg.futures.faults.set_answer import answer_order, parsed_answer, statement_order
+from replaydbg.futures.faults.sweep import MOST
 from replaydbg.futures.futures_text import FuturesReport, futures_lines
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, FutureWishes, run_futures
 from replaydbg.futures.searches import curve
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help=f"make N futures (default: {COUNT}), with --curve from each moment (default: {curve.COUNT}), with "
-        "--faults at most N (default: 1000)",
+        f"--faults at most N (default: {MOST})",
     )
     parser.add_argument(
         "--set",

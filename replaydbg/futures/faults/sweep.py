@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from replaydbg.futures.faults.fault_orders import Fault, MetFault, met_faults
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
 from replaydbg.futures.kept_futures import keep
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT
+from replaydbg.futures.pool import await_ended
 from replaydbg.futures.standing import StandingReplay
 from replaydbg.gates.faults import COLUMNS, FaultColumn
 from replaydbg.launch.processors import processors
@@ -25,8 +25,6 @@ from replaydbg.log.reader import Recording, open_recording
 
 MOST = 1000
 """Futures of one sweep, unless the user says how many."""
-_LOOK = 50
-"""Milliseconds between two looks whether one takes too long."""
 _STREAMS = (0, 1, 2)
 _ON_STREAMS = frozenset(f"_io.FileIO.{name}" for name in ("read", "readall", "readinto", "write", "close")) | frozenset(
     f"posix.{name}" for name in ("read", "readinto", "write", "writev", "close")
@@ -115,7 +113,7 @@ class _Runs:
                     running[self._begun(faults)] = faults
                 if not running:
                     return
-                for each in _ended(list(running), self.wishes.timeout):
+                for each in await_ended(list(running), self.wishes.timeout):
                     faults = running.pop(each)
                     try:
                         trial = self._finished(each, faults)
@@ -207,7 +205,7 @@ def _plain(recording: Recording, standing: StandingReplay, wishes: SweepWishes) 
     """Run a future without a fault; return it, and how often it called each gate."""
     running = RunningFuture(standing, wishes.seed)
     try:
-        _ended([running], wishes.timeout)
+        await_ended([running], wishes.timeout)
         future = running.finish(recording, timeout=0.0 if running.has_ended() else wishes.timeout)
         entries = running.own_entries(standing.event, recording.header.gates)
         return future, Counter(each.gate for each in entries if isinstance(each, Event) and not _is_of_stream(each))
@@ -232,15 +230,3 @@ def _never_called(names: tuple[str, ...], event: int, calls: Counter[str], plain
     if not made:
         return f"its program makes no call after event {event:,} that can fail"
     return f"its program makes no {' or '.join(names)} call after event {event:,}; it calls: {made}"
-
-
-def _ended(running: list[RunningFuture], timeout: float) -> list[RunningFuture]:
-    """Wait until one has ended, or has taken too long; return those."""
-    poll = select.poll()
-    for each in running:
-        poll.register(each.pidfd, select.POLLIN)
-    while True:
-        ended = {fd for fd, _ in poll.poll(_LOOK)}
-        over = [each for each in running if each.pidfd in ended or each.is_over(timeout)]
-        if over:
-            return over
