@@ -12,7 +12,8 @@ from replaydbg.tui.panels.timeline_rows import curve_cells
 from replaydbg.tui.view_model import Track
 from replaydbg.tui.widgets.glyphs import UNICODE
 from replaydbg.tui.widgets.rows import Rows
-from tests.futures.made import LOST_UPDATE, Ground, failing
+from tests.futures.made import LOST_UPDATE, Ground
+from tests.futures.test_curve import failing
 from tests.harness.seen import Seen, see
 
 
