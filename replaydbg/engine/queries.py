@@ -462,13 +462,13 @@ class FollowTasks(Query[None]):
     """Keys of tasks that have none yet begin with this number. The id of a task will not do: where the program never
     asks for it, each process has another one."""
     keys: tuple[str, ...] = ()
-    """The keys of the tasks that are not done, as a process answered GetTaskKeys at the same moment."""
+    """The keys of all tasks, as a process answered GetTaskKeys at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class GetTaskKeys(Query[tuple[str, ...]]):
-    """The keys of the tasks that are not done, in the collector's order, which is that of the run in
-    each process; empty: a task has none yet. Asked where a run with FollowTasks ended."""
+    """The keys of all tasks, done or not, in the collector's order, which is that of the run in each process; empty: a
+    task has none yet. Asked where a run with FollowTasks ended."""
 
     tag = "task_keys"
     shape = ListOf(str)

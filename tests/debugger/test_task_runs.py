@@ -50,6 +50,17 @@ def test_tasks_are_the_same_ones_from_process_to_process(session: Session, monke
     assert found(session) == whole
 
 
+def test_a_task_is_followed_into_the_next_process_at_each_line_of_its_last_step(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is done before that step is."""
+    whole = found(session)
+    last = next(each for each in whole.tasks if each.name == "producer-5").ended
+    monkeypatch.setattr(session.travel.timeline, "counts", lambda: range(last - 12, last + 2))
+
+    assert found(session) == whole
+
+
 def test_the_running_task_is_the_one_that_the_program_says(session: Session) -> None:
     """At the beginning and in the middle of each step the program is asked itself."""
     runs = found(session)

@@ -77,7 +77,7 @@ class TaskFollower:
         self._found: list[tuple[int, int, list[EvaluatedPassage]]] = []
         """Stretches of the run, each with the passages in it."""
         self._keys: tuple[str, ...] = ()
-        """The keys of the tasks that are not done at the end of the last stretch."""
+        """The keys of all tasks at the end of the last stretch."""
 
     def steps(self) -> Iterator[TaskRuns | None]:
         """Yield None after each part of the search, and the result at the end, unless there is none.

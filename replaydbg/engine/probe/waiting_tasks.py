@@ -161,8 +161,8 @@ def frames_of(coroutine: Any) -> list[Any]:
 
 def following(query: queries.FollowTasks) -> bytes:
     """Make the function that the core calls where an event loop runs a callback: of a task's step it names the task."""
-    living = living_tasks()
-    known = zip(living, query.keys, strict=True) if len(living) == len(query.keys) else ()
+    tasks = all_tasks()
+    known = zip(tasks, query.keys, strict=True) if len(tasks) == len(query.keys) else ()
     keys = {id(task): key for task, key in known if key}
 
     def step(number: int) -> bytes | None:
@@ -174,21 +174,23 @@ def following(query: queries.FollowTasks) -> bytes:
 
 
 def task_keys(query: queries.GetTaskKeys) -> list[str]:
-    """Return the keys of the tasks that are not done, in a copy of a process that has followed them."""
+    """Return the keys of all tasks, in a copy of a process that has followed them."""
     keys = getattr(answering_passages(), "keys", {})
-    return [keys.get(id(each), "") for each in living_tasks()]
+    return [keys.get(id(each), "") for each in all_tasks()]
 
 
-def living_tasks() -> list[Any]:
-    """Return the tasks that are not done, in the collector's order, which is that of the run in each process."""
+def all_tasks() -> list[Any]:
+    """Return all tasks in the collector's order, which is that of the run in each process.
+
+    Those that are done, too: a task is done some lines before its last step is.
+    """
     try:
         import _imp
     except ImportError:
         return []  # the program ends: its modules have gone, and its event loops with them
     # A module of our own: the program may not have imported it. All that is asked of a "spec" is its name.
     collector = _imp.create_builtin(type(sys.implementation)(name="gc"))  # type: ignore[arg-type, call-arg]
-    found = [(each, is_done_and_name(each)) for each in collector.get_objects()]
-    return [task for task, state in found if state is not None and not state[0]]
+    return [each for each in collector.get_objects() if is_done_and_name(each) is not None]
 
 
 def step_here(keys: dict[int, str], stretch: int) -> bytes | None:
