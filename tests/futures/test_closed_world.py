@@ -152,8 +152,12 @@ def test_the_kernel_sees_no_act_outside(program: str, tmp_path: Path) -> None:
         check=False,
     )
 
-    fenced = [text for path in tmp_path.glob("trace.*") if "SECCOMP_SET_MODE_FILTER" in (text := path.read_text())]
-    texts = [path.read_text() for path in tmp_path.glob("trace.*")]
+    # The process of the moment ends itself where the command has ended before it is told to.
+    texts = [
+        re.sub(rf"^kill\({path.suffix[1:]}, SIGKILL", "", path.read_text(), flags=re.MULTILINE)
+        for path in tmp_path.glob("trace.*")
+    ]
+    fenced = [text for text in texts if "SECCOMP_SET_MODE_FILTER" in text]
     clones = [text for text in texts if "fallocate(" in text and text not in fenced]
     assert len(fenced) == 1 and len(clones) >= 6
     behind = [fenced[0].rpartition("SECCOMP_SET_MODE_FILTER")[2], *clones]

@@ -1,7 +1,8 @@
 """What a page shows compared with what a command printed: equal, except for what the page says varies.
 
 `...` stands for anything on its line, and alone on a line for any lines. What a page says varies must be there, with
-any value of its kind. A later command of the page that has such a value gets the printed one.
+any value of its kind. A later command of the page that has such a value gets the printed one. Where anything varies,
+columns may be wider or narrower: spaces and the lines of a table may be longer.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ def _pattern(shown: str, varying: dict[str, re.Pattern[str]]) -> tuple[str, list
 
 
 def _literal(text: str, *, is_loose: bool) -> str:
-    """Return the pattern of a text in which `...` stands for anything, and spaces for any if `is_loose`."""
+    """Return the pattern of a text in which `...` stands for anything, and if `is_loose` the width of columns is any."""
     parts = [re.escape(each) for each in text.split("...")]
-    return ".*".join(re.sub(r"(\\ ){2,}", r"\\ {2,}", each) for each in parts) if is_loose else ".*".join(parts)
+    if is_loose:
+        parts = [re.sub("─{2,}", "─{2,}", re.sub(r"(\\ ){2,}", r"\\ {2,}", each)) for each in parts]
+    return ".*".join(parts)
 
 
 def _normal(text: str, varying: dict[str, re.Pattern[str]]) -> list[str]:
@@ -80,7 +83,7 @@ def _normal(text: str, varying: dict[str, re.Pattern[str]]) -> list[str]:
     lines = _lines(text)
     for name, pattern in varying.items():
         lines = [pattern.sub(lambda _, name=name: f"<{name.strip('/')}>", line) for line in lines]  # type: ignore[misc]
-    return [re.sub(r" {2,}", "  ", line) for line in lines] if varying else lines
+    return [re.sub("─{2,}", "──", re.sub(r" {2,}", "  ", line)) for line in lines] if varying else lines
 
 
 def replaced(text: str, values: dict[str, str]) -> str:
