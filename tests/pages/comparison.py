@@ -71,7 +71,7 @@ def _pattern(shown: str, varying: dict[str, re.Pattern[str]]) -> tuple[str, list
 
 
 def _literal(text: str, *, is_loose: bool) -> str:
-    """Return the pattern of a text in which `...` stands for anything, and if `is_loose` the width of columns is any."""
+    """Return the pattern of a text: `...` stands for anything, and if `is_loose` columns may have any width."""
     parts = [re.escape(each) for each in text.split("...")]
     if is_loose:
         parts = [re.sub("─{2,}", "─{2,}", re.sub(r"(\\ ){2,}", r"\\ {2,}", each)) for each in parts]
