@@ -45,10 +45,10 @@ _IF_INSIDE = {
     FileIO.__init__ FileIO.read FileIO.readall FileIO.readinto FileIO.write FileIO.seek FileIO.tell FileIO.seekable
     FileIO.isatty FileIO._isatty_open_only
     """,
-    "select": "select epoll.register epoll.modify epoll.unregister",
+    "select": "select poll().poll epoll.register epoll.modify epoll.unregister",
     "_socket": """
     dup socket.__init__ socket.getsockname socket.getpeername socket.setsockopt socket.getsockopt socket.shutdown
-    socket.recv socket.recvfrom socket.recv_into socket.recvfrom_into socket.send socket.sendall
+    socket.recv socket.recvfrom socket.recv_into socket.recvfrom_into socket.send socket.sendall socket.sendmsg
     """,
 }
 _ASKS = {
@@ -57,7 +57,10 @@ _ASKS = {
     getgrouplist getgroups getlogin getpgid getpgrp getpid getppid getpriority getresgid getresuid getsid getuid
     getxattr listdir listxattr lstat open pathconf readlink sched_getaffinity stat statvfs sysconf uname
     """,
-    "_socket": "gethostname getprotobyname getservbyname getservbyport if_indextoname if_nameindex if_nametoindex",
+    "_socket": """
+    gethostname getprotobyname getservbyname getservbyport if_indextoname if_nameindex if_nametoindex getaddrinfo
+    gethostbyname gethostbyname_ex gethostbyaddr getnameinfo
+    """,
     "pwd": "getpwuid getpwnam getpwall",
     "grp": "getgrgid getgrnam getgrall",
     "resource": "getrlimit",

@@ -18,7 +18,7 @@ OUTSIDE = {
     "write to a device": ("open('/dev/null', 'w')", "needs _io.FileIO.__init__('/dev/null', 'w')"),
     "start a program": ("os.system('touch new')", "needs posix.system('touch new')"),
     "fork": ("os._exit(0) if os.fork() == 0 else os.wait()", "needs posix.fork()"),
-    "connect": ("socket.socket()", "needs _socket.socket.__init__("),
+    "connect": ("socket.socket().connect(('127.0.0.1', 9))", "needs _socket.socket.connect("),
     "send a signal": ("os.kill(1, 0)", "needs posix.kill("),
     "read the standard input": ("sys.stdin.read()", "needs _io.FileIO."),
     "call the kernel": ("ctypes.CDLL(None).mkdir(b'new', 0o700)", "needs libc.mkdir("),
@@ -101,6 +101,29 @@ assert (got, os.read(r, 100), b.recv(100), a.recv(100)) == ([b"under way"], b"mo
     assert (found["passed"], found["failed"], found["inconclusive"]) == (12, 0, 0), found["groups"]
 
 
+def test_threads_that_wait_at_the_moment(tmp_path: Path) -> None:
+    """Each makes its call again, and one of them in vain."""
+    text = """import os, threading, time
+r, w = os.pipe()
+def read():
+    assert os.read(r, 1) == b"x"
+threads = [threading.Thread(target=read) for _ in range(3)]
+for thread in threads: thread.start()
+time.sleep(0.05)
+time.monotonic()
+for _ in threads:
+    os.write(w, b"x")
+    time.sleep(0.01)
+for thread in threads: thread.join()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.event("time.monotonic"), 6, "-o", "kept", "--keep", "all")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (6, 0, 0), found["groups"]
+    assert {ground.replay(name).status for group in found["groups"] for name in group["recordings"]} == {0}
+
+
 def test_an_event_loop_of_the_past_goes_on(tmp_path: Path) -> None:
     text = """import asyncio, time
 def work(number):
@@ -133,13 +156,35 @@ thread.start(); thread.join()
 """
 
 
-@pytest.mark.parametrize("program", ["bank_transfer", "writes"])
+_CONNECTS = """import socket, threading, time
+before = socket.create_server(("127.0.0.1", 0))
+early = socket.create_connection(before.getsockname())
+time.monotonic()
+def serve(listener):
+    with listener, listener.accept()[0] as connection: connection.sendall(connection.recv(9))
+later = socket.create_server(("127.0.0.1", 0))
+address = later.getsockname()
+threads = [threading.Thread(target=serve, args=(each,)) for each in (before, later)]
+for thread in threads: thread.start()
+for client in (early, socket.create_connection(address)):
+    client.sendall(b"x")
+    assert client.recv(9) == b"x"
+for thread in threads: thread.join()
+"""
+
+_PROGRAMS = {
+    "bank_transfer": (Path(__file__).parents[2] / "fixtures" / "futures" / "bank_transfer.py").read_text(),
+    "writes": _WRITES,
+    "connects": _CONNECTS,
+}
+
+
+@pytest.mark.parametrize("program", _PROGRAMS)
 def test_the_kernel_sees_no_act_outside(program: str, tmp_path: Path) -> None:
     """strace of all processes of futures: nothing is opened to write, made, removed, connected or signalled."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    text = (Path(__file__).parents[2] / "fixtures" / "futures" / "bank_transfer.py").read_text()
-    ground = Ground.make(tmp_path, _WRITES if program == "writes" else text)
+    ground = Ground.make(tmp_path, _PROGRAMS[program])
     trace = tmp_path / "trace"
     words = ["futures", "one.rdbg", "--at", str(ground.first_thread()), "-n", "6", "-o", "kept"]
 

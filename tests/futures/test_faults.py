@@ -55,6 +55,20 @@ def test_a_call_is_named_in_three_ways() -> None:
 
 
 @pytest.mark.slow
+def test_a_client_that_tries_again_forgets_one_error(tmp_path: Path) -> None:
+    """If the body of an answer is missing, `http.client` raises no OSError."""
+    ground = Ground.make(tmp_path, (PROGRAMS / "http_retries.py").read_text())
+
+    found = sweep(ground, "connect,accept,send,recv,socket")
+
+    verdicts = outcomes(found)
+    assert len(verdicts) >= 20 and {verdict for *_, verdict in verdicts} == {"passed", "failed"}
+    failed = {(gate, fault) for gate, _, fault, verdict in verdicts if verdict == "failed"}
+    assert failed == {("socket.sendall", fault) for fault in ("ECONNRESET", "EPIPE", "TIMEOUT")}
+    assert all("IncompleteRead" in each["ending"] for each in found["trials"] if each["verdict"] == "failed")
+
+
+@pytest.mark.slow
 def test_a_careful_program_survives_each_fault(tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, (PROGRAMS / "careful_save.py").read_text())
 

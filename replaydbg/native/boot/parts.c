@@ -164,6 +164,7 @@ const CrossingHooks crossing_hooks = {
     .live_passed = live_passed,
     .live_piece = fd_mirror_piece,
     .future_asks = future_asks,
+    .past_follow = past_sockets_follow,
     .future_recorded = lanes_varied,
 };
 
@@ -173,6 +174,13 @@ static uint64_t
 interpreter_clock(void)
 {
     return core.lenient ? lenient_interpreter_clock() : libc_interpreter_clock();
+}
+
+static void
+library_loaded(void)
+{
+    libc_library_loaded();
+    future_library_loaded();
 }
 
 const LanesHooks lanes_hooks = {
@@ -186,7 +194,9 @@ const LanesHooks lanes_hooks = {
     .lookups = lookups,
     .look_up = libc_lookup,
     .relink_raising = raising_calls_relink,
-    .library_loaded = libc_library_loaded,
+    .library_loaded = library_loaded,
+    .connects = loopback_connects,
+    .accepts = loopback_accepts,
     .install_libc = libc_install,
     .interpreter_clock = interpreter_clock,
 };
@@ -201,6 +211,8 @@ const ResumeHooks resume_hooks = {
 const FilesHooks files_hooks = {
     .open_data = data_open,
     .open_known = layer_open_waiting,
+    .socket_made = past_socket_made,
+    .socket_accepted = past_socket_accepted,
     .scan_made = layer_scan_made,
     .written = engine_output,
 };

@@ -306,7 +306,7 @@ cross_end(Crossing *c, PyObject *result)
     if (__builtin_expect(draws_are_kept, 0))
         draws_crossed(c->gate);
     work_end();
-    if (ticks_are_counted && core.depth == 0)
+    if (ticks_are_counted && core.depth == 0 && !cross_state.again) /* it is made again: it has not ended */
         ticks_crossing_is_due = true;
     if (__builtin_expect(engine.point_is_due, 0) && core.depth == 0)
         crossing_hooks.stand_at_point();

@@ -300,6 +300,8 @@ typedef struct {
     bool (*live_is_settled)(void); /* afterwards: the call that begins is known to have been made before */
     /* a call ends: its outcome is known, or is what the program gets of `result`, or it is to be made again; steals it */
     PyObject *(*live_end)(Crossing *c, PyObject *result, bool *is_again);
+    /* replay before futures: of each call; `result` is NULL where an exception is set */
+    void (*past_follow)(const Crossing *c, PyObject *result);
     void (*future_asks)(Crossing *c); /* in a future: whether the call that begins is made; ends it if it cannot be */
     void (*future_recorded)(void);    /* the same: an event is in the log */
     /* a call that is no crossing has ended: what the program gets of `result`; steals it */

@@ -635,6 +635,8 @@ replay_end(Crossing *c)
         crossing_hooks.transfer_ends(c, result);
     if (__builtin_expect(core.goes_live, 0) && result)
         crossing_hooks.live_follow(c, result);
+    if (__builtin_expect(core.has_futures, 0))
+        crossing_hooks.past_follow(c, result);
     if (__builtin_expect(engine.is_on, 0))
         crossing_hooks.collect_output();
     replay_read_ahead();

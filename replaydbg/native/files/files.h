@@ -39,6 +39,7 @@ void fd_closed(int fd);
 /* Of a replay that is to become a recording: pipes and pairs of sockets are real, and what the program sends through them
  * is sent. So what it has not yet received is there when it goes on. */
 void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
+void fd_note_pair(const int *ends);                 /* two sockets that are connected with each other are real ones */
 bool fd_is_real(int fd);
 ino_t fd_peer(ino_t inode); /* of a socket that is one of a pair: the other one; of a pipe itself */
 
@@ -122,6 +123,9 @@ typedef struct {
     int (*open_data)(PyObject *file, PyObject *mode);
     int (*open_known)(PyObject *path);     /* in a future: opened already, for this constructor; -1: it is not */
     void (*scan_made)(PyObject *iterator); /* in a future: for a scandir() that was answered */
+    /* in the replay before futures: a real socket is put there; false: a placeholder will do */
+    bool (*socket_made)(int fd, PyObject *fields);
+    bool (*socket_accepted)(int listening, int fd, PyObject *address);
     void (*written)(int stream, const void *data, size_t n); /* replay under the debugger: to a standard stream */
 } FilesHooks;
 extern const FilesHooks files_hooks;

@@ -27,10 +27,12 @@ number_in(PyObject *numbers, Py_ssize_t i)
     return fd < 0 || fd > INT32_MAX ? -1 : (int)fd;
 }
 
-static void
-note_pair(const int *ends)
+void
+fd_note_pair(const int *ends)
 {
     struct stat st;
+    if (fstat(core.socket_fd, &st) == 0)
+        placeholder = st.st_ino;
     pairs = grown(pairs, pair_count + 1, sizeof *pairs);
     for (int i = 0; i < 2; i++)
         pairs[pair_count].ends[i] = fstat(ends[i], &st) == 0 ? st.st_ino : 0;
@@ -40,16 +42,13 @@ note_pair(const int *ends)
 void
 fd_made_pipe(PyObject *numbers, bool is_pair)
 {
-    struct stat st;
     int ends[2], first = number_in(numbers, 0), second = number_in(numbers, 1);
     if (core.is_planned || first < 0 || second < 0 || fd_is_ours(first) || fd_is_ours(second))
         return;
-    if (fstat(core.socket_fd, &st) == 0)
-        placeholder = st.st_ino;
     if ((is_pair ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) : pipe2(ends, O_CLOEXEC)) < 0)
         return;
-    if (core.has_futures && is_pair)
-        note_pair(ends);
+    if (is_pair)
+        fd_note_pair(ends);
     /* it may have got one of the numbers, which are free for it no longer */
     int high[2] = {fcntl(ends[0], F_DUPFD_CLOEXEC, 512), fcntl(ends[1], F_DUPFD_CLOEXEC, 512)};
     close(ends[0]);

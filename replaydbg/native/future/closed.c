@@ -113,6 +113,21 @@ are_inside(PyObject *list)
     return true;
 }
 
+/* The first field of the object is a dictionary by descriptor. */
+static bool
+polls_inside(PyObject *poll)
+{
+    PyObject *watched, *fd, *events;
+    Py_ssize_t at = 0;
+    memcpy(&watched, (char *)poll + sizeof(PyObject), sizeof watched);
+    if (watched == NULL || !PyDict_CheckExact(watched))
+        return false;
+    while (PyDict_Next(watched, &at, &fd, &events))
+        if (!is_inside(descriptor_of(fd)))
+            return false;
+    return true;
+}
+
 /* select.select() has lists of them, an epoll object one and is one; all others have one. */
 static bool
 stays_inside(const Crossing *c)
@@ -121,6 +136,8 @@ stays_inside(const Crossing *c)
         return c->nargs > 3 && PyLong_Check(c->args[3]) && is_inside(descriptor_of(c->args[3]));
     if (strcmp(c->gate->name, "FileIO.__init__") == 0)
         return PyLong_Check(c->args[0]) && is_inside(descriptor_of(c->args[0]));
+    if (strcmp(c->gate->name, "poll().poll") == 0)
+        return polls_inside(c->self);
     if (strcmp(c->gate->module, "select") != 0)
         return is_inside(fd_of_call(c->self, c->args, c->nargs));
     for (Py_ssize_t i = 0; i < c->nargs && i < 3; i++) {

@@ -4,6 +4,7 @@
 #include "ending/ending.h"
 #include "files/files.h"
 #include "future/inside.h"
+#include "future/loopback.h"
 #include "lanes/lanes.h"
 #include "log/log.h"
 #include "memory/memory.h"
@@ -154,8 +155,10 @@ become(const Order *order, const int fds[FILES])
     for (int i = 0; i < FILES; i++)
         close(fds[i]);
     shared_part();
+    loopback_part_begin();
     if (!fd_part())
         return "descriptors for its pipes";
+    loopback_part_end();
     for (size_t i = 0; i < epoll_count; i++)
         if (!fd_part_epoll(epolls[i].number, epolls[i].fds, epolls[i].masks, epolls[i].n))
             return "an epoll object that it had before the moment";
@@ -176,6 +179,7 @@ future_begins(void)
     static Order order; /* a copy has its own */
     int fds[FILES];
     fd_part_begin();
+    socket_calls_relink();
     answer(STANDS, (int64_t)core.crossings);
     for (;;) {
         if (!receive(&order, fds))

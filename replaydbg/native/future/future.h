@@ -12,11 +12,13 @@
  *   faults.c  calls that fail
  *   statement.c  a value that is changed at the beginning
  *   layer.h   files, which are its own
+ *   loopback.h  connections between its threads
  */
 #ifndef REPLAYDBG_FUTURE_H
 #define REPLAYDBG_FUTURE_H
 #include "base/core.h"
 #include "crossing/crossing.h"
+#include <sys/socket.h>
 
 /* copies.c */
 int futures_prepare(PyObject *boot); /* reads whether this replay has futures; before the fence is raised */
@@ -45,8 +47,18 @@ const char *database_directory(void);
 int fault_of_sqlite(void);
 void future_draws(void *bytes, size_t n);
 
-/* opens.c, listings.c: of files_hooks */
+/* opens.c, listings.c, socket_gates.c: of files_hooks */
 int layer_open_waiting(PyObject *path);
 void layer_scan_made(PyObject *iterator);
+bool past_socket_made(int fd, PyObject *fields);
+bool past_socket_accepted(int listening, int fd, PyObject *address);
+
+/* socket_gates.c: of crossing_hooks */
+void past_sockets_follow(const Crossing *c, PyObject *result);
+
+/* socket_calls.c: of lanes_hooks */
+bool loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *result);
+bool loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
+void future_library_loaded(void);
 
 #endif

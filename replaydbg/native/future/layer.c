@@ -1,4 +1,4 @@
-/* Which calls are about files of the layer. Each is looked at when it begins; its outcome is kept until it ends. */
+/* Which calls are about files of the layer, or its sockets. Each is looked at when it begins; its outcome is kept until it ends. */
 #include "base/core.h"
 #include "future/layer.h"
 #include <errno.h>
@@ -36,6 +36,13 @@ static const struct {
     {"posix", "lseek ftruncate posix_fallocate isatty", call_uses},
     {"posix", "sendfile copy_file_range", call_transfers},
     {"posix", "fsync fdatasync posix_fadvise", call_sync},
+    {"_socket", "socket.__init__", call_socket},
+    {"_socket", "socket.bind", call_bind},
+    {"_socket", "socket.connect socket.connect_ex", call_connect},
+    {"_socket", "socket.listen socket._accept", call_listens},
+    {"_socket", "socket.send socket.sendall socket.sendmsg socket.recv socket.recvfrom", call_moves},
+    {"_socket", "socket.recv_into socket.recvfrom_into socket.shutdown", call_moves},
+    {"_socket", "getaddrinfo", call_getaddrinfo},
     {"_io", "FileIO.read FileIO.readall FileIO.readinto FileIO.write", call_uses},
     {"_io", "FileIO.seek FileIO.tell FileIO.truncate FileIO.seekable FileIO.fileno", call_uses},
 };
@@ -99,6 +106,7 @@ layer_performed(const Crossing *c, PyObject *result)
     bool is_copy = strcmp(c->gate->name, "dup") == 0 || strcmp(c->gate->name, "dup2") == 0;
     if (is_copy && result && PyLong_Check(result) && strcmp(c->gate->module, "posix") == 0)
         fd_copied((int)number_of(argument_of(c, 0, "fd"), -1), (int)number_of(result, -1));
+    sockets_performed(c);
 }
 
 /* ---- arguments and outcomes ---- */

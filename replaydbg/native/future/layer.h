@@ -9,6 +9,8 @@
  *   statuses.c    calls that ask
  *   listings.c    what is in a directory
  *   databases.c   files of SQLite
+ *
+ * By the same table goes what it does with sockets: see loopback.h.
  */
 #ifndef REPLAYDBG_FUTURE_LAYER_H
 #define REPLAYDBG_FUTURE_LAYER_H
@@ -138,5 +140,14 @@ Taken call_listdir(Crossing *c);
 Taken call_scandir(Crossing *c);
 Taken call_scandir_next(Crossing *c);
 const char *entry_path(PyObject *entry); /* absolute; NULL: not known */
+
+/* ---- socket_gates.c ---- */
+Taken call_socket(Crossing *c);
+Taken call_bind(Crossing *c);
+Taken call_connect(Crossing *c);
+Taken call_listens(Crossing *c);
+Taken call_moves(Crossing *c);
+Taken call_getaddrinfo(Crossing *c);
+void sockets_performed(const Crossing *c); /* a call was made */
 
 #endif

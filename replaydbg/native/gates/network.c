@@ -61,7 +61,7 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0));
         bool given = PyTuple_GET_SIZE(args) > 3 && PyTuple_GET_ITEM(args, 3) != Py_None;
         /* one that was inherited, or came from a pipe's end, may be none here */
-        if (replayed && !(given && is_socket(fd)))
+        if (replayed && !(given && is_socket(fd)) && !files_hooks.socket_made(fd, fields))
             fd_place_socket(fd);
         if (!given)
             fd_opened(fd, -1);
@@ -137,7 +137,7 @@ socket_accept(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
     if (result && PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 2) {
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(result, 0));
-        if (replayed)
+        if (replayed && !files_hooks.socket_accepted(socket_fd(self), fd, PyTuple_GET_ITEM(result, 1)))
             fd_place_socket(fd);
         fd_opened(fd, -1);
         endpoint_meet(fd);

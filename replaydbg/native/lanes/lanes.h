@@ -175,6 +175,9 @@ typedef struct {
     void *(*look_up)(void *library, const char *name);   /* as dlsym() */
     void (*relink_raising)(void);
     void (*library_loaded)(void); /* libraries may be new */
+    /* in a future: by a socket between its threads; false: it is none */
+    bool (*connects)(int fd, const struct sockaddr *to, socklen_t size, int *result);
+    bool (*accepts)(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
     void (*install_libc)(void);
     /* a reading of CLOCK_MONOTONIC by the interpreter as an event, in ns; 0: it would be none here */
     uint64_t (*interpreter_clock)(void);

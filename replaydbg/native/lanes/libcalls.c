@@ -385,6 +385,9 @@ our_openat(int dir, const char *path, int flags, ...)
 static int
 our_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
+    int result;
+    if (core.is_future && lanes_hooks.connects(fd, to, size, &result))
+        return result;
     int flags = lanes_share() ? fcntl(fd, F_GETFL) : -1, error = 0;
     if (flags < 0 || (flags & O_NONBLOCK))
         return connect(fd, to, size);
@@ -411,6 +414,8 @@ our_getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 {
     if (!lanes_share())
         return getaddrinfo(node, service, hints, found);
+    if (core.is_future && node && strcmp(node, "localhost") == 0)
+        node = "127.0.0.1"; /* nobody can be asked */
     struct addrinfo numeric = hints ? *hints : (struct addrinfo){.ai_flags = AI_V4MAPPED | AI_ADDRCONFIG};
     numeric.ai_flags |= AI_NUMERICHOST; /* nobody is asked about a number */
     if (getaddrinfo(node, service, &numeric, found) == 0)

@@ -140,14 +140,21 @@ our_recvmsg(int fd, struct msghdr *to, int flags)
 #undef CALL
 }
 static int
-our_accept(int fd, struct sockaddr *from, socklen_t *size)
+accept_now(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-    READ_FROM(fd, "a connection", accept(fd, from, size));
+    int result;
+    return core.is_future && lanes_hooks.accepts(fd, from, size, flags, &result) ? result
+                                                                                 : accept4(fd, from, size, flags);
 }
 static int
 our_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
-    READ_FROM(fd, "a connection", accept4(fd, from, size, flags));
+    READ_FROM(fd, "a connection", accept_now(fd, from, size, flags));
+}
+static int
+our_accept(int fd, struct sockaddr *from, socklen_t *size)
+{
+    return our_accept4(fd, from, size, 0);
 }
 static ssize_t
 our_read_chk(int fd, void *to, size_t n, size_t room)
@@ -248,6 +255,8 @@ our_send(int fd, const void *from, size_t n, int flags)
 static ssize_t
 our_sendmsg(int fd, const struct msghdr *message, int flags)
 {
+    if (core.is_future && message->msg_name == NULL && message->msg_controllen == 0)
+        return our_writev(fd, message->msg_iov, (int)message->msg_iovlen); /* the fence sees no address in a message */
     if ((flags & MSG_DONTWAIT) || !lanes_share())
         return sent_to(sendmsg(fd, message, flags), message->msg_name, message->msg_namelen);
     for (;;) {

@@ -1,0 +1,197 @@
+/* The functions of the C library that the module _socket calls, for sockets of a future. Arguments are read, and errors
+ * raised, by Python's own code; what moves bytes is the kernel's, on the ends of pairs. */
+#include "future/future.h"
+#include "future/loopback.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static int
+failed(int error)
+{
+    errno = error;
+    return error ? -1 : 0;
+}
+
+/* Of the program's socket; NULL: it is none of these. */
+static Socket *
+socket_of(int fd)
+{
+    int32_t number = core.is_future ? socket_number(fd) : -1;
+    return number < 0 ? NULL : socket_at(number);
+}
+
+static int
+give_address(const Address *a, struct sockaddr *to, socklen_t *size)
+{
+    socklen_t whole = a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
+    if (to && size) {
+        memcpy(to, a, *size < whole ? *size : whole);
+        *size = whole;
+    }
+    return 0;
+}
+
+static bool
+take_address(const struct sockaddr *from, socklen_t size, Address *to)
+{
+    *to = (Address){0};
+    memcpy(to, from, size < sizeof *to ? size : sizeof *to);
+    return to->any.sa_family == AF_INET || to->any.sa_family == AF_INET6;
+}
+
+static int
+our_socket(int family, int type, int protocol)
+{
+    bool is_stream = (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM;
+    if (core.is_future && is_stream && (family == AF_INET || family == AF_INET6))
+        return socket_make(family, type, -1);
+    return socket(family, type, protocol);
+}
+
+static int
+our_bind(int fd, const struct sockaddr *to, socklen_t size)
+{
+    Address address;
+    if (socket_of(fd) == NULL)
+        return bind(fd, to, size);
+    return failed(take_address(to, size, &address) ? socket_bind(socket_number(fd), &address) : EAFNOSUPPORT);
+}
+
+static int
+our_listen(int fd, int backlog)
+{
+    Socket *s = socket_of(fd);
+    if (s == NULL)
+        return listen(fd, backlog);
+    Address any = {.any.sa_family = s->own.any.sa_family};
+    int error = s->state == IS_NEW ? socket_bind(socket_number(fd), &any) : s->state == IS_CONNECTED ? EINVAL : 0;
+    if (error == 0)
+        s->state = LISTENS;
+    return failed(error);
+}
+
+static int
+our_getsockname(int fd, struct sockaddr *to, socklen_t *size)
+{
+    Socket *s = socket_of(fd);
+    return s ? give_address(&s->own, to, size) : getsockname(fd, to, size);
+}
+
+static int
+our_getpeername(int fd, struct sockaddr *to, socklen_t *size)
+{
+    Socket *s = socket_of(fd);
+    if (s && s->state != IS_CONNECTED)
+        return failed(ENOTCONN);
+    return s ? give_address(&s->peer, to, size) : getpeername(fd, to, size);
+}
+
+/* What a pair has too is set for it; an option of TCP is only remembered, since it changes no bytes. */
+static int
+our_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+    Socket *s = socket_of(fd);
+    if (s == NULL || level == SOL_SOCKET)
+        return setsockopt(fd, level, name, value, size);
+    int i = 0;
+    while (i < s->option_count && (s->options[i].level != level || s->options[i].name != name))
+        i++;
+    if (i == MOST_OPTIONS || size < sizeof(int))
+        return 0;
+    s->options[i].level = level;
+    s->options[i].name = name;
+    memcpy(&s->options[i].value, value, sizeof(int));
+    s->option_count = i == s->option_count ? i + 1 : s->option_count;
+    return 0;
+}
+
+static int
+option_of(const Socket *s, int level, int name)
+{
+    if (level == SOL_SOCKET)
+        return name == SO_DOMAIN ? s->own.any.sa_family : name == SO_PROTOCOL ? IPPROTO_TCP : s->state == LISTENS;
+    for (int i = 0; i < s->option_count; i++)
+        if (s->options[i].level == level && s->options[i].name == name)
+            return s->options[i].value;
+    return 0;
+}
+
+static int
+our_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+    Socket *s = socket_of(fd);
+    bool is_ours = level != SOL_SOCKET || name == SO_DOMAIN || name == SO_PROTOCOL || name == SO_ACCEPTCONN;
+    if (s == NULL || !is_ours || *size < sizeof(int))
+        return getsockopt(fd, level, name, value, size);
+    int found = option_of(s, level, name);
+    memcpy(value, &found, sizeof found);
+    *size = sizeof found;
+    return 0;
+}
+
+void
+socket_calls_relink(void)
+{
+    static const Relink functions[] = {
+        {"socket", (void *)our_socket},           {"bind", (void *)our_bind},
+        {"listen", (void *)our_listen},           {"getsockname", (void *)our_getsockname},
+        {"getpeername", (void *)our_getpeername}, {"setsockopt", (void *)our_setsockopt},
+        {"getsockopt", (void *)our_getsockopt},   {NULL, NULL}};
+    static Relinking module = {.functions = functions, .only_named = "_socket"};
+    relink(&module);
+}
+
+/* ---- of lanes_hooks ---- */
+
+void
+future_library_loaded(void)
+{
+    if (core.is_future)
+        socket_calls_relink();
+}
+
+bool
+loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *result)
+{
+    Socket *s = socket_of(fd);
+    Address address;
+    if (s == NULL)
+        return false;
+    int error = s->state == IS_CONNECTED || s->state == LISTENS ? EISCONN : 0;
+    if (error == 0 && !take_address(to, size, &address))
+        error = EAFNOSUPPORT;
+    int32_t listener = error ? -1 : loopback_join(socket_number(fd), &address);
+    error = error == 0 && listener < 0 ? ECONNREFUSED : error;
+    if (error == 0)
+        send(socket_at(listener)->kept, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    *result = failed(error);
+    return true;
+}
+
+/* It is ready, or the program does not wait. */
+bool
+loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result)
+{
+    char byte;
+    Socket *s = socket_of(fd);
+    if (s == NULL)
+        return false;
+    int32_t next = s->state == LISTENS ? loopback_next(socket_number(fd)) : -1;
+    if (next < 0 || recv(fd, &byte, 1, MSG_DONTWAIT) != 1) {
+        bool waits = s->state == LISTENS && next < 0 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;
+        *result = failed(waits ? EAGAIN : EINVAL); /* it was shut down */
+        return true;
+    }
+    Socket *server = socket_at(next);
+    int own = fcntl(server->kept, flags & SOCK_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+    if (own >= 0) {
+        fcntl(own, F_SETFL, O_RDWR | (flags & SOCK_NONBLOCK ? O_NONBLOCK : 0));
+        close(server->kept);
+        server->kept = -1;
+        server->state = IS_CONNECTED;
+        give_address(&server->peer, from, size);
+    }
+    *result = own;
+    return true;
+}

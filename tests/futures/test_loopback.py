@@ -1,0 +1,212 @@
+"""Servers and clients in one program: a future has connections between its own threads."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.futures.made import Ground
+
+pytestmark = pytest.mark.slow
+
+SERVER = """import socket, threading, time
+def serve(listener):
+    connection, (host, port) = listener.accept()
+    with connection:
+        said = connection.recv(100)
+        connection.sendall(b"%s from %d" % (said, port))
+def ask(address):
+    with socket.create_connection(address) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.sendall(b"hello")
+        own = client.getsockname()[1]
+        assert client.getpeername() == address and client.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        answer = b""
+        while more := client.recv(100):
+            answer += more
+    assert answer == b"hello from %d" % own, (answer, own)
+"""
+
+
+def _passes(ground: Ground, at: int, count: int = 6) -> None:
+    found = ground.futures(at, count, "-o", "kept", "--keep", "all")
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (count, 0, 0), found["groups"]
+    assert {ground.replay(name).status for group in found["groups"] for name in group["recordings"]} == {0}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", ""])
+def test_a_server_that_begins_in_the_future(host: str, tmp_path: Path) -> None:
+    text = f"""{SERVER}
+time.monotonic()
+listener = socket.create_server(({host!r}, 0))
+thread = threading.Thread(target=serve, args=(listener,))
+thread.start()
+ask(("127.0.0.1", listener.getsockname()[1]))
+thread.join()
+listener.close()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"))
+
+
+def test_a_server_that_listens_already(tmp_path: Path) -> None:
+    text = f"""{SERVER}
+listener = socket.create_server(("127.0.0.1", 0))
+threads = [threading.Thread(target=serve, args=(listener,)) for _ in range(2)]
+for thread in threads: thread.start()
+time.sleep(0.05)
+time.monotonic()
+for _ in range(2): ask(listener.getsockname())
+for thread in threads: thread.join()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"))
+
+
+def test_a_connection_with_bytes_under_way(tmp_path: Path) -> None:
+    text = """import socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+first = socket.create_connection(listener.getsockname())
+server, _ = listener.accept()
+server.sendall(b"sent before")
+assert first.recv(5) == b"sent "
+first.sendall(b"said before")
+second = socket.create_connection(listener.getsockname())
+second.sendall(b"not yet accepted")
+time.monotonic()
+def late():
+    with listener.accept()[0] as other:
+        assert other.recv(100) == b"not yet accepted"
+        other.sendall(b"now it is")
+thread = threading.Thread(target=late)
+thread.start()
+assert (first.recv(100), server.recv(100)) == (b"before", b"said before")
+assert second.recv(100) == b"now it is"
+server.close()
+assert first.recv(100) == b""
+thread.join()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"))
+
+
+def test_servers_and_clients_of_asyncio(tmp_path: Path) -> None:
+    text = """import asyncio, time
+async def answer(reader, writer):
+    writer.writelines([(await reader.readline()).upper(), b"end\\n"])
+    await writer.drain()
+    writer.close()
+async def ask(port, number):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"question %d\\n" % number)
+    answer = await asyncio.wait_for(reader.read(), 5)
+    writer.close()
+    return answer
+async def main():
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    await ask(port, 0)
+    time.perf_counter()
+    answers = await asyncio.gather(*(ask(port, number) for number in range(4)))
+    assert answers == [b"QUESTION %d\\nend\\n" % number for number in range(4)], answers
+    server.close()
+asyncio.run(main())
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.perf_counter"))
+
+
+HTTP = """import http.server, threading, time, urllib.request
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{server.server_port}/"
+"""
+
+
+def test_a_server_of_http(tmp_path: Path) -> None:
+    text = f"""{HTTP}
+time.monotonic()
+for _ in range(2):
+    assert urllib.request.urlopen(url, timeout=5).read() == b"hello"
+server.shutdown()
+server.server_close()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"))
+
+
+REFUSALS = {
+    "nobody listens any more": ("listener.close(); socket.create_connection(address)", "ConnectionRefusedError"),
+    "an address that is taken": ("socket.socket().bind(address)", "OSError(98"),
+    "no connection": ("socket.socket().recv(1)", "OSError(107"),
+    "nobody to accept": ("listener.setblocking(False); listener.accept()", "BlockingIOError"),
+    "nobody in time": ("listener.settimeout(3); listener.accept()", "TimeoutError"),
+    "a listener that is shut down": (
+        "threading.Timer(2, listener.shutdown, (2,)).start(); listener.accept()",
+        "OSError(22",
+    ),
+    "not accepted before the end": (
+        "client = socket.create_connection(address); client.sendall(b'x'); listener.close(); client.recv(1)",
+        "ConnectionResetError",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSALS)
+def test_errors_are_those_of_the_network(what: str, tmp_path: Path) -> None:
+    act, error = REFUSALS[what]
+    text = f"""import socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+address = listener.getsockname()
+time.monotonic()
+try:
+    {act}
+except Exception as error:
+    assert repr(error).startswith({error!r}), repr(error)
+else:
+    raise SystemExit("no error")
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"), 1)  # nothing can vary
+
+
+OUTSIDE = {
+    "somebody else's address": "socket.create_connection(('127.0.0.1', 9))",
+    "another machine": "socket.create_connection(('192.0.2.1', 80), timeout=1)",
+    "a name": "socket.create_connection(('server.invalid', 80), timeout=1)",
+    "datagrams": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+    "a connection from elsewhere": "known.sendall(b'x')",
+}
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_other_addresses_are_outside(what: str, tmp_path: Path) -> None:
+    text = f"""import signal, socket, subprocess, sys, threading, time
+def stop(*_): raise SystemExit(0)
+signal.signal(signal.SIGALRM, stop)
+listener = socket.create_server(("127.0.0.1", 0))
+connect = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(1)"
+child = subprocess.Popen([sys.executable, "-c", connect, str(listener.getsockname()[1])])
+known, _ = listener.accept()
+signal.alarm(1)
+time.monotonic()
+time.sleep(60)
+{OUTSIDE[what]}
+"""
+    ground = Ground.make(tmp_path, text, "--children=none")
+
+    group = ground.one(ground.event("time.sleep"))
+
+    assert group["verdict"] == "inconclusive" and "needs" in group["ending"], group
