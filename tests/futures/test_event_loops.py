@@ -8,6 +8,8 @@ from tests.futures.made import Ground
 
 pytestmark = pytest.mark.slow
 
+TASKS = Path(__file__).parents[2] / "fixtures" / "futures" / "tasks"
+
 RECEIVERS = """import asyncio, socket, time
 time.perf_counter()
 order = []
@@ -111,3 +113,16 @@ def test_a_recording_with_chaos_has_other_orders_too(tmp_path: Path) -> None:
         (tmp_path / "one.rdbg").unlink()
 
     assert len(orders) > 1
+
+
+@pytest.mark.parametrize("program", sorted(TASKS.glob("*.py")), ids=lambda path: path.stem)
+def test_a_bug_of_tasks_is_found_from_a_passing_run(program: Path, tmp_path: Path) -> None:
+    ground = Ground.make(tmp_path, program.read_text())
+
+    found = ground.futures("@start", 200, "-o", "kept")
+
+    assert found["inconclusive"] == 0
+    assert found["failed"] > 0 and found["passed"] > 0
+    failing = next(group for group in found["groups"] if group["verdict"] == "failed")
+    assert failing["exception"] == "AssertionError"
+    assert ground.replay(failing["recordings"][0]).status == failing["status"] == 1
