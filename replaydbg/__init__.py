@@ -57,6 +57,19 @@ def key() -> str:
     return answer[0] if answer else os.urandom(16).hex()
 
 
+def moment(kind: str = "", text: str = "") -> str:
+    """Return this moment of the recording, such as `run-12:4711:0`, or "" outside a recording.
+
+    Written beside what a program logs, it leads back there: `replaydbg seek run-12 4711:0`. `kind` and `text` are noted
+    with it, so that `replaydbg seek run-12 "@KIND:TEXT"` finds it by a part of the text. `kind` is one word; of
+    `text`, the first 1,000 characters are noted. `replaydbg.observe` has this for logging and tracing libraries.
+    """
+    answer: list[Any] = []
+    sys.audit("replaydbg.moment", answer, str(kind), str(text)[:1000])
+    place: str = answer[0][0] if answer else ""
+    return place
+
+
 def quiesce(callback: "Callable[[], Any]") -> "Callable[[], Any]":
     """Let `callback` run before each checkpoint, and before snapshots taken with `quiesce=True`; return it.
 

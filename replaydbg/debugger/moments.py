@@ -1,6 +1,7 @@
 """The grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`.
 
-`120:0` is inside the line that asked for event 120, and `120:35.2` at the second point inside that line.
+`120:0` is inside the line that asked for event 120, and `120:35.2` at the second point inside that line. `@log:TEXT` is
+where the program has noted such a text (`replaydbg.moment`), and `run-12:120:0` what that function has returned.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from replaydbg.replay.clock import Moment
 
 _TIME = re.compile(r"@t\+?(\d+(?:\.\d+)?)(ms|s|m)?\Z")
 _NUMBERS = re.compile(r"(?P<event>\d+)(?::(?P<step>\d+)?(?:\.(?P<point>\d+))?)?\Z", re.ASCII)
+_NOTED = re.compile(r"@(?!out:)(?P<kind>\w+):(?P<text>.+)\Z", re.DOTALL)
+_OF_RECORDING = re.compile(r"(?!\d+:)[^@:\s][^@:]*:(?=\d+:\d+\Z)", re.ASCII)
+"""The name in front of what `replaydbg.moment` returns."""
 _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
 
 
@@ -38,20 +42,25 @@ def parse_moment(
     index: Index,
     marks: Mapping[str, int],
     event_at: Callable[[float], int],
+    noted: Callable[[str, str], int],
     failure: Raised | None = None,
 ) -> Position:
     """Return the position of the moment that `text` names.
 
-    `marks` are the named ones; `event_at` returns the last event before a time in nanoseconds; `failure` is what `@exc`
-    means. Raises NoSuchMoment.
+    `marks` are the named ones; `event_at` returns the last event before a time in nanoseconds; `noted` returns the
+    first event at which the program has noted a kind and a text, or 0; `failure` is what `@exc` means.
+
+    Raises NoSuchMoment.
     """
-    word = text.strip()
+    word = _OF_RECORDING.sub("", text.strip())
     word = word.partition("@")[2] if word.startswith("rdbg://") else word
     word = f"@{word}" if text.strip().startswith("rdbg://") and not _is_plain(word) else word
     if word == "@exc":
         return Position(_exception(word, failure))
     if word.startswith("@out:"):
         return _line_of_output(word, index)
+    if match := _NOTED.match(word):
+        return _noted_moment(word, index, noted(match["kind"], match["text"]))
     if word.startswith("@"):
         return Position(_named(word, index, marks, event_at))
     if word.endswith("%"):
@@ -93,7 +102,9 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
         return index.count(Moment(_event_then(word, match, event_at), 1))
     if word[1:] in marks:
         return marks[word[1:]]
-    known = ", ".join(f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "t+SECONDS", *sorted(marks)))
+    known = ", ".join(
+        f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "log:TEXT", "t+SECONDS", *sorted(marks))
+    )
     raise NoSuchMoment(word, f"known names: {known}")
 
 
@@ -120,6 +131,12 @@ def _line_of_output(word: str, index: Index) -> Position:
         if lines >= wanted > 0:
             return Position(each.count, each.point, is_exact=False) if each.point else Position(each.line)
     raise NoSuchMoment(word, f"the program wrote {lines:,} lines")
+
+
+def _noted_moment(word: str, index: Index, event: int) -> Position:
+    if not event:
+        raise NoSuchMoment(word, "the program has noted no such text by replaydbg.moment()")
+    return Position(index.count(Moment(event, 0)), event=event)
 
 
 def _number(text: str, moment: str) -> float:

@@ -11,6 +11,7 @@ from replaydbg.debugger.moments import Position, parse_moment
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import NoSuchMoment
+from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 
 
@@ -30,7 +31,8 @@ class Positions:
                 raise NoSuchMoment(str(moment), f"the run ends before that, after {index.events:,} events")
             return Position(index.count(moment), moment.point)
         if isinstance(moment, str):
-            return parse_moment(moment, index, self._marks.counts_for(moment), self._event_at, self._view.failure)
+            marks = self._marks.counts_for(moment)
+            return parse_moment(moment, index, marks, self._event_at, self._noted, self._view.failure)
         if not 1 <= moment <= index.total:
             raise NoSuchMoment(str(moment), f"the run has {index.total:,} lines")
         return Position(moment)
@@ -45,5 +47,18 @@ class Positions:
         with open_recording(self._path) as recording:
             return [entry.time_ns for entry in recording.events(controls=False)]
 
+    def _noted(self, kind: str, text: str) -> int:
+        """Return the first event at which the program has noted a text that contains `text`; 0: there is none."""
+        with open_recording(self._path) as recording:
+            for entry in recording.selected_events("replaydbg.moment".__eq__):
+                if isinstance(entry, Event) and _notes(entry.outcome, kind, text):
+                    return entry.number
+        return 0
+
     def _event_at(self, nanoseconds: float) -> int:
         return bisect_right(self._times, nanoseconds)
+
+
+def _notes(outcome: object, kind: str, text: str) -> bool:
+    """Whether `replaydbg.moment` has noted this; anybody may have written the recording."""
+    return isinstance(outcome, tuple) and len(outcome) == 3 and outcome[1] == kind and text in str(outcome[2])

@@ -35,7 +35,7 @@ _STAYS = {
     file.write file.truncate file.sync file.size file.lock file.unlock file.reserved file.control file.sector
     file.device
     """,
-    "replaydbg": "key",
+    "replaydbg": "key moment",
 }
 _IF_INSIDE = {
     "posix": """

@@ -25,6 +25,8 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "argv": list(header["argv"]),
         "orig_argv": list(header["orig_argv"]),
         "path0": header["path0"],
+        # Without the number of a process in its group: a child that is forked has another one.
+        "name": str(header.get("name", "")).partition("/")[0],
         "environment": [(os.fsencode(name), os.fsencode(value)) for name, value in header["env"].items()],
         "start_ctype": os.fsencode(start["LC_CTYPE"]) if "LC_CTYPE" in start else None,
         # Recordings made before this option existed have no such field.

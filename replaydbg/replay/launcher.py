@@ -296,7 +296,7 @@ def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of the header that the core needs, as they were checked."""
     names = ("kind", "target", "argv", "orig_argv", "path0", "chaos", "collector", "ticks", "real_ids", "stdio")
     fields: dict[str, Any] = {name: getattr(header, name) for name in names}
-    fields |= {name: header.raw[name] for name in ("run", "checkpoints", "continued") if name in header.raw}
+    fields |= {name: header.raw[name] for name in ("name", "run", "checkpoints", "continued") if name in header.raw}
     return fields | {"env": env, "python": {"flags": header.python.flags}}
 
 

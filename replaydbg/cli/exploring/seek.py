@@ -20,7 +20,9 @@ MOST_FRAMES = 1000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("at", metavar="MOMENT", help="such as 120, 120:35, 71%%, @exc, @end, @out:17 or @t+1.2s")
+    parser.add_argument(
+        "at", metavar="MOMENT", help="such as 120, 120:35, 71%%, @exc, @end, @out:17, @log:TEXT or @t+1.2s"
+    )
     parser.add_argument(
         "--frame",
         type=int,

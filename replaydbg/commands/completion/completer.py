@@ -182,7 +182,7 @@ class _Completer:
         marks = {f"@{name}" for name in session.marks.moments}
         hits = session.index.hits
         if kind == "moments":
-            return marks | {"@start", "@end", "@last", "@exc", "@out:", "@t+"}
+            return marks | {"@start", "@end", "@last", "@exc", "@out:", "@log:", "@trace:", "@t+"}
         if kind == "marks":
             return {each[1:] for each in marks}
         if kind == "functions":

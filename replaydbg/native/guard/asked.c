@@ -1,4 +1,5 @@
-/* What the program asks the recorder for: replaydbg.key(), replaydbg.checkpoint(), and whether it is recorded at all.
+/* What the program asks the recorder for: replaydbg.key(), replaydbg.moment(), replaydbg.checkpoint(), and whether it is
+ * recorded at all.
  *
  * An audit event reaches us without any module of ours in the program. Its first argument is a list, into which the
  * answer goes; outside a recording it stays empty. Answers that do not follow from what is replayed are crossings of
@@ -15,15 +16,24 @@
 #include <string.h>
 
 #define LONGEST_RUN 64 /* characters */
+#define LONGEST_RECORDING 255
 
-static char run_id[LONGEST_RUN + 1];
+static char run_id[LONGEST_RUN + 1], recording_name[LONGEST_RECORDING + 1];
+
+static void
+take_text(PyObject *boot, const char *name, char *to, size_t size)
+{
+    PyObject *given = PyDict_GetItemString(boot, name);
+    const char *text = given && PyUnicode_Check(given) ? PyUnicode_AsUTF8(given) : NULL;
+    PyErr_Clear(); /* a name that is no UTF-8 */
+    snprintf(to, size, "%s", text ? text : "");
+}
 
 void
 asked_prepare(PyObject *boot)
 {
-    PyObject *given = PyDict_GetItemString(boot, "run");
-    const char *text = given && PyUnicode_Check(given) ? PyUnicode_AsUTF8(given) : NULL;
-    snprintf(run_id, sizeof run_id, "%s", text ? text : "");
+    take_text(boot, "run", run_id, sizeof run_id);
+    take_text(boot, "name", recording_name, sizeof recording_name); /* without a process of a group */
     checkpoint_prepare(boot);
 }
 
@@ -55,6 +65,52 @@ make_key(PyObject *unused)
     return PyUnicode_FromFormat("%s%s-%d-%llu", run_id, process, core.lane, (unsigned long long)core.crossings + 1);
 }
 
+static int
+put_answer(PyObject *list, PyObject *answer)
+{
+    if (answer == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    int rc = PyList_Append(list, answer);
+    Py_DECREF(answer);
+    return rc;
+}
+
+/* The place of this event, and what the program notes there: its kind and a text, by which it is found. */
+static PyObject *
+make_moment(PyObject *noted)
+{
+    char process[16] = "";
+    if (group_number() > 1)
+        snprintf(process, sizeof process, "/%u", group_number());
+    PyObject *place =
+        PyUnicode_FromFormat("%s%s:%llu:0", recording_name, process, (unsigned long long)core.crossings + 1);
+    PyObject *result = place ? PyTuple_Pack(3, place, PyTuple_GET_ITEM(noted, 0), PyTuple_GET_ITEM(noted, 1)) : NULL;
+    Py_XDECREF(place);
+    return result;
+}
+
+/* Two texts, of the type itself: a subclass could not be told by the log. */
+static PyObject *
+moment_noted(PyObject *args)
+{
+    PyObject *noted = PyTuple_GET_SIZE(args) == 3 ? PyTuple_GetSlice(args, 1, 3) : NULL;
+    if (noted && PyUnicode_CheckExact(PyTuple_GET_ITEM(noted, 0)) && PyUnicode_CheckExact(PyTuple_GET_ITEM(noted, 1)))
+        return noted;
+    Py_XDECREF(noted);
+    return NULL;
+}
+
+static int
+put_moment(PyObject *list, PyObject *args)
+{
+    PyObject *noted = moment_noted(args);
+    if (noted == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    int rc = put_answer(list, asked_crossing("moment", make_moment, noted));
+    Py_DECREF(noted);
+    return rc;
+}
+
 /* Of a callback of quiesce(). Its UTF-8 would stay with the text if Python made it: this one is ours. */
 static void
 note_problem(PyObject *given)
@@ -64,16 +120,6 @@ note_problem(PyObject *given)
         return;
     text[text_of_name(text, sizeof text - 5, given)] = 0;
     note("quiesce", (const char *)text);
-}
-
-static int
-put_answer(PyObject *list, PyObject *answer)
-{
-    if (answer == NULL)
-        return PyErr_Occurred() ? -1 : 0;
-    int rc = PyList_Append(list, answer);
-    Py_DECREF(answer);
-    return rc;
 }
 
 bool
@@ -89,6 +135,8 @@ asked_hears(const char *event, PyObject *args, int *rc)
         return true;
     if (strcmp(event, "key") == 0 && *run_id)
         *rc = put_answer(list, asked_crossing("key", make_key, NULL));
+    else if (strcmp(event, "moment") == 0)
+        *rc = put_moment(list, args);
     else if (strcmp(event, "recorded") == 0)
         *rc = put_answer(list, Py_NewRef(Py_True));
     else if (strcmp(event, "problem") == 0 && PyTuple_GET_SIZE(args) > 1)

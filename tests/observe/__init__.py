@@ -1,0 +1,1 @@
+"""Moments beside what programs log: `replaydbg.moment` and `replaydbg.observe`, with the real libraries."""
