@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
-from replaydbg.debugger.calls.call_tree import CallTree, call_tree
+from replaydbg.debugger.calls.call_tree import CallTree, call_tree, calls_between
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.object_export import Export, export
 from replaydbg.debugger.replay_view import ReplayView
@@ -19,6 +19,7 @@ from replaydbg.debugger.writes.last_cell_write import why_cell
 from replaydbg.debugger.writes.named_cells import cell_named
 from replaydbg.debugger.writes.value_history import ValueHistory
 from replaydbg.engine.protocol import Break
+from replaydbg.engine.reports import Calls
 
 
 class RunQueries:
@@ -103,6 +104,11 @@ class RunQueries:
         """
         self._view.work.begin("collecting calls")
         return call_tree(self._view, first, last, own)
+
+    def each_call(self, *, own: OwnCode | None = None) -> Calls:
+        """Return each call of a function in the whole run, up to MOST_CALLS. `own`: only calls of own code."""
+        self._view.work.begin("collecting calls")
+        return calls_between(self._view, 1, self._view.index.total, own)
 
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""

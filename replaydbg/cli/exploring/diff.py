@@ -23,6 +23,7 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import open_named, print_json
+from replaydbg.cli.exploring.diff_calls import compare_calls
 from replaydbg.commands.first_differences import first_differences
 from replaydbg.commands.heap_commands import seconds_of, unsearched_text, writers, written_paths
 from replaydbg.commands.view import View
@@ -69,6 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with two recordings: the first difference in control flow, in inputs and in values",
     )
     parser.add_argument(
+        "--calls",
+        action="store_true",
+        help="with two recordings: the functions that one of them called and the other did not, or not as often",
+    )
+    parser.add_argument(
         "--no-writes", action="store_true", help="do not search for the lines that wrote the changed values"
     )
     parser.add_argument(
@@ -97,6 +103,10 @@ def run(args: argparse.Namespace) -> int:
         if moments or args.at is not None:
             raise UsageError("--first compares two recordings from beginning to end: diff --first RECORDING RECORDING.")
         return _first(args)
+    if args.calls:
+        if moments or args.at is not None:
+            raise UsageError("--calls compares two recordings from beginning to end: diff --calls RECORDING RECORDING.")
+        return compare_calls(args)
     return _of_moments(args, moments) if moments else _of_recordings(args)
 
 

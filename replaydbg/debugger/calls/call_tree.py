@@ -45,11 +45,15 @@ def call_tree(view: ReplayView, first: int, last: int, own: OwnCode | None) -> C
 
     `last` = 0: until the function returns whose line is about to run at `first`. Raises EngineLost.
     """
-    until = last or _end_of_function(view, first)
-    patterns = own.patterns if own is not None else None
-    where = _run(view, first, RunOrder(until=until, own=patterns, most_calls=MOST_CALLS))
-    calls = where.calls if where is not None else Calls()
+    calls = calls_between(view, first, last or _end_of_function(view, first), own)
     return CallTree(_merged(calls.each), len(calls.each), calls.is_cut)
+
+
+def calls_between(view: ReplayView, first: int, last: int, own: OwnCode | None) -> Calls:
+    """Return each call that begins between the lines `first` and `last`; with `own`, of own code. Raises EngineLost."""
+    patterns = own.patterns if own is not None else None
+    where = _run(view, first, RunOrder(until=last, own=patterns, most_calls=MOST_CALLS))
+    return where.calls if where is not None else Calls()
 
 
 def _end_of_function(view: ReplayView, first: int) -> int:
