@@ -53,6 +53,15 @@ class Ground:
         assert status is None or finished.status == status, finished
         return cls(folder, finished.status)
 
+    @classmethod
+    def passing(cls, folder: Path, text: str) -> "Ground":
+        """Record the program `text`, which has a race, until it passes."""
+        for _ in range(20):
+            ground = cls.make(folder, text, status=None)
+            if ground.status == 0:
+                return ground
+        raise AssertionError("no run passed")
+
     def replaydbg(self, *words: str, is_strict: bool = True) -> Finished:
         """Run a command that keeps its recordings in this directory; see `environment`."""
         command = [sys.executable, "-m", "replaydbg", *words]

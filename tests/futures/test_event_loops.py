@@ -117,7 +117,7 @@ def test_a_recording_with_chaos_has_other_orders_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", sorted(TASKS.glob("*.py")), ids=lambda path: path.stem)
 def test_a_bug_of_tasks_is_found_from_a_passing_run(program: Path, tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, program.read_text())
+    ground = Ground.passing(tmp_path, program.read_text())
 
     found = ground.futures("@start", 200, "-o", "kept")
 

@@ -19,7 +19,7 @@ def races() -> list[Path]:
 
 @pytest.mark.parametrize("program", races(), ids=lambda path: path.stem)
 def test_a_race_is_found_from_a_passing_run(program: Path, tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, program.read_text())
+    ground = Ground.passing(tmp_path, program.read_text())
 
     found = ground.futures(ground.first_thread(), 200, "-o", "kept")
 
