@@ -182,6 +182,109 @@ else:
     _passes(ground, ground.event("time.monotonic"), 1)  # nothing can vary
 
 
+AS_BY_TCP = {
+    "a listener that was closed": """
+listener.settimeout(0.05)
+def serve():
+    while True:
+        try: listener.accept()
+        except TimeoutError: pass
+        except OSError as error: ended.append(error.errno); return
+ended = []
+thread = threading.Thread(target=serve)
+thread.start(); time.sleep(0.02); listener.close(); thread.join()
+assert ended == [9], ended
+""",
+    "a socket that does not listen": """
+bound = socket.socket(); bound.bind(("127.0.0.1", 0))
+try: bound.accept()
+except OSError as error: assert error.errno == 22
+else: raise SystemExit("accepted")
+""",
+    "a port that is shared": """
+shared = socket.create_server(("127.0.0.1", 0), reuse_port=True)
+assert shared.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT) == 1
+""",
+    "connecting without waiting": """
+def connect(to):
+    client = socket.socket()
+    client.setblocking(False)
+    try: client.connect(to)
+    except BlockingIOError as error: assert error.errno == 115
+    else: raise SystemExit("connected at once")
+    select.select([], [client], [], 5)
+    return client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+assert connect(address) == 0
+listener.close()
+assert connect(address) == 111
+""",
+    "an end is no hanging up": """
+client = socket.create_connection(address)
+server, _ = listener.accept()
+client.sendall(b"order"); client.close()
+poll = select.poll(); poll.register(server, select.POLLIN)
+epoll = select.epoll(); epoll.register(server, select.EPOLLIN)
+assert poll.poll() == [(server.fileno(), select.POLLIN)] and epoll.poll() == [(server.fileno(), select.EPOLLIN)]
+assert (server.recv(9), server.recv(9)) == (b"order", b"")
+server.shutdown(socket.SHUT_WR)
+assert poll.poll() == [(server.fileno(), select.POLLIN | select.POLLHUP)]
+epoll.close()
+""",
+    "much that nobody reads yet": """
+client = socket.create_connection(address)
+server, _ = listener.accept()
+client.sendall(b"x" * 250_000)
+done = 0
+while done < 250_000: done += len(server.recv(65_536))
+""",
+    "all or nothing": """
+client = socket.create_connection(address)
+server, _ = listener.accept()
+def send():
+    for _ in range(5): server.sendall(b"ab"); time.sleep(0.01)
+thread = threading.Thread(target=send)
+thread.start()
+assert client.recv(10, socket.MSG_WAITALL) == b"ababababab"
+thread.join()
+""",
+}
+
+
+@pytest.mark.parametrize("what", AS_BY_TCP)
+def test_it_is_as_by_tcp(what: str, tmp_path: Path) -> None:
+    text = f"""import select, socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+address = listener.getsockname()
+time.monotonic()
+{AS_BY_TCP[what]}
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.event("time.monotonic"), 3, "-o", "kept", "--keep", "all")
+
+    assert (found["failed"], found["inconclusive"]) == (0, 0) and found["passed"] > 0, found["groups"]
+    assert {ground.replay(name).status for group in found["groups"] for name in group["recordings"]} == {0}
+
+
+def test_more_than_a_connection_holds_has_no_verdict(tmp_path: Path) -> None:
+    """What fits depends on a setting of the machine, and is less than TCP holds."""
+    text = """import signal, socket, time
+def stop(*_): raise SystemExit(0)
+signal.signal(signal.SIGALRM, stop)
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server, _ = listener.accept()
+signal.alarm(1)
+time.sleep(60)
+client.sendall(b"x" * 64_000_000)
+"""
+    ground = Ground.make(tmp_path, text)
+
+    group = ground.one(ground.event("time.sleep"))
+
+    assert group["verdict"] == "inconclusive" and "more room in a connection" in group["ending"], group
+
+
 OUTSIDE = {
     "somebody else's address": "socket.create_connection(('127.0.0.1', 9))",
     "another machine": "socket.create_connection(('192.0.2.1', 80), timeout=1)",

@@ -97,6 +97,32 @@ for thread in threads: thread.join()
     assert ground.replay(deadlock["recordings"][0]).status == 5
 
 
+def test_waiting_for_what_nobody_sends_is_a_deadlock(tmp_path: Path) -> None:
+    """The thread waits inside a call, which is not in the log."""
+    text = """import os, signal, threading, time
+r, w = os.pipe()
+is_late = []
+def answer():
+    if not is_late: os.write(w, b"!")
+def give_up(*_): raise SystemExit(1)
+signal.signal(signal.SIGALRM, give_up)
+signal.alarm(2)
+time.monotonic()
+thread = threading.Thread(target=answer)
+thread.start()
+is_late.append(1)
+thread.join()
+os.read(r, 1)
+"""
+    ground = Ground.passing(tmp_path, text)
+
+    found = ground.futures(ground.event("time.monotonic"), 64, "-o", "kept")
+
+    deadlock = next(group for group in found["groups"] if group["is_deadlock"])
+    assert deadlock["status"] == 5 and found["inconclusive"] == 0
+    assert ground.replay(deadlock["recordings"][0]).status == 5
+
+
 def test_what_computes_for_ever_has_no_verdict(tmp_path: Path) -> None:
     text = """import signal, time
 def stop(*_): raise SystemExit(0)

@@ -197,6 +197,7 @@ const LanesHooks lanes_hooks = {
     .library_loaded = library_loaded,
     .connects = loopback_connects,
     .accepts = loopback_accepts,
+    .hung_up = loopback_hung_up,
     .install_libc = libc_install,
     .interpreter_clock = interpreter_clock,
 };

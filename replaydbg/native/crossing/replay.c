@@ -515,8 +515,11 @@ read_head(Crossing *c)
     for (;;) {
         if (__builtin_expect(core.goes_live || core.is_resumed, 0) && crossing_hooks.live_inside())
             return NO_HEAD;
-        if (event_log.rp >= event_log.rend)
-            diverge("end", c->gate, c, exit_code_seen >= 0 ? "after the recorded end of the program" : "");
+        if (event_log.rp >= event_log.rend) {
+            /* in a deadlock it waits in this call, if it was one of a future, to which nothing comes from outside */
+            bool has_ended = exit_code_seen >= 0 && exit_code_seen != EXIT_DEADLOCK;
+            diverge("end", c->gate, c, has_ended ? "after the recorded end of the program" : "");
+        }
         uint64_t head = cross_read_number();
         if ((head & 3) == 3)
             cross_read_definition(head >> 2);

@@ -59,6 +59,22 @@ fd_made_pipe(PyObject *numbers, bool is_pair)
     close(high[1]);
 }
 
+void
+fd_widen(const int *ends)
+{
+    int most = 4 << 20;
+    for (int i = 0; i < 2; i++)
+        setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
+}
+
+static bool has_lost;
+
+bool
+fd_has_lost(void)
+{
+    return has_lost;
+}
+
 ino_t
 fd_peer(ino_t inode)
 {
@@ -85,6 +101,7 @@ static void
 send_on(int fd, const uint8_t *data, size_t n)
 {
     int flags = fcntl(fd, F_GETFL);
+    struct stat st;
     fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     while (n > 0) {
         ssize_t k = write(fd, data, n);
@@ -93,6 +110,8 @@ send_on(int fd, const uint8_t *data, size_t n)
         data += k;
         n -= (size_t)k;
     }
+    if (n > 0 && errno == EAGAIN && fstat(fd, &st) == 0 && fd_peer(st.st_ino) != st.st_ino)
+        has_lost = true;
     fcntl(fd, F_SETFL, flags);
 }
 

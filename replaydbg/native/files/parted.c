@@ -17,6 +17,7 @@ enum { MOST_LOOKED_AT = 4096, ABOVE = 512, PIECE = 65536 };
 typedef struct {
     ino_t inode, peer; /* of a pipe the same */
     Buf under_way;
+    int room;    /* of a socket */
     int made[2]; /* in a copy: its own ends, that of `inode` first, of a pipe that which reads; -1: not made */
 } Channel;
 static Channel *channels;
@@ -58,6 +59,15 @@ add_channel(ino_t inode, ino_t peer)
     channels[channel_count++] = (Channel){.inode = inode, .peer = peer, .made = {-1, -1}};
 }
 
+/* As it is set: the kernel doubles it. */
+static int
+room_of(int fd)
+{
+    int room = 0;
+    socklen_t size = sizeof room;
+    return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) == 0 ? room / 2 : 0;
+}
+
 void
 fd_part_begin(void)
 {
@@ -65,6 +75,7 @@ fd_part_begin(void)
     for (int fd = 3; fd < MOST_LOOKED_AT; fd++)
         if (!fd_is_ours(fd) && fd_is_real(fd) && fstat(fd, &st) == 0) {
             add_channel(st.st_ino, fd_peer(st.st_ino));
+            channel_of(st.st_ino)->room = room_of(fd);
             if (reads(fd, &st))
                 take_all(fd, &channel_of(st.st_ino)->under_way);
         }
@@ -102,6 +113,10 @@ make_channel(Channel *c)
         return true;
     if ((c->peer == c->inode ? pipe2(ends, O_CLOEXEC) : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) < 0)
         return false;
+    if (c->peer != c->inode)
+        setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &c->room, sizeof c->room);
+    if (other)
+        setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &other->room, sizeof other->room);
     c->made[0] = moved(ends[0]);
     c->made[1] = moved(ends[1]);
     if (other) {

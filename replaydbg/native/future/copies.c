@@ -155,6 +155,8 @@ become(const Order *order, const int fds[FILES])
     for (int i = 0; i < FILES; i++)
         close(fds[i]);
     shared_part();
+    if (fd_has_lost())
+        return "a connection with more bytes under way than it holds";
     loopback_part_begin();
     if (!fd_part())
         return "descriptors for its pipes";

@@ -59,6 +59,7 @@ void past_sockets_follow(const Crossing *c, PyObject *result);
 /* socket_calls.c: of lanes_hooks */
 bool loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *result);
 bool loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
+unsigned loopback_hung_up(int fd, unsigned events);
 void future_library_loaded(void);
 
 #endif

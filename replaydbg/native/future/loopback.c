@@ -64,6 +64,7 @@ socket_make(int family, int flags, int at)
     if (socketpair(AF_UNIX, SOCK_STREAM | (flags & SOCK_CLOEXEC), 0, ends) < 0)
         return -1;
     fd_note_pair(ends);
+    fd_widen(ends);
     int fd = ends[0], kept = moved(ends[1]);
     if (at >= 0 && fd != at) {
         int high = moved(fd);

@@ -26,6 +26,8 @@ typedef struct {
     int kept;
     int32_t listener; /* of one that waits */
     int32_t partner;  /* of one that is connected, or waits; -1: none */
+    int error;        /* of a connection that was begun without waiting, until the program asks */
+    bool has_shut;    /* the program sends no more */
     int strangers;    /* of one that listens: accepted from elsewhere, by a connection that the program did not make */
     Address own, peer;
     struct {

@@ -4,6 +4,7 @@
 #include "future/loopback.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 static int
@@ -87,13 +88,25 @@ our_getpeername(int fd, struct sockaddr *to, socklen_t *size)
     return s ? give_address(&s->peer, to, size) : getpeername(fd, to, size);
 }
 
+static int
+our_shutdown(int fd, int how)
+{
+    Socket *s = socket_of(fd);
+    int rc = shutdown(fd, how);
+    if (s && rc == 0 && how != SHUT_RD)
+        s->has_shut = true;
+    return rc;
+}
+
 /* What a pair has too is set for it; an option of TCP is only remembered, since it changes no bytes. */
 static int
 our_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
     Socket *s = socket_of(fd);
-    if (s == NULL || level == SOL_SOCKET)
-        return setsockopt(fd, level, name, value, size);
+    bool is_real = s == NULL || (level == SOL_SOCKET && name != SO_SNDBUF); /* a pair has less room than TCP */
+    int rc = is_real ? setsockopt(fd, level, name, value, size) : 0;
+    if (s == NULL || (is_real && (rc == 0 || errno != EOPNOTSUPP)))
+        return rc;
     int i = 0;
     while (i < s->option_count && (s->options[i].level != level || s->options[i].name != name))
         i++;
@@ -109,8 +122,10 @@ our_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 static int
 option_of(const Socket *s, int level, int name)
 {
-    if (level == SOL_SOCKET)
-        return name == SO_DOMAIN ? s->own.any.sa_family : name == SO_PROTOCOL ? IPPROTO_TCP : s->state == LISTENS;
+    if (level == SOL_SOCKET && name == SO_DOMAIN)
+        return s->own.any.sa_family;
+    if (level == SOL_SOCKET && (name == SO_PROTOCOL || name == SO_ACCEPTCONN))
+        return name == SO_PROTOCOL ? IPPROTO_TCP : s->state == LISTENS;
     for (int i = 0; i < s->option_count; i++)
         if (s->options[i].level == level && s->options[i].name == name)
             return s->options[i].value;
@@ -121,10 +136,13 @@ static int
 our_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
     Socket *s = socket_of(fd);
-    bool is_ours = level != SOL_SOCKET || name == SO_DOMAIN || name == SO_PROTOCOL || name == SO_ACCEPTCONN;
+    bool is_ours = level != SOL_SOCKET || name == SO_DOMAIN || name == SO_PROTOCOL || name == SO_ACCEPTCONN ||
+                   name == SO_REUSEPORT || (name == SO_ERROR && s && s->error);
     if (s == NULL || !is_ours || *size < sizeof(int))
         return getsockopt(fd, level, name, value, size);
-    int found = option_of(s, level, name);
+    bool is_error = level == SOL_SOCKET && name == SO_ERROR;
+    int found = is_error ? s->error : option_of(s, level, name);
+    s->error = is_error ? 0 : s->error;
     memcpy(value, &found, sizeof found);
     *size = sizeof found;
     return 0;
@@ -133,11 +151,15 @@ our_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 void
 socket_calls_relink(void)
 {
-    static const Relink functions[] = {
-        {"socket", (void *)our_socket},           {"bind", (void *)our_bind},
-        {"listen", (void *)our_listen},           {"getsockname", (void *)our_getsockname},
-        {"getpeername", (void *)our_getpeername}, {"setsockopt", (void *)our_setsockopt},
-        {"getsockopt", (void *)our_getsockopt},   {NULL, NULL}};
+    static const Relink functions[] = {{"socket", (void *)our_socket},
+                                       {"bind", (void *)our_bind},
+                                       {"listen", (void *)our_listen},
+                                       {"getsockname", (void *)our_getsockname},
+                                       {"getpeername", (void *)our_getpeername},
+                                       {"shutdown", (void *)our_shutdown},
+                                       {"setsockopt", (void *)our_setsockopt},
+                                       {"getsockopt", (void *)our_getsockopt},
+                                       {NULL, NULL}};
     static Relinking module = {.functions = functions, .only_named = "_socket"};
     relink(&module);
 }
@@ -162,11 +184,26 @@ loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *result
     if (error == 0 && !take_address(to, size, &address))
         error = EAFNOSUPPORT;
     int32_t listener = error ? -1 : loopback_join(socket_number(fd), &address);
-    error = error == 0 && listener < 0 ? ECONNREFUSED : error;
-    if (error == 0)
+    if (error == 0 && listener < 0)
+        error = ECONNREFUSED;
+    else if (error == 0)
         send(socket_at(listener)->kept, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if ((error == 0 || error == ECONNREFUSED) && fcntl(fd, F_GETFL) & O_NONBLOCK) {
+        socket_of(fd)->error = error; /* as by TCP, which has not heard from the other side yet */
+        error = EINPROGRESS;
+    }
     *result = failed(error);
     return true;
+}
+
+/* A pair says that it hung up where the other side has only sent its last. Where nothing else is to be said it stays, or
+ * the caller would look again and again. */
+unsigned
+loopback_hung_up(int fd, unsigned events)
+{
+    Socket *s = socket_of(fd);
+    bool goes_on = s && s->state == IS_CONNECTED && !s->has_shut && (events & ~(unsigned)POLLHUP);
+    return goes_on ? events & ~(unsigned)POLLHUP : events;
 }
 
 /* It is ready, or the program does not wait. */
@@ -175,8 +212,12 @@ loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int 
 {
     char byte;
     Socket *s = socket_of(fd);
-    if (s == NULL)
+    if (s == NULL && fcntl(fd, F_GETFD) >= 0)
         return false;
+    if (s == NULL) { /* it was closed while it waited */
+        *result = failed(EBADF);
+        return true;
+    }
     int32_t next = s->state == LISTENS ? loopback_next(socket_number(fd)) : -1;
     if (next < 0 || recv(fd, &byte, 1, MSG_DONTWAIT) != 1) {
         bool waits = s->state == LISTENS && next < 0 && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) != 0;

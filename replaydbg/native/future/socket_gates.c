@@ -26,11 +26,20 @@ call_socket(Crossing *c)
                                                                                                         : NOT_HERE;
 }
 
+/* It was closed: the call says so. */
+static bool
+is_closed(const Crossing *c)
+{
+    return socket_fd(c->self) == -1;
+}
+
 Taken
 call_bind(Crossing *c)
 {
     Address address;
     int32_t n = socket_number(socket_fd(c->self));
+    if (is_closed(c))
+        return IS_PERFORMED;
     return n >= 0 && c->nargs > 0 && address_read(c->args[0], socket_at(n)->own.any.sa_family, &address) ? IS_PERFORMED
                                                                                                          : NOT_HERE;
 }
@@ -42,7 +51,7 @@ call_connect(Crossing *c)
     Address address;
     int32_t n = socket_number(socket_fd(c->self));
     if (n < 0 || c->nargs == 0)
-        return NOT_HERE;
+        return is_closed(c) ? IS_PERFORMED : NOT_HERE;
     return socket_at(n)->state == IS_CONNECTED ||
                    (address_read(c->args[0], socket_at(n)->own.any.sa_family, &address) && loopback_has(&address))
                ? IS_PERFORMED
@@ -52,7 +61,10 @@ call_connect(Crossing *c)
 Taken
 call_listens(Crossing *c)
 {
-    return socket_number(socket_fd(c->self)) >= 0 ? IS_PERFORMED : NOT_HERE;
+    int32_t n = socket_number(socket_fd(c->self));
+    if (n >= 0 && socket_at(n)->state != LISTENS && strcmp(c->gate->name, "socket._accept") == 0)
+        return fails_with(EINVAL, NULL, NULL); /* its pair would never become ready */
+    return n >= 0 || is_closed(c) ? IS_PERFORMED : NOT_HERE;
 }
 
 /* The pair of one that is not connected would take bytes, and keep them. */

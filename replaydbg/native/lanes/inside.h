@@ -98,6 +98,7 @@ void contender_comes_back(void);   /* it gives the lock up for a moment, and tak
 
 /* transfers.c */
 extern const Relink transfer_functions[];
+extern const char waits_for_room_to_send[];
 int await_ready(int fd, short events, const char *waits_for); /* 0: a call on it does not wait; -1: EINTR */
 uint64_t deadline_in(int64_t ns);                             /* of lane_wait(); negative: NEVER */
 #define OURS(name) {#name, (void *)our_##name}                /* of a Relink */

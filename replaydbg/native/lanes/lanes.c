@@ -304,10 +304,22 @@ wake_for_notices(void)
     wake_for_signal();
 }
 
+/* A connection of a future holds less than one of TCP: whether this one would have waited is not known. */
+static bool
+waits_for_room(void)
+{
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i] && !lanes.at[i]->ended && lanes.at[i]->waits_for == waits_for_room_to_send)
+            return true;
+    return false;
+}
+
 static void
 say_deadlock(void)
 {
     deadlock_said = true;
+    if (core.is_future && waits_for_room())
+        diverge("outside", NULL, NULL, "more room in a connection than it has");
     report_deadlock();
     if (stop_on_deadlock) {
         cross_ended(EXIT_DEADLOCK);

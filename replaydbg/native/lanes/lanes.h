@@ -177,6 +177,7 @@ typedef struct {
     void (*library_loaded)(void); /* libraries may be new */
     /* in a future: by a socket between its threads; false: it is none */
     bool (*connects)(int fd, const struct sockaddr *to, socklen_t size, int *result);
+    unsigned (*hung_up)(int fd, unsigned events); /* what TCP would report in place of these, which are of its pair */
     bool (*accepts)(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
     void (*install_libc)(void);
     /* a reading of CLOCK_MONOTONIC by the interpreter as an event, in ns; 0: it would be none here */

@@ -96,6 +96,8 @@ socket_again(int fd, short events, const char *waits_for)
 
 /* These flags are of calls that never wait, or that wait for more than there is. */
 #define RECEIVES_AT_ONCE(flags) (((flags) & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)) || !lanes_share())
+/* One that waits for all of them, on a stream: whoever is to send them may be another lane. */
+#define WAITS_FOR_ALL(fd, flags) (((flags) & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL && waits(fd) && sends_bytes(fd))
 #define RECEIVE_FROM(fd, flags, call_with)                                                                             \
     ssize_t rc;                                                                                                        \
     if (RECEIVES_AT_ONCE(flags))                                                                                       \
@@ -118,9 +120,32 @@ our_readv(int fd, const struct iovec *to, int n)
 {
     READ_FROM(fd, "data to read", readv(fd, to, n));
 }
+static bool
+sends_bytes(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+static ssize_t
+receive_all(int fd, void *to, size_t n, int flags)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t rc = recv(fd, (char *)to + done, n - done, (flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+        if (rc == 0 || (rc < 0 && !socket_again(fd, POLLIN, "data to receive")))
+            return done || rc == 0 ? (ssize_t)done : -1;
+        done += rc > 0 ? (size_t)rc : 0;
+    }
+    return (ssize_t)done;
+}
+
 static ssize_t
 our_recv(int fd, void *to, size_t n, int flags)
 {
+    if (__builtin_expect(flags & MSG_WAITALL, 0) && !RECEIVES_AT_ONCE(flags) && WAITS_FOR_ALL(fd, flags))
+        return receive_all(fd, to, n, flags);
 #define CALL(flags) recv(fd, to, n, flags)
     RECEIVE_FROM(fd, flags, CALL);
 #undef CALL
@@ -128,6 +153,8 @@ our_recv(int fd, void *to, size_t n, int flags)
 static ssize_t
 our_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *size)
 {
+    if (from == NULL)
+        return our_recv(fd, to, n, flags);
 #define CALL(flags) recvfrom(fd, to, n, flags, from, size)
     RECEIVE_FROM(fd, flags, CALL);
 #undef CALL
@@ -171,6 +198,8 @@ our_recvfrom_chk(int fd, void *to, size_t n, size_t room, int flags, struct sock
 {
     return our_recvfrom(fd, to, n, flags, from, size);
 }
+
+const char waits_for_room_to_send[] = "room to send";
 
 /* ---- writing: a blocking call gives everything, in pieces ---- */
 
@@ -241,7 +270,7 @@ our_sendto(int fd, const void *from, size_t n, int flags, const struct sockaddr 
             done += (size_t)rc;
         if (rc >= 0 && (done >= n || !waits(fd)))
             return (ssize_t)done;
-        if (rc < 0 && !socket_again(fd, POLLOUT, "room to send"))
+        if (rc < 0 && !socket_again(fd, POLLOUT, waits_for_room_to_send))
             return done ? (ssize_t)done : -1;
     }
 }
@@ -261,7 +290,7 @@ our_sendmsg(int fd, const struct msghdr *message, int flags)
         return sent_to(sendmsg(fd, message, flags), message->msg_name, message->msg_namelen);
     for (;;) {
         ssize_t rc = sent_to(sendmsg(fd, message, flags | MSG_DONTWAIT), message->msg_name, message->msg_namelen);
-        if (rc >= 0 || !socket_again(fd, POLLOUT, "room to send"))
+        if (rc >= 0 || !socket_again(fd, POLLOUT, waits_for_room_to_send))
             return rc;
     }
 }
@@ -273,7 +302,7 @@ our_sendfile(int to, int from, off_t *offset, size_t n)
     if (!must_await(to))
         return sendfile(to, from, offset, n);
     do {
-        if (await_ready(to, POLLOUT, "room to send") < 0)
+        if (await_ready(to, POLLOUT, waits_for_room_to_send) < 0)
             return done ? (ssize_t)done : -1;
         /* there is room for something, not for everything, and the call has no flags of its own */
         int flags = fcntl(to, F_GETFL);
@@ -360,9 +389,13 @@ poll_until(struct pollfd *fds, nfds_t n, uint64_t deadline)
 static int
 our_poll(struct pollfd *fds, nfds_t n, int milliseconds)
 {
-    if (milliseconds == 0 || !lanes_share())
-        return poll(fds, n, milliseconds);
-    return poll_until(fds, n, deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL));
+    int rc = milliseconds == 0 || !lanes_share()
+                 ? poll(fds, n, milliseconds)
+                 : poll_until(fds, n, deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL));
+    for (nfds_t i = 0; core.is_future && rc > 0 && i < n; i++)
+        if (fds[i].revents & POLLHUP)
+            fds[i].revents = (short)lanes_hooks.hung_up(fds[i].fd, (unsigned)fds[i].revents);
+    return rc;
 }
 
 static int
@@ -392,23 +425,33 @@ our_select(int n, fd_set *reads, fd_set *writes, fd_set *exceptions, struct time
     return select(n, reads, writes, exceptions, &now);
 }
 
+/* The interpreter's `data` is the descriptor. */
+static int
+ready_now(struct epoll_event *events, int rc)
+{
+    for (int i = 0; core.is_future && i < rc; i++)
+        if (events[i].events & EPOLLHUP)
+            events[i].events = lanes_hooks.hung_up(events[i].data.fd, events[i].events);
+    return schedule_ready(events, rc);
+}
+
 static int
 our_epoll_wait(int epoll, struct epoll_event *events, int most, int milliseconds)
 {
     schedule_pauses();
     if (milliseconds == 0 || !lanes_share())
-        return schedule_ready(events, epoll_wait(epoll, events, most, milliseconds));
+        return ready_now(events, epoll_wait(epoll, events, most, milliseconds));
     uint64_t deadline = 0;
     for (;;) {
         int rc = epoll_wait(epoll, events, most, 0);
         if (rc != 0)
-            return schedule_ready(events, rc);
+            return ready_now(events, rc);
         HubWait wait = {.fd = epoll, .events = POLLIN};
         if (deadline == 0)
             deadline = deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL);
         Wake wake = hub_wait(&wait, 1, "descriptors", deadline);
         if (wake == TIMED_OUT)
-            return schedule_ready(events, epoll_wait(epoll, events, most, 0));
+            return ready_now(events, epoll_wait(epoll, events, most, 0));
         if (wake == INTERRUPTED) {
             errno = EINTR;
             return -1;
