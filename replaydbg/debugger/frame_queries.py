@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from replaydbg.classes import dataclass
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Evaluation, Task, Variable
-from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.debugger.source.place_expressions import Indices, PlaceExpression
 from replaydbg.engine.completion.offers import OfferAttributes, Offered, OfferKeys, OfferNames
 from replaydbg.engine.described_values import described_values
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.queries import (
     DescribeObject,
     Evaluate,
+    FindEntry,
     FindObstacle,
     FindOpaqueType,
     FindRows,
@@ -32,7 +33,7 @@ from replaydbg.engine.queries import (
     ListQuery,
     Query,
 )
-from replaydbg.engine.query_results import LoadedModule, VariableHome
+from replaydbg.engine.query_results import DictEntry, LoadedModule, VariableHome
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, UsageError
 
@@ -70,6 +71,21 @@ class Standing(Protocol):
 
     def frames(self, lane: int | None) -> Sequence[Frame]:
         """Return the frames of a thread there (None: the running one), innermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IndicesAt:
+    queries: FrameQueries
+    ask: Callable[[Query[Any]], Any]
+    at: At
+
+    def text_of(self, index: str) -> str:
+        return self.queries.text_of(index, self.at)
+
+    def entry_of(self, container: str, index: str) -> DictEntry | None:
+        """Return the key that a dictionary holds for an index; if it holds none, the index itself."""
+        found: DictEntry | None = self.ask(FindEntry(self.at.frame, self.at.lane, container, index))
+        return found
 
 
 class FrameQueries:
@@ -161,6 +177,10 @@ class FrameQueries:
         """Return the value of an expression in a frame as text, or how it failed. Raises AskFailed."""
         result = self._evaluation(self._standing.cursor, source, at.frame, at.lane, False)
         return result.value.text if result.value is not None else str(result.error)
+
+    def indices(self, at: At) -> Indices:
+        """Return what the indices of an expression mean in a frame."""
+        return _IndicesAt(self, self._ask, at)
 
     def home_of(self, place: PlaceExpression, at: At) -> VariableHome:
         """Return the namespace in which the variable lives at which a place begins, as a frame sees it."""

@@ -5,10 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 
 from replaydbg.classes import dataclass
-from replaydbg.engine.queries import EvaluateAtLines, EvaluatePassages, FindStores, FollowTasks, JudgeEachLine
+from replaydbg.engine.queries import (
+    EvaluateAtLines,
+    EvaluatePassages,
+    FindStores,
+    FollowTasks,
+    ItemKey,
+    JudgeEachLine,
+)
+from replaydbg.engine.query_results import DictEntry
 from replaydbg.log.coding.encode import text, varint, zigzag
 
-VERSION = 13
+VERSION = 14
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -52,7 +60,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
-    """One step from a variable to a value: exactly one of the five is given."""
+    """One step from a variable to a value: exactly one of the six is given."""
 
     attribute: str | None = None
     index: int | None = None
@@ -61,10 +69,14 @@ class PathStep:
     """An item of an array of several dimensions: an index for each."""
     field: tuple[str, int] | None = None
     """A field in the structure of a type in C: the full name of the type, and the offset of the field."""
+    entry: DictEntry | None = None
+    """An item of a dictionary whose key is neither text nor a whole number."""
 
     @property
-    def item(self) -> int | str | tuple[int, ...] | None:
+    def item(self) -> ItemKey | None:
         """The key of an item; None of an attribute."""
+        if self.entry is not None:
+            return ("entry", self.entry.key, self.entry.type)
         return self.key if self.index is None and self.cell is None else self.cell if self.index is None else self.index
 
     @property
@@ -87,7 +99,9 @@ class PathStep:
             return b"".join(varint(4) + zigzag(each) + text("") for each in self.cell)
         if self.field is not None:
             return varint(5) + zigzag(self.field[1]) + text(self.field[0])
-        assert self.key is not None, "one of five"
+        if self.entry is not None:
+            return varint(6) + zigzag(self.entry.key) + text("") + zigzag(self.entry.hash)
+        assert self.key is not None, "one of six"
         return varint(3) + zigzag(0) + text(self.key)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from replaydbg.engine.query_results import (
+    DictEntry,
     Evaluation,
     Exported,
     LoadedModule,
@@ -23,8 +24,11 @@ from replaydbg.log.coding.shapes import COUNT, DictOf, ListOf, one_of
 
 A = TypeVar("A")
 
-ItemKey = str | int | tuple[int, ...]
-"""A tuple: an item of an array of several dimensions."""
+EntryKey = tuple[Literal["entry"], int, int]
+"""A key that a dictionary holds, with the addresses of the key and of its type."""
+
+ItemKey = str | int | tuple[int, ...] | EntryKey
+"""A tuple of numbers: an item of an array of several dimensions."""
 
 Step = tuple[Literal["attribute"], str] | tuple[Literal["item"], ItemKey]
 """A step on the path from a variable to a value, as the probe reads it."""
@@ -201,6 +205,21 @@ class FindRows(FrameQuery[list[int]]):
     shape = ListOf(COUNT)
     source: str = ""
     steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindEntry(FrameQuery[DictEntry | None]):
+    """The key that a dictionary holds and that is equal to a key; None: it is not a dictionary."""
+
+    tag = "entry"
+    shape = one_of(None, (COUNT, COUNT, range(-(1 << 63), 1 << 63)))
+    container: str = ""
+    """An expression for the dictionary."""
+    key: str = ""
+    """An expression for the key."""
+
+    def _read(self, answer: Any) -> DictEntry | None:
+        return DictEntry(*answer) if answer is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,6 +507,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindVariable,
         FindObstacle,
         FindRows,
+        FindEntry,
         GetTasks,
         GetTaskKeys,
         GetModules,

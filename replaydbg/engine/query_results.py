@@ -78,6 +78,18 @@ class VariableHome:
 
 
 @dataclass(frozen=True, slots=True)
+class DictEntry:
+    """A key that a dictionary holds."""
+
+    key: int
+    """Its address."""
+    type: int
+    """The address of its type."""
+    hash: int
+    """The hash under which it is held."""
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectContent:
     """The content of an object, as far as it is seen without running code of the program."""
 

@@ -67,7 +67,7 @@ def test_what_moved_the_values_is_passed_over(session: Session) -> None:
         ("frame['a'].iloc[1][0]", "items of a cell are not tracked"),
         ("other.loc['x', 'a']", "the label 'x' means several positions"),
         ("names.loc['x', 'a']", "values of type <U4 are not tracked"),
-        ("frame.loc['x', :]", "the key of an item must be a number, a string, or numbers"),
+        ("frame.loc['x', :]", "a slice is not an item"),
     ],
 )
 def test_what_is_no_tracked_cell_is_refused(place: str, reason: str, session: Session) -> None:

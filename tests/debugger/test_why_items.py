@@ -118,3 +118,12 @@ def test_the_history_of_an_item(sessions: dict[Path, Session]) -> None:
     texts = [each.text for each in session.run.history("grid[1, 2]")]
 
     assert texts == ["np.float64(0.0)", "np.float64(2.0)", "np.float64(77.0)", "np.float64(78.0)"]
+
+
+def test_an_equal_write_among_others_to_the_same_array_is_found(sessions: dict[Path, Session]) -> None:
+    session = sessions[GRIDS]
+    session.seek("@exc")
+
+    told = session.run.why("grid[0, 3]")
+
+    assert (told.source, told.is_equal) == ("grid[i, j] = i * j", True)

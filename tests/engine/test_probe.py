@@ -37,6 +37,7 @@ def _loaded(query: Query[Any]) -> dict[str, Any]:
     """Run the loader as the core does; return its names."""
     sources = probe_sources()
     lent = (
+        "address_of",
         "object_at",
         "field_of",
         "digest_of",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from replaydbg.classes import dataclass
-from replaydbg.debugger.source.place_expressions import PlaceExpression, is_place
+from replaydbg.debugger.source.place_expressions import PlaceExpression, is_place, is_plain
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _SENT = (ast.Await, ast.Yield, ast.YieldFrom)
@@ -221,7 +221,9 @@ def _may_be(target: ast.expr, place: PlaceExpression) -> bool:
         return isinstance(target, ast.Attribute) and target.attr == last.attribute
     if not isinstance(target, ast.Subscript):
         return False
-    return not isinstance(target.slice, ast.Constant) or target.slice.value == last.item
+    if not isinstance(target.slice, ast.Constant):
+        return True
+    return not is_plain(target.slice.value) if last.entry is not None else target.slice.value == last.item
 
 
 def _stored(target: ast.expr, node: ast.AST) -> StoredValue:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Protocol
 
 from replaydbg.classes import dataclass
 from replaydbg.engine.protocol import PathStep
-from replaydbg.engine.queries import ItemKey, Step
+from replaydbg.engine.queries import Step
+from replaydbg.engine.query_results import DictEntry
 from replaydbg.errors import ForgedMessage, UsageError
 
 _ACCESSORS = ("loc", "iloc", "at", "iat")
@@ -74,10 +76,20 @@ def _key_of(step: PathStep) -> Step:
     return ("item", step.item)
 
 
-def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:
+class Indices(Protocol):
+    """What the indices of an expression mean at a position."""
+
+    def text_of(self, index: str) -> str:
+        """Return the value of an index as text, or how it failed."""
+
+    def entry_of(self, container: str, index: str) -> DictEntry | None:
+        """Return the key that a dictionary holds for an index; None: `container` is not a dictionary."""
+
+
+def parse_place(source: str, indices: Indices | None = None) -> PlaceExpression:
     """Return what `source`, such as `app.cache['x'][3].price`, names. Raises UsageError for any other expression.
 
-    `value_of` returns the value of a computed index as text; without it, computed indices are refused.
+    `indices`: without it, an index must be a number, a string, or numbers.
     """
     text = source.strip()
     try:
@@ -91,25 +103,54 @@ def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> Pl
             steps.append(PathStep(attribute=node.attr))
             node = node.value
         elif isinstance(node, ast.Subscript):
-            key = _literal(node.slice)
-            if key is None:
-                key = _computed_key(source, ast.unparse(node.slice), value_of)
-                node.slice = ast.parse(repr(key), mode="eval").body
+            if any(isinstance(each, ast.Slice) for each in ast.walk(node.slice)):
+                raise UsageError(f"{source!r} is computed: a slice is not an item.")
+            step, literal = _item_step(source, node, indices)
+            if literal is not None:
+                node.slice = literal
                 text = ""
-            steps.append(_item_step(key))
+            steps.append(step)
             node = node.value
         else:
             raise UsageError(f"{source!r} is computed: only a variable, an attribute or an item can be tracked.")
     return PlaceExpression(text or ast.unparse(whole), node.id, tuple(reversed(steps)))
 
 
-def _item_step(key: ItemKey) -> PathStep:
+def _item_step(source: str, node: ast.Subscript, indices: Indices | None) -> tuple[PathStep, ast.expr | None]:
+    """Return the step to an item; if its index is computed, and is a plain one now, that as well."""
+    index = ast.unparse(node.slice)
+    key = _literal(node.slice)
+    if key is not None and is_plain(key):
+        return _plain_step(key), None
+    text = ""
+    if key is None and indices is not None:
+        text = indices.text_of(index)
+        if (computed := _literal_in(text)) is not None and is_plain(computed):
+            return _plain_step(computed), ast.parse(repr(computed), mode="eval").body
+    # The key of a dictionary can be anything; what numbers mean depends on what has the item.
+    entry = indices.entry_of(ast.unparse(node.value), index) if indices is not None else None
+    if entry is not None:
+        return PathStep(entry=entry), None
+    numbers = key if key is not None else _literal_in(text)
+    if numbers is None:
+        allowed = "a number, a string, or numbers" if indices is None else "a number or numbers, except in a dictionary"
+        value_note = "" if not text or text == index else f" ({index} is {text})"
+        raise UsageError(f"{source!r} cannot be tracked: the key of an item must be {allowed}{value_note}.")
+    return _plain_step(numbers), None if key is not None else ast.parse(repr(numbers), mode="eval").body
+
+
+def _plain_step(key: str | int | tuple[int, ...]) -> PathStep:
     if isinstance(key, str):
         return PathStep(key=key)
     return PathStep(cell=key) if isinstance(key, tuple) else PathStep(index=int(key))
 
 
-def _literal(node: ast.expr) -> ItemKey | None:
+def is_plain(key: object) -> bool:
+    """Whether the core compares such a key by its value."""
+    return type(key) in (str, int)
+
+
+def _literal(node: ast.expr) -> str | int | tuple[int, ...] | None:
     try:
         key = ast.literal_eval(node)
     except ValueError:
@@ -118,17 +159,11 @@ def _literal(node: ast.expr) -> ItemKey | None:
     return key if is_cell or isinstance(key, (int, str)) else None
 
 
-def _computed_key(source: str, index: str, value_of: Callable[[str], str] | None) -> ItemKey:
-    """Return the value of an index that is not a literal: the item is the one that it names now."""
-    text = value_of(index) if value_of is not None else ""
+def _literal_in(text: str) -> str | int | tuple[int, ...] | None:
     try:
-        key = _literal(ast.parse(text, mode="eval").body)
+        return _literal(ast.parse(text, mode="eval").body)
     except SyntaxError:
-        key = None
-    if key is None:
-        value_note = f", and {index} is {text}" if text else ""
-        raise UsageError(f"{source!r}: the key of an item must be a number, a string, or numbers{value_note}.")
-    return key
+        return None
 
 
 def names_read(line: str) -> tuple[str, ...]:
@@ -173,10 +208,18 @@ def _gather(node: ast.AST, found: dict[str, None]) -> None:
         _gather(child, found)
 
 
+class _AnyIndex:
+    def text_of(self, index: str) -> str:
+        return "0"
+
+    def entry_of(self, container: str, index: str) -> DictEntry | None:
+        return None
+
+
 def is_place(node: ast.expr) -> bool:
     """Whether an expression names a variable, an attribute or an item; nothing is computed but an index."""
     try:
-        parse_place(ast.unparse(node), lambda index: "0")
+        parse_place(ast.unparse(node), _AnyIndex())
     except UsageError:
         return False  # it is computed: what it is computed of may be one
     return True

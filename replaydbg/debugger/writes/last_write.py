@@ -212,7 +212,11 @@ def _last_write(
 
 
 def _never_existed(place: PlaceExpression) -> UsageError:
-    return UsageError(f"{place.source!r} cannot be tracked: it does not exist, and never did.")
+    if place.steps[-1].entry is not None:
+        reason = "no such key is there now, and that very object was never one"
+    else:
+        reason = "it does not exist, and never did"
+    return UsageError(f"{place.source!r} cannot be tracked: {reason}.")
 
 
 def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch) -> LastWrite | None:
@@ -283,7 +287,7 @@ def watch_of(view: ReplayView, expression: str, at: At) -> Watch:
 
 def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     """Return what an expression names in a frame here; the items of it are those that their indices mean here."""
-    place = parse_place(expression, lambda index: view.ask.text_of(index, at))
+    place = parse_place(expression, view.ask.indices(at))
     home = view.ask.home_of(place, at) if place.steps else None
     if home is not None and home.kind == "module":
         place = place.in_module(home.step)

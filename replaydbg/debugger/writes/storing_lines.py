@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from replaydbg.classes import dataclass
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.debugger.source.place_expressions import PlaceExpression, is_plain
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.engine.protocol import Break, PathStep, Watch
@@ -76,6 +76,8 @@ def _may_be_meant(store: StoreTarget, name: str, watch: Watch, last: PathStep | 
         return store.container is not None and store.name == last.attribute
     if store.key is None:
         return False
+    if last.entry is not None:
+        return store.constant is None or not is_plain(store.constant)
     if last.cell is not None:  # a row may be assigned, too
         return not isinstance(store.constant, str)
     if last.key is not None:

@@ -9,6 +9,9 @@ builtins: dict[str, Any]
 def object_at(address: int, kind: int) -> Any:
     """Return the object of a type at an address. Raises LookupError if there is none now."""
 
+def address_of(value: Any) -> int:
+    """Return the address of an object; `id` is what the program sees."""
+
 def field_of(owner: Any, kind: type, value: Any) -> int:
     """Return the offset at which an object has a value in the structure that its type in C declares; 0: none."""
 

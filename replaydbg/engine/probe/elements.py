@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from replaydbg.engine.probe.core import object_at
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeGuard
 
-    from replaydbg.engine.queries import ItemKey
+    from replaydbg.engine.queries import EntryKey, ItemKey
 
 MOST_HASHED = 4 << 20
 """The most bytes of an array whose content is tracked as a whole, as signature.c has it."""
@@ -20,7 +22,9 @@ OF_ONE_SIZE = "?bBhHiIlLqQfdgFDGOmMe"
 def has_items(value: Any, key: ItemKey) -> bool:
     """Whether the core finds the item with a key: see take_step in watch.c."""
     if isinstance(value, dict):
-        return not isinstance(key, tuple)
+        return not isinstance(key, tuple) or is_entry(key)
+    if is_entry(key):
+        return False
     base = next((each for each in sequences() if isinstance(value, each)), None)
     own: Any = next((each for each in type(value).__mro__ if "__getitem__" in each.__dict__), None)
     if base is None or isinstance(key, str) or (own is not base and not is_memmap(own)):
@@ -28,6 +32,16 @@ def has_items(value: Any, key: ItemKey) -> bool:
     if base not in ndarrays():
         return isinstance(key, int)
     return is_of_one_size(value) and count_of(key) <= value.ndim
+
+
+def is_entry(key: ItemKey) -> TypeGuard[EntryKey]:
+    """Whether it is a key that a dictionary holds, by its address."""
+    return isinstance(key, tuple) and key[:1] == ("entry",)
+
+
+def item_of(value: Any, key: ItemKey) -> Any:
+    """Return an item of a value. Raises LookupError if there is none."""
+    return value[object_at(*key[1:]) if is_entry(key) else key]
 
 
 def count_of(key: ItemKey) -> int:
@@ -80,8 +94,15 @@ def shares_memory(one: Any, other: Any) -> bool:
     return are_arrays and bool(sys.modules["numpy"].may_share_memory(one, other))
 
 
-def is_key(found: Any, wanted: ItemKey, owner: Any) -> bool | None:
-    """Whether a store with the key `found` into `owner` writes the item `wanted`; None: unknown."""
+def is_key(found: Any, wanted: ItemKey, owner: Any, *, is_only_selected: bool = False) -> bool | None:
+    """Whether a store with the key `found` into `owner` writes the item `wanted`; None: unknown.
+
+    `is_only_selected`: this is the recorded run itself, in which no `__eq__` of the program may be called.
+    """
+    if is_entry(wanted):
+        held = object_at(*wanted[1:])
+        is_known = found is held or not is_only_selected or (is_compared_in_c(found) and is_compared_in_c(held))
+        return bool(found is held or found == held) if is_known else None
     if isinstance(owner, ndarrays()):
         return is_cell(found, wanted, owner.shape)
     if isinstance(found, slice):
@@ -90,6 +111,14 @@ def is_key(found: Any, wanted: ItemKey, owner: Any) -> bool | None:
         return True
     length = len(owner) if isinstance(owner, sequences()) else 0
     return bool(length and isinstance(wanted, int) and found % length == wanted % length)
+
+
+def is_compared_in_c(key: Any) -> bool:
+    """Whether no code of the program runs if a key is compared with another such key."""
+    if type(key) is tuple:
+        return all(map(is_compared_in_c, key))
+    compare: Any = type(key).__eq__
+    return type(key) in (str, bytes, int, float, bool, complex, type(None)) or compare is object.__eq__
 
 
 def is_cell(found: Any, wanted: Any, shape: tuple[int, ...]) -> bool | None:

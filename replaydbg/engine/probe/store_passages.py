@@ -5,7 +5,7 @@ The expressions are guarded, like those of `passages`; the debugger examines ref
 
 from __future__ import annotations
 
-from replaydbg.engine.probe.core import answer_passages_by, names_here, object_at, run, skip_passages
+from replaydbg.engine.probe.core import address_of, answer_passages_by, names_here, object_at, run, skip_passages
 from replaydbg.engine.probe.elements import is_key, ndarrays, shares_memory
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.module_names import names_of_all
@@ -40,7 +40,7 @@ def skipped(places: Any, stores: Any) -> tuple[tuple[str, ...], tuple[int, ...]]
 def is_array(place: Any) -> bool:
     """Whether other objects may show the memory of the object that has the place."""
     (_, kind), _ = place
-    return any(kind == id(each) for each in ndarrays())
+    return any(kind == address_of(each) for each in ndarrays())
 
 
 def passage_of(places: Any, stores: Any) -> Callable[[], bytes | None]:
@@ -98,7 +98,7 @@ def may_be(owner: Any, place: Any, key: str | None, codes: dict[str, CodeType], 
     if not key:
         return True
     try:
-        return is_key(run(codes[key], names), wanted, owner) is not False
+        return is_key(run(codes[key], names), wanted, owner, is_only_selected=True) is not False
     except Refused:
         raise
     except (NameError, AttributeError, LookupError):

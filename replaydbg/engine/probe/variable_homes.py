@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.elements import count_of, has_items, ndarrays
+from replaydbg.engine.probe.core import address_of
+from replaydbg.engine.probe.elements import count_of, has_items, item_of, ndarrays
 from replaydbg.engine.probe.frames import frame_of, names_of, value_in
 from replaydbg.engine.probe.module_names import step_in_module
 
@@ -43,7 +44,7 @@ def kinds(query: queries.FindObstacle) -> str | None:
         elif not has_items(value, step[1]):
             return f"a {type(value).__name__} computes its items"
         try:
-            value = getattr(value, step[1]) if step[0] == "attribute" else value[step[1]]
+            value = getattr(value, step[1]) if step[0] == "attribute" else item_of(value, step[1])
         except (AttributeError, LookupError):
             return None  # it may have been there
     return None
@@ -53,11 +54,28 @@ def rows(query: queries.FindRows) -> list[int]:
     """The steps that lead to a row of an array: numpy makes an object for it whenever it is asked for."""
     value, found = value_in(frame_of(query), query.source), []
     for at, step in enumerate(query.steps):
-        inner = getattr(value, step[1]) if step[0] == "attribute" else value[step[1]]
+        inner = getattr(value, step[1]) if step[0] == "attribute" else item_of(value, step[1])
         if step[0] == "item" and isinstance(value, ndarrays()) and value.ndim > count_of(step[1]):
             found.append(at)
         value = inner
     return found
+
+
+def entry(query: queries.FindEntry) -> tuple[int, int, int] | None:
+    """Return the key that a dictionary holds for a key, with its hash; if it holds none, the key itself.
+
+    None: it is not a dictionary.
+    """
+    frame = frame_of(query)
+    container, key = value_in(frame, query.container), value_in(frame, query.key)
+    if not isinstance(container, dict):
+        return None
+    wanted = hash(key)
+    held = next((each for each in dict.__iter__(container) if each is key), None)
+    if held is None and dict.__contains__(container, key):
+        held = next((each for each in dict.__iter__(container) if hash(each) == wanted and each == key), None)
+    held = key if held is None else held
+    return address_of(held), address_of(type(held)), wanted
 
 
 def computed(value: Any, name: str) -> str | None:

@@ -75,6 +75,7 @@ void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units,
 /* Borrowed, or NULL: it is not there, or only Python could tell. */
 PyObject *read_key(PyObject *dict, PyObject *name); /* name: an exact str */
 PyObject *read_number_key(PyObject *dict, int64_t number);
+PyObject *read_entry(PyObject *dict, PyObject *key, Py_hash_t hash); /* key: only compared */
 PyObject *read_attribute(PyObject *o, PyObject *name);
 PyObject *read_field(PyObject *o, PyObject *type_name, int64_t offset); /* NULL: its type has no such field */
 Py_ssize_t field_holding(PyObject *o, PyTypeObject *type, PyObject *value);

@@ -44,6 +44,21 @@ read_number_key(PyObject *dict, int64_t number)
     return NULL;
 }
 
+/* Any other key is known by its address, as its __eq__ is not run. The hash tells it from one that lay there before. */
+PyObject *
+read_entry(PyObject *dict, PyObject *wanted, Py_hash_t wanted_hash)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+        PyDictKeysObject *keys = ((PyDictObject *)dict)->ma_keys;
+        if (key == wanted &&
+            (DK_IS_UNICODE(keys) ? ((PyASCIIObject *)key)->hash : DK_ENTRIES(keys)[at - 1].me_hash) == wanted_hash)
+            return value;
+    }
+    return NULL;
+}
+
 /* ---- instances ---- */
 
 Instance

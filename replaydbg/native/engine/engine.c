@@ -424,6 +424,13 @@ object_at(PyObject *self, PyObject *args)
     return NULL;
 }
 
+/* address_of(value): id() is what the program sees. */
+static PyObject *
+address_of(PyObject *self, PyObject *value)
+{
+    return PyLong_FromVoidPtr(value);
+}
+
 /* field_of(object, type, value): where an object of the type has `value` in its structure; 0: nowhere. */
 static PyObject *
 field_of(PyObject *self, PyObject *args)
@@ -453,6 +460,7 @@ run_code(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
+                             {"address_of", address_of, METH_O, NULL},
                              {"field_of", field_of, METH_VARARGS, NULL},
                              {"call_of", judge_call_of, METH_VARARGS, NULL},
                              {"stands_at", judge_stands_at, METH_VARARGS, NULL},

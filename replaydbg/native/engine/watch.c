@@ -20,14 +20,15 @@
 #endif
 
 enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED, MANY };
-enum { ATTRIBUTE = 1, INDEX, KEY, CELL_INDEX, FIELD };
+enum { ATTRIBUTE = 1, INDEX, KEY, CELL_INDEX, FIELD, ENTRY };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
 
 typedef struct {
     int kind;
     PyObject *name; /* of ATTRIBUTE and KEY; of FIELD: of the type in C that has it */
-    int64_t index;  /* of FIELD: where it lies in the object */
+    int64_t index;  /* of FIELD: where it lies in the object; of ENTRY: where the key lies that the dictionary holds */
+    int64_t hash;   /* of ENTRY: that the dictionary keeps for the key */
 } PathStep;
 
 typedef struct {
@@ -251,8 +252,9 @@ take_step(Found *found, const PathStep *s)
         PyObject *next = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
                          : s->kind == FIELD   ? read_field(o, s->name, s->index)
                          : s->kind == INDEX   ? item_at(o, s->index)
-                         : PyDict_Check(o)    ? read_key(o, s->name)
-                                              : NULL;
+                         : !PyDict_Check(o)   ? NULL
+                         : s->kind == ENTRY   ? read_entry(o, (PyObject *)(uintptr_t)s->index, (Py_hash_t)s->hash)
+                                              : read_key(o, s->name);
         if (next) {
             found->object = next;
             return true;
@@ -550,6 +552,13 @@ read_name(const uint8_t **p, const uint8_t *end, bool *ok)
     return name;
 }
 
+static int64_t
+read_signed(const uint8_t **p, const uint8_t *end, bool *ok)
+{
+    uint64_t n = read_varint(p, end, ok);
+    return (int64_t)(n >> 1) ^ -(int64_t)(n & 1);
+}
+
 static bool
 read_place(const uint8_t *p, const uint8_t *end)
 {
@@ -565,9 +574,9 @@ read_place(const uint8_t *p, const uint8_t *end)
     for (watch->step_count = 0; ok && watch->step_count < (int)n; watch->step_count++) {
         PathStep *s = &watch->steps[watch->step_count];
         s->kind = (int)read_varint(&p, end, &ok);
-        uint64_t index = read_varint(&p, end, &ok);
-        s->index = (int64_t)(index >> 1) ^ -(int64_t)(index & 1);
+        s->index = read_signed(&p, end, &ok);
         s->name = read_name(&p, end, &ok);
+        s->hash = s->kind == ENTRY ? read_signed(&p, end, &ok) : 0;
     }
     return ok;
 }
