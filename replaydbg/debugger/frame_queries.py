@@ -84,7 +84,11 @@ class _IndicesAt:
 
     def entry_of(self, container: str, index: str) -> DictEntry | None:
         """Return the key that a dictionary holds for an index; if it holds none, the index itself."""
-        found: DictEntry | None = self.ask(FindEntry(self.at.frame, self.at.lane, container, index))
+        query = FindEntry(self.at.frame, self.at.lane, container, index)
+        try:
+            found: DictEntry | None = self.ask(query)
+        except AskFailed as error:
+            raise UsageError(f"'{container}[{index}]' cannot be tracked: {error.reason}.") from None
         return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.errors import AskFailed, UsageError
+from replaydbg.errors import UsageError
 from tests.debugger.test_why_items import marked
 from tests.harness.recording import record_file
 from tests.harness.sanitizer import usual_addresses
@@ -79,5 +79,5 @@ def test_what_is_no_item_of_a_dictionary_is_refused(place: str, reason: str, ses
 def test_a_key_without_a_value_is_reported_with_its_error(session: Session) -> None:
     session.seek("@exc")
 
-    with pytest.raises(AskFailed, match="name 'nothing' is not defined"):
+    with pytest.raises(UsageError, match="name 'nothing' is not defined"):
         session.run.why("cache[nothing]")
