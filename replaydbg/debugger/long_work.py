@@ -24,7 +24,7 @@ class LongWork:
         """`report` is called now and then while something takes long."""
         self._travel, self._report = travel, report
         self._cancelled = threading.Event()
-        self._reached = 0
+        self._reached = self._found = 0
         self._until = math.inf
         self._is_silent = False
         self.total_lines = 0
@@ -37,7 +37,7 @@ class LongWork:
     def begin(self, what: str, total: int = 0) -> None:
         """Begin something that may take long, of `total` lines if that is known; forget earlier calls of `cancel`."""
         self._cancelled.clear()
-        self._reached = 0
+        self._reached = self._found = 0
         began = time.monotonic()
         timeline = self._travel.timeline
 
@@ -50,7 +50,8 @@ class LongWork:
                 counts = timeline.counts()
                 share = counts[-1] / total if total and counts else 0.0
                 share = self._reached / self.total_lines if self._reached else share
-                self._report(WorkProgress(what, min(share, 1.0), time.monotonic() - began))
+                text = f"{what}, {self._found:,} found" if self._found else what
+                self._report(WorkProgress(text, min(share, 1.0), time.monotonic() - began))
 
         self._travel.idle = idle
 
@@ -62,6 +63,10 @@ class LongWork:
             yield
         finally:
             self._until, self._is_silent = math.inf, False
+
+    def count_found(self) -> None:
+        """Count a result that was found: progress reports their number."""
+        self._found += 1
 
     def idle(self, reached: int = 0) -> None:
         """Report progress; `reached` is the line that the work has come to. Raises Cancelled.

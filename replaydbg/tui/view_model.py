@@ -321,11 +321,14 @@ class Choice:
     """A command of the prompt."""
     recording: Path | None = None
     """Another recording to open."""
+    values: tuple[str, float] | None = None
+    """An expression whose values are searched for again, for so many seconds."""
 
     @property
     def leads_somewhere(self) -> bool:
         """Whether it can be chosen."""
-        return bool(self.count or self.why or self.path or self.end or self.order or self.recording)
+        leads = (self.count, self.why, self.path, self.end, self.order, self.recording, self.values)
+        return any(leads)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from textual.widgets import Input
@@ -194,18 +192,35 @@ def test_visits_of_a_line_that_ran_very_often_are_those_around_here(long: Path) 
     see(long, look)
 
 
-def test_values_are_looked_for_as_long_as_somebody_waits(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here each look at the clock finds it a second later."""
-    monkeypatch.setattr(moment_queries, "LONGEST", 7)
-    monkeypatch.setattr(moment_queries, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+def test_a_search_for_values_that_is_not_finished_can_be_repeated(fails: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moment_queries, "LONGEST", 1e-9)
+    monkeypatch.setattr(moment_queries, "LONGER", 6e10)
+
+    async def look(seen: Seen) -> None:
+        await select_value(seen, "number")
+        await seen.press("v")
+        unfinished = await answer(seen)
+        await seen.press("enter")
+        await seen.until(lambda: isinstance(seen.app.screen, Dialog) and len(seen.app.screen.query_one(Rows).rows) > 1)
+        finished = await answer(seen)
+
+        assert unfinished == ["Stopped after 0 s, none found yet: Enter searches again, for up to 60 s"]
+        assert [each.split()[-1] for each in finished] == ["0", "1", "2", "3", "4"]
+
+    see(fails, look)
+
+
+def test_values_that_were_found_in_time_are_listed(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moment_queries, "LONGEST", 1.0)
 
     async def look(seen: Seen) -> None:
         await select_value(seen, "total")
         await seen.press("v")
-        rows = await answer(seen)
+        *rows, last = await answer(seen)
 
-        assert len(rows) == 7
-        assert "(first 7; more follow)" in str(seen.app.screen.query_one("#box").border_title)
+        so_far, title = (f"{len(rows)} found", f"total (first {len(rows)})") if rows else ("none found yet", "total")
+        assert f"Stopped after 1 s, {so_far}" in last
+        assert str(seen.app.screen.query_one("#box").border_title).endswith(title)
 
     see(long, look)
 

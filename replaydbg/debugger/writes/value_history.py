@@ -108,8 +108,9 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
                 return 0  # the functions that have it have ended
             # The object itself comes before what it has.
             if number or change.text or not watch.object[0]:
-                yield change
                 found += 1
+                view.work.count_found()
+                yield change
             if found == most:
                 break
             seen = where.count

@@ -68,6 +68,8 @@ class QueryActions(BasicActions):
             self.ask_why(key.why)
         if key.path:
             self.ask_object(key.path)
+        if key.values is not None:
+            self.question("history", *key.values)
         if key.recording is not None:
             self.open_next(key.recording)
             return

@@ -15,6 +15,7 @@ from replaydbg.debugger.assertions import Assertion
 from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange
 from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection
+from replaydbg.debugger.long_work import OutOfTime
 from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
@@ -23,7 +24,10 @@ from replaydbg.tui.view_model import AnswerList, Choice, EventsAnswer, TimelineM
 from replaydbg.tui.worker.scene_builder import short_place
 
 LONGEST = 5.0
-"""Time limit in seconds of a search for values: each takes some 20 ms. For more, the user gives a range."""
+"""Time limit in seconds of a search for values: each takes some 20 ms, more on a busy machine."""
+
+LONGER = 4
+"""By what factor the limit grows if the user has the search repeated."""
 
 VISITS_AROUND = 250
 """Maximum number of visits of a line that are shown before this moment, and of those after it."""
@@ -69,26 +73,39 @@ def _written(view: View, write: LastWrite) -> Iterator[Choice]:
             yield Choice(f"go to the sender: {end_text(view.group.opened, end)}", "accent", end=end)
 
 
-def history(view: View, expression: str) -> AnswerList:
-    """Return all values that an expression had over the run, as many as are found in LONGEST."""
-    session = view.session
+def history(view: View, expression: str, seconds: float | None = None) -> AnswerList:
+    """Return all values that an expression had over the run, as far as they are found in time (default: LONGEST)."""
+    session, seconds = view.session, LONGEST if seconds is None else seconds
     found: list[ValueChange] = []
-    until = time.monotonic() + LONGEST
-    is_cut = False
     history = session.run.history(expression, **view.at, most=MOST_CHANGES + 1)
-    for each in history:
-        is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
-        if is_cut:
-            break
-        found.append(each)
+    is_unfinished = False
+    try:
+        with session.work.limited(seconds):
+            for each in history:
+                found.append(each)
+    except OutOfTime:
+        is_unfinished = True
+    is_cut = len(found) > MOST_CHANGES
+    del found[MOST_CHANGES:]
     choices = [Choice(printable(texts.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    more = f" (first {len(found):,}; more follow)" if is_cut else ""
-    if not choices:
+    if is_unfinished:
+        choices.append(_search_longer(expression, len(found), seconds))
+    elif not choices:
         choices.append(Choice("The value never changed.", "dim"))
     if history.note:
         choices.append(Choice(printable(f"{expression}: {history.note}"), "dim"))
+    more = f" (first {len(found):,})" if found and (is_unfinished or is_cut) else ""
+    if is_cut:
+        choices.append(Choice(printable(f"More follow: `:history {expression} x {10 * MOST_CHANGES}`"), "dim"))
     return AnswerList(f"Values of {printable(expression)}{more}", tuple(choices), at=at)
+
+
+def _search_longer(expression: str, found: int, seconds: float) -> Choice:
+    so_far = f"{found:,} found" if found else "none found yet"
+    longer = LONGER * seconds
+    text = f"Stopped after {seconds:.0f} s, {so_far}: Enter searches again, for up to {longer:.0f} s"
+    return Choice(text, "accent", values=(expression, longer))
 
 
 def visits(view: View, file: str, line: int) -> AnswerList:
