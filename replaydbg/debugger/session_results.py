@@ -21,6 +21,7 @@ __all__ = [
     "Lane",
     "Logged",
     "Moment",
+    "MovedItem",
     "Origin",
     "Output",
     "PartChange",
@@ -233,6 +234,15 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class MovedItem:
+    """Where an item of a sequence was before a line moved it."""
+
+    index: int
+    source: str
+    """An expression for it where the line is about to run; empty: the sequence has another name there."""
+
+
+@dataclass(frozen=True, slots=True)
 class LastWrite:
     """The last write of a value."""
 
@@ -272,6 +282,8 @@ class LastWrite:
     """The part of its origin that is unknown; empty, with origins: nothing is missing."""
     parts: tuple[PartChange, ...] = ()
     """The parts of the value that changed, if its text did not; only some, if there are many."""
+    moved: MovedItem | None = None
+    """If the line only moved an item to this index: where it was."""
 
 
 @dataclass(frozen=True, slots=True)

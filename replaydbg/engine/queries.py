@@ -14,6 +14,7 @@ from replaydbg.engine.query_results import (
     Exported,
     LoadedModule,
     ObjectContent,
+    SequenceIndices,
     Task,
     Variable,
     VariableHome,
@@ -220,6 +221,23 @@ class FindEntry(FrameQuery[DictEntry | None]):
 
     def _read(self, answer: Any) -> DictEntry | None:
         return DictEntry(*answer) if answer is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class FindInSequence(FrameQuery[SequenceIndices]):
+    """The indices at which a list or a deque has an item."""
+
+    tag = "in_sequence"
+    shape = (bool, COUNT, ListOf(COUNT))
+    owner: tuple[int, int] = (0, 0)
+    """The addresses of the sequence and of its type."""
+    item: tuple[int, int] = (0, 0)
+    """The addresses of the item and of its type."""
+    source: str = ""
+    """An expression that may name the sequence in the frame."""
+
+    def _read(self, answer: Any) -> SequenceIndices:
+        return SequenceIndices(*answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,6 +526,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindObstacle,
         FindRows,
         FindEntry,
+        FindInSequence,
         GetTasks,
         GetTaskKeys,
         GetModules,

@@ -90,6 +90,16 @@ class DictEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceIndices:
+    """The indices at which a sequence has an item."""
+
+    is_named: bool
+    """Whether the expression that was given names the sequence."""
+    length: int
+    indices: list[int]
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectContent:
     """The content of an object, as far as it is seen without running code of the program."""
 

@@ -184,6 +184,7 @@ def why_report(session: Session, why: LastWrite, group: GroupSession | None = No
         yield WhyLine(f"{why.expression} was not written before this moment.")
         return
     verb = "was passed as an argument" if why.is_argument else "was bound" if why.is_binding else "was written"
+    verb = f"moved there from index {why.moved.index}" if why.moved is not None else verb
     verb += " again with an equal value" if why.is_equal else ""
     if why.changed is not None and why.count < why.changed.count:
         verb += " (the line had begun earlier)"

@@ -11,10 +11,11 @@ from replaydbg.classes import dataclass
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.session_results import LastWrite, PartChange
+from replaydbg.debugger.session_results import LastWrite, Origin, PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.writes.deep_changes import changed_parts, deeper_change_note
 from replaydbg.debugger.writes.equal_writes import EqualWrites
+from replaydbg.debugger.writes.moved_items import moved_item
 from replaydbg.debugger.writes.store_search import EqualWrite
 from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
@@ -46,7 +47,7 @@ def why(view: ReplayView, expression: str, at: At, *, with_origins: bool = True)
     notes = (inside or view.ask.opaque_content_note(place, at), later.note)
     answer = later.why or change.why
     note = "; ".join(each for each in notes if each)
-    if not with_origins:
+    if not with_origins or answer.moved is not None:
         return replace(answer, note=note)
     origins = origins_of(view, place, answer, watch.started, 0 if later.why is not None else change.seen)
     return replace(answer, note=note, origins=origins.found, unknown=origins.unknown)
@@ -358,12 +359,13 @@ def _written(
             is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
         if not existed and watch.steps:
             raise _never_existed(place)
+        moved = None if is_brief or is_new else moved_item(view, place, watch, writer, reader)
     finally:
         writer.kill()
         reader.kill()
     if is_argument and line.last:
         written = line.last
-    return _answer(
+    answer = _answer(
         view,
         place,
         line,
@@ -376,6 +378,8 @@ def _written(
         is_binding=is_binding,
         parts=parts,
     )
+    came_from = (Origin(moved.source, "place", True),) if moved is not None and moved.source else ()
+    return replace(answer, moved=moved, origins=came_from)
 
 
 def _frame_that_ran(stood: Where, watch: Watch, is_argument: bool) -> Frame:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.engine.probe.core import address_of
-from replaydbg.engine.probe.elements import count_of, has_items, item_of, ndarrays
+from replaydbg.engine.probe.core import address_of, object_at
+from replaydbg.engine.probe.elements import count_of, deques, has_items, item_of, ndarrays
 from replaydbg.engine.probe.frames import frame_of, names_of, value_in
 from replaydbg.engine.probe.module_names import step_in_module
 
@@ -76,6 +76,20 @@ def entry(query: queries.FindEntry) -> tuple[int, int, int] | None:
         held = next((each for each in dict.__iter__(container) if hash(each) == wanted and each == key), None)
     held = key if held is None else held
     return address_of(held), address_of(type(held)), wanted
+
+
+def in_sequence(query: queries.FindInSequence) -> tuple[bool, int, list[int]]:
+    """Return whether an expression names a sequence, its length, and at which indices it has an item."""
+    owner: Any = object_at(*query.owner)
+    item = object_at(*query.item)
+    sequences: tuple[Any, ...] = (list, *deques())
+    if not isinstance(owner, sequences):
+        raise TypeError("it is neither a list nor a deque")
+    try:
+        is_named = value_in(frame_of(query), query.source) is owner
+    except Exception:
+        is_named = False
+    return is_named, len(owner), [at for at, each in enumerate(owner) if each is item]
 
 
 def computed(value: Any, name: str) -> str | None:

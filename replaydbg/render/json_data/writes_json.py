@@ -44,6 +44,7 @@ def last_write_facts(session: Session, why: LastWrite, group: GroupSession | Non
         "parts": [
             {"name": each.name, "before": each.before or None, "after": each.after or None} for each in why.parts
         ],
+        "moved": {"index": why.moved.index, "source": why.moved.source or None} if why.moved is not None else None,
         "is_argument": why.is_argument,
         "is_binding": why.is_binding,
         "is_equal": why.is_equal,
