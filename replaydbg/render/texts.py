@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
+from replaydbg.debugger.source.data_flow import SELF_EVIDENT
 from replaydbg.debugger.source.place_expressions import places_read
 from replaydbg.errors import clause, quoted
 from replaydbg.events.records import Event
@@ -225,7 +226,7 @@ def _origin_lines(session: Session, why: LastWrite, group: GroupSession | None) 
             yield from _sender_lines(group, received.messages.get(number, ()), indent)
     if received.problem:
         yield f"  note: who sent what was received is unknown: {clause(received.problem)}"
-    if why.unknown:
+    if why.unknown and why.unknown != SELF_EVIDENT:
         yield f"  note: {why.unknown}"
     for number, event in events.items():
         if number not in named:

@@ -14,6 +14,18 @@ _SENT = (ast.Await, ast.Yield, ast.YieldFrom)
 _LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+SELF_EVIDENT = "the line changed the content of the object"
+"""What is unknown of a line that can have changed an object in one way only: nothing that a reader would not see."""
+
+# fmt: off
+PURE = frozenset({
+    "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "float",
+    "format", "frozenset", "hex", "int", "len", "list", "max", "min", "oct", "ord", "pow", "range", "repr",
+    "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "type", "zip",
+})
+# fmt: on
+"""Functions of C code whose answer comes from their arguments alone."""
+
 TAKEN = "it was removed from another object; the origin of that item is not tracked"
 
 
@@ -147,14 +159,52 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
     if not found and len(place.steps) == 1 and (item := _item_of_display(statements, place, executed)) is not None:
         return StoredValue(item, True)
     if not ran:
-        return StoredValue(None, False, unknown="the part of the line that wrote it is unknown")
+        return StoredValue(None, False, unknown=content_change(statements))
     target, node = ran[-1]
     statement = next((each for each in statements if any(part is target for part in ast.walk(each))), None)
     if statement is None or not executed.has_begun(statement):
-        return StoredValue(None, False, unknown="its line began too long before to be tracked")
+        return _stored_later(target, node)
     if place.steps and len({ast.unparse(target) for target, _ in ran}) > 1:
         return StoredValue(None, False, unknown="which assignment of the line wrote it is unknown")
     return _stored(target, node)
+
+
+def content_change(statements: Sequence[ast.stmt]) -> str:
+    """Return what is unknown of a line that changed the content of an object without an assignment."""
+    calls = [node for each in statements for node in own_parts(each) if isinstance(node, ast.Call)]
+    names = [ast.unparse(each.func) for each in calls]
+    names = [f"{each}()" for each in dict.fromkeys(names) if each not in PURE]
+    if len(names) < 2:
+        return SELF_EVIDENT
+    return f"which of the calls changed it is unknown: {', '.join(names)}; go there and `step` to see"
+
+
+def _stored_later(target: ast.expr, node: ast.AST) -> StoredValue:
+    """Return what was stored by a statement that had begun before its line."""
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        kept = is_place(node.iter) and not _is_stored_in(node.iter, node.body)
+        return StoredValue(node.iter if kept else None, False, unknown=_of_loop(node))
+    return StoredValue(
+        None, False, unknown="the statement waited before it wrote; what it did until then is not tracked"
+    )
+
+
+def _of_loop(node: ast.For | ast.AsyncFor) -> str:
+    further = "; which line put it in is not tracked" if is_place(node.iter) else ", which is not tracked further"
+    return f"it is an item of {ast.unparse(node.iter)}{further}"
+
+
+def _is_stored_in(place: ast.expr, body: Sequence[ast.stmt]) -> bool:
+    """Whether statements may store to a variable or an attribute that a place goes through."""
+    names = {_name_of(each) for each in ast.walk(place)} - {""}
+    stored_to = (
+        each for statement in body for each in ast.walk(statement) if isinstance(each, (ast.Name, ast.Attribute))
+    )
+    return any(isinstance(each.ctx, ast.Store) and _name_of(each) in names for each in stored_to)
+
+
+def _name_of(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> ast.expr | None:
@@ -237,7 +287,7 @@ def _stored(target: ast.expr, node: ast.AST) -> StoredValue:
         root = next(each for each in node.targets if any(part is target for part in ast.walk(each)))
         return _unpacked(root, node.value, target)
     if isinstance(node, (ast.For, ast.AsyncFor)):
-        return StoredValue(node.iter, False, unknown=TAKEN)
+        return StoredValue(node.iter, False, unknown=_of_loop(node))
     assert isinstance(node, ast.withitem), node
     return StoredValue(node.context_expr, False, unknown="the result of __enter__ is not tracked")
 

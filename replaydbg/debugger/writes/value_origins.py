@@ -17,10 +17,12 @@ from functools import lru_cache
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import LastWrite, Origin
 from replaydbg.debugger.source.data_flow import (
+    PURE,
     Executed,
     Flow,
     Span,
     StoredValue,
+    content_change,
     flows,
     header_of,
     statements_at,
@@ -39,15 +41,6 @@ DEEPEST = 4
 
 MOST_BEGINNINGS = 12
 """The most lines to go back to the beginning of a statement, a few milliseconds each."""
-
-# fmt: off
-_PURE = frozenset({
-    "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "float",
-    "format", "frozenset", "hex", "int", "len", "list", "max", "min", "oct", "ord", "pow", "range", "repr",
-    "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "type", "zip",
-})
-# fmt: on
-"""Functions of C code whose answer comes from their arguments alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +72,9 @@ def origins_of(view: ReplayView, place: PlaceExpression, origin: LastWrite, star
     """
     if origin.moment is None or not origin.after:
         return Origins((), "")
-    if not origin.is_binding and not place.steps and not origin.is_equal:
-        return Origins((), "which value of the line changed its content is not tracked")
     finder = _Finder(view)
+    if not origin.is_binding and not place.steps and not origin.is_equal:
+        return Origins((), content_change(finder.statements(origin.file, origin.line)))
     try:
         return (
             finder.of_argument(place, origin, started) if origin.is_argument else finder.of_store(place, origin, seen)
@@ -104,7 +97,7 @@ class _Finder:
     unknown: list[str] = field(default_factory=list)
 
     def of_store(self, place: PlaceExpression, origin: LastWrite, seen: int) -> Origins:
-        statements = self._statements(origin.file, origin.line)
+        statements = self.statements(origin.file, origin.line)
         step = self._step(origin.count, statements, seen)
         if step is None:
             return Origins((), "source not available")
@@ -112,7 +105,7 @@ class _Finder:
         return self._all(list(self._of_stored(found, step, True, DEEPEST)))
 
     def of_argument(self, place: PlaceExpression, origin: LastWrite, started: int) -> Origins:
-        step = self._step(origin.count, self._statements(origin.file, origin.line), started)
+        step = self._step(origin.count, self.statements(origin.file, origin.line), started)
         passed = next((pair for pair in step.calls if pair[1].started == started), None) if step is not None else None
         if step is None or passed is None:
             return Origins((), "the call that passed it is unknown")
@@ -132,12 +125,12 @@ class _Finder:
 
     # ---- one statement ----
 
-    def _statements(self, file: str, line: int) -> list[ast.stmt]:
+    def statements(self, file: str, line: int) -> list[ast.stmt]:
         tree = _parsed(self.view.sources.text(file))
         return statements_at(tree, line) if tree is not None else []
 
     def _call_at(self, file: str, span: Span) -> ast.Call | None:
-        for statement in self._statements(file, span.end_line):
+        for statement in self.statements(file, span.end_line):
             for each in ast.walk(statement):
                 if isinstance(each, ast.Call) and (each.end_lineno, each.end_col_offset) == span[1::2]:
                     return each
@@ -270,7 +263,7 @@ class _Finder:
             return
         events = _asked(step, call)
         inner: list[Origin] = []
-        if isinstance(call.func, ast.Name) and call.func.id in _PURE and not calls and not events:
+        if isinstance(call.func, ast.Name) and call.func.id in PURE and not calls and not events:
             for each in _operands(call):
                 inner += self._origins(each, step, False, depth)
         elif not events and (frame is None or frame.name != "__init__"):
@@ -309,7 +302,7 @@ class _Finder:
             function=top.function,
             source=view.source_line(top.file, top.line),
         )
-        statements = self._statements(top.file, top.line)
+        statements = self.statements(top.file, top.line)
         step = self._step(called.last, statements, 0) if depth > 1 else None
         value = _returned_value(statements, step) if step is not None else None
         if value is None or step is None:

@@ -1,0 +1,59 @@
+"""The notes of `why` help to decide what to do; where the line says it all, there are none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.render.texts import why_lines
+from tests.harness.recording import record_file
+
+PROGRAM = """\
+def main(rules):
+    lines, names = [], []
+    names.append(1)
+    for each in rules:
+        lines.append(each.upper() + str(len(names)))
+    for pair in zip(rules, rules):
+        names.append(pair)
+    for moved in rules:
+        rules = rules[:]
+    raise ValueError(lines)
+
+
+main(["a", "b"])
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    ground = tmp_path_factory.mktemp("notes")
+    program: Path = ground / "program.py"
+    program.write_text(PROGRAM)
+    with Session(record_file(program, ground, status=1)) as found:
+        found.seek("@exc")
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("expression", "origins", "note"),
+    [
+        ("names", [], ""),
+        (
+            "lines",
+            [],
+            "which of the calls changed it is unknown: lines.append(), each.upper(); go there and `step` to see",
+        ),
+        ("each", ["rules"], "it is an item of rules; which line put it in is not tracked"),
+        ("pair", [], "it is an item of zip(rules, rules), which is not tracked further"),
+        ("moved", [], "it is an item of rules; which line put it in is not tracked"),
+    ],
+)
+def test_the_notes_of_a_line(expression: str, origins: list[str], note: str, session: Session) -> None:
+    told = session.run.why(expression)
+
+    notes = [each for each in why_lines(session, told, follow="") if "note:" in each]
+
+    assert [each.text for each in told.origins] == origins
+    assert notes == ([f"  note: {note}"] if note else [])
