@@ -12,3 +12,8 @@ PACKAGES = ("/site-packages/", "/dist-packages/")
 def is_installed(file: str) -> bool:
     """Return whether a file is a part of the standard library or of an installed package."""
     return any(part in file for part in (*STANDARD, *PACKAGES))
+
+
+def is_standard(file: str) -> bool:
+    """Return whether a file is a part of the standard library: not of a package, nor of the program."""
+    return file.startswith("<frozen ") or (is_installed(file) and not any(part in file for part in PACKAGES))

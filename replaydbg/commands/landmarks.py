@@ -9,6 +9,7 @@ from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
+from replaydbg.debugger.exception_types import is_by_own_code
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
@@ -58,7 +59,8 @@ def _landmark(view: View, rest: str) -> None:
     session = view.session
     is_on = _way(rest, "landmark [next|previous]")
     # Libraries mostly handle their own exceptions.
-    raised = [each.count for each in session.index.raised if each.is_own and each.type not in texts.SILENT]
+    found = (each for each in session.index.raised if is_by_own_code(each, view.own_code))
+    raised = [each.count for each in found if each.type not in texts.SILENT]
     marks = [session.index.count(each) for each in session.marks.moments.values()]
     counts = [*(each for each in raised if each >= session.first_own), *marks]
     _go(view, counts, is_on=is_on, what="exception of your code or mark")

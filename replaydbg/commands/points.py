@@ -8,7 +8,7 @@ from replaydbg.commands.places import function_named, parse_place, split_conditi
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.breakpoints import parse_rule
-from replaydbg.debugger.exception_types import ANY, raised_as
+from replaydbg.debugger.exception_types import ANY, is_by_own_code, raised_as
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.errors import UsageError
 
@@ -59,7 +59,8 @@ def _catch(view: View, rest: str) -> None:
     name = words[0] if words else ANY
     if not view.session.types_named(name):
         raise UsageError(f"Unknown exception type: {name}.")
-    number = _add_exception(view, Breakpoint(0, exception=name, is_own=is_own, condition=condition, hits=hits))
+    point = Breakpoint(0, exception=name, is_own=is_own, own_code=view.own_code, condition=condition, hits=hits)
+    number = _add_exception(view, point)
     where = "by your own code" if is_own else "including libraries and imports"
     often = "once" if number == 1 else f"{number:,} times"
     view.screen.line(f"Raised {often} in the whole run, {where}.", "dim")
@@ -67,11 +68,17 @@ def _catch(view: View, rest: str) -> None:
 
 def _add_exception(view: View, point: Breakpoint) -> int:
     """Add it, and return how many exceptions it is for."""
-    raised = raised_as(view.session, point.exception)
-    number = sum(1 for each in raised if each.is_own or not point.is_own)
+    raised = list(raised_as(view.session, point.exception))
+    number = sum(1 for each in raised if not point.is_own or is_by_own_code(each, point.own_code))
     if not number:
         name = "exception" if point.exception == ANY else point.exception
-        raise UsageError(f"No {name} was raised in this run{' by your own code' if point.is_own else ''}.")
+        by = " by your own code" if point.is_own else ""
+        others = (
+            f" Libraries raised it {'once' if len(raised) == 1 else f'{len(raised):,} times'}: see `exceptions"
+            f"{'' if point.exception == ANY else f' {point.exception}'}`, or count files of a package as yours"
+            " by the setting `my_code`."
+        )
+        raise UsageError(f"No {name} was raised in this run{by}.{others if raised else ''}")
     _add_point(view, point)
     return number
 

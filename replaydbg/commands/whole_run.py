@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from replaydbg.classes import dataclass
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import SearchRequest, parse_search
@@ -13,7 +14,10 @@ from replaydbg.commands.task_tree import task_tree
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
 from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
+from replaydbg.debugger.exception_types import ANY, is_by_own_code, raised_as
+from replaydbg.debugger.session_results import Raised
 from replaydbg.errors import UsageError, clause
+from replaydbg.installed import is_standard
 from replaydbg.render import bisection_text, texts
 
 OUTPUT_LINES = 20
@@ -186,21 +190,65 @@ def exceptions(view: View, rest: str) -> None:
         view.screen.line(("being handled: " if not number else "  caused by: ") + f"{kind}: {text}", "red")
     if not handled:
         view.screen.line("No exception is being handled.")
-    _print_raised(view, number_of(rest, default=EXCEPTIONS))
+    _print_raised(view, _wanted_exceptions(view, rest))
 
 
-def _print_raised(view: View, most: int) -> None:
-    # Exceptions before the program's own first line, and during its end, are the interpreter's.
-    own = range(view.session.first_own, view.session.index.end + 1)
-    raised = [each for each in view.session.index.raised if each.count in own and each.type not in texts.SILENT]
-    if len(raised) > most:
-        view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
-    for each in raised[-most:]:
-        more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
-        moment = texts.moment_text(view.session.index.moment(each.count))
-        place = f"  {texts.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
-        view.screen.line(f"{moment:>8}  thread {each.lane}  raised {each.text}{more}{place}")
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which exceptions to list."""
+
+    who: str = ""
+    """`own`, `all`, or empty: all but those of the standard library, if there are many."""
+    type: str = ANY
+    text: str = ""
+    """What the line must contain, in any case."""
+    most: int = EXCEPTIONS
+
+
+def _wanted_exceptions(view: View, rest: str) -> _Wanted:
+    """Return what `[own|all] [TYPE] [TEXT] [N]` selects. Raises UsageError."""
+    words = rest.split()
+    who = words.pop(0) if words[:1] in (["own"], ["all"]) else ""
+    is_number = bool(words) and words[-1].lstrip("-").isdecimal()
+    most = number_of(words.pop()) if is_number else EXCEPTIONS
+    kind = words.pop(0) if words and view.session.types_named(words[0]) else ANY
+    return _Wanted(who, kind, " ".join(words), most)
+
+
+def _print_raised(view: View, wanted: _Wanted) -> None:
+    # Exceptions before the program's own first line, and during its end, are the interpreter's. Before the end come
+    # the handlers that run while the last exception leaves the program.
+    failure = view.session.failure
+    own = range(view.session.first_own, max(view.session.index.end, failure.count if failure is not None else 0) + 1)
+    raised = [each for each in raised_as(view.session, wanted.type) if each.count in own]
+    raised = [each for each in raised if each.type not in texts.SILENT]
+    if wanted.who == "own":
+        raised = [each for each in raised if is_by_own_code(each, view.own_code)]
+    found = [each for each in raised if wanted.text.lower() in _raised_text(view, each).lower()]
+    hidden = 0
+    if not wanted.who and not wanted.text and wanted.type == ANY and len(found) > wanted.most:
+        shown = [each for each in found if each.is_uncaught or not is_standard(each.file)] or found
+        hidden, found = len(found) - len(shown), shown
+    if wanted != _Wanted(most=wanted.most) and not found:
+        view.screen.line("No such exception was raised in this run.")
+    if len(found) > wanted.most:
+        more = " ".join(each for each in (wanted.who, wanted.type.strip(ANY), wanted.text, str(len(found))) if each)
+        view.screen.line(f"({len(found) - wanted.most:,} earlier ones; `exceptions {more}` shows them)", "dim")
+    for each in found[-wanted.most :]:
+        view.screen.line(_raised_text(view, each))
+    if hidden:
+        number = f"{hidden:,} that the standard library raised {'is' if hidden == 1 else 'are'} not listed"
+        view.screen.line(
+            f"({number}; `exceptions all` lists them, `exceptions own` lists those of your code alone)", "dim"
+        )
     _print_left_out(view)
+
+
+def _raised_text(view: View, each: Raised) -> str:
+    more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
+    moment = texts.moment_text(view.session.index.moment(each.count))
+    place = f"  {texts.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
+    return f"{moment:>8}  thread {each.lane}  raised {each.text}{more}{place}"
 
 
 def _print_left_out(view: View) -> None:
@@ -293,7 +341,11 @@ COMMANDS = (
     PromptCommand(("events",), "[N]", "list the program's last inputs and other events", _events, completes=""),
     PromptCommand(("output",), "[N | all]", "show what the program has written so far", _output, completes=""),
     PromptCommand(
-        ("exceptions",), "[N]", "list the exceptions being handled, and those raised", exceptions, completes=""
+        ("exceptions",),
+        "[own|all] [TYPE] [TEXT] [N]",
+        "list the exceptions being handled, and those raised",
+        exceptions,
+        completes="exceptions",
     ),
     PromptCommand(
         ("threads",), "", "list the threads and asyncio tasks, and what each waits for", threads, completes=""

@@ -7,6 +7,7 @@ from contextlib import closing
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Raised
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.queries import FindExceptionTypes
 
 ANY = "*"
@@ -35,6 +36,11 @@ def raised_as(view: ReplayView, name: str) -> Iterator[Raised]:
     """Yield the exceptions of the run that `except NAME` would catch, in order."""
     types = view.types_named(name)
     return (each for each in view.index.raised if is_one_of(each, types))
+
+
+def is_by_own_code(raised: Raised, own: OwnCode) -> bool:
+    """Whether the user's own code raised an exception, and no library."""
+    return own.decided(raised.file, default=raised.is_own)
 
 
 def is_one_of(raised: Raised, types: frozenset[str]) -> bool:

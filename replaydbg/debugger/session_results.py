@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from replaydbg.classes import dataclass, field
+from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.cell_queries import CellStep
 from replaydbg.engine.protocol import Watch
@@ -142,6 +143,8 @@ class Breakpoint:
     """Name of a type, or `*` for any: where it is raised."""
     is_own: bool = False
     """Whether it is only for exceptions that the program's own code raises."""
+    own_code: OwnCode = OwnCode()
+    """Which code that is."""
     place: str = ""
     """A variable, an attribute or an item: stops where its value has changed."""
     watch: Watch | None = None

@@ -138,7 +138,7 @@ def set_exception_breakpoints(debuggee: Debuggee, arguments: RequestArguments) -
 def _exception_point(debuggee: Debuggee, wanted: RequestArguments) -> Breakpoint:
     name, condition = wanted.needed_text("filterId"), wanted.text("condition").strip()
     if name == RAISED:
-        return Breakpoint(0, exception=ANY, is_own=True, condition=condition)
+        return Breakpoint(0, exception=ANY, is_own=True, own_code=debuggee.view.own_code, condition=condition)
     if name == RAISED_ANYWHERE:
         return Breakpoint(0, exception=ANY, condition=condition)
     if name == OF_TYPE:
@@ -158,7 +158,8 @@ def _point_of_type(debuggee: Debuggee, text: str) -> Breakpoint:
         raise UsageError("usage: [own] TYPE [%N] [if CONDITION]")
     if not debuggee.session.types_named(words[0]):
         raise UsageError(f"Unknown exception type: {words[0]}.")
-    return Breakpoint(0, exception=words[0], is_own=is_own, condition=condition, hits=hits)
+    own_code = debuggee.view.own_code
+    return Breakpoint(0, exception=words[0], is_own=is_own, own_code=own_code, condition=condition, hits=hits)
 
 
 def _uncaught(debuggee: Debuggee) -> Breakpoint:

@@ -20,7 +20,11 @@ class OwnCode(NamedTuple):
     def is_own(self, file: str, *, is_command: bool) -> bool:
         """Whether a file is own code, as the core finds it; `is_command`: the program was given with `-c`."""
         is_generated = file.startswith("<") and not (is_command and file == "<string>")
-        is_own = not is_generated and not is_installed(file)
+        return self.decided(file, default=not is_generated and not is_installed(file))
+
+    def decided(self, file: str, *, default: bool) -> bool:
+        """Whether the patterns make a file own code; `default`: no pattern fits."""
+        is_own = default
         for each in self.patterns:
             if fnmatchcase(file, each.removeprefix("!")):
                 is_own = not each.startswith("!")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-from replaydbg.debugger.exception_types import is_one_of
+from replaydbg.debugger.exception_types import is_by_own_code, is_one_of
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint, Raised
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
@@ -65,7 +65,7 @@ def lines_raising(view: ReplayView, point: Breakpoint) -> Iterator[int]:
 
 
 def _is_for(point: Breakpoint, types: frozenset[str], raised: Raised) -> bool:
-    return is_one_of(raised, types) and (raised.is_own or not point.is_own)
+    return is_one_of(raised, types) and (not point.is_own or is_by_own_code(raised, point.own_code))
 
 
 def _wanted(view: ReplayView, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from replaydbg.debugger.assertions import Assertion, assertion_of_test
+from replaydbg.debugger.exception_types import is_by_own_code
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
@@ -19,6 +20,7 @@ from replaydbg.tui.view_model import OutputLine, Overview, TimelineMark
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
+    from replaydbg.debugger.source.own_code import OwnCode
 
 BINS = 1024
 """Number of stretches into which the run is divided: no terminal has more columns."""
@@ -27,7 +29,7 @@ MOST_OUTPUT = 50_000
 MOST_EXCEPTIONS = 2000
 
 
-def overview(session: Session, words: tuple[str, ...], *, process: str = "") -> Overview:
+def overview(session: Session, words: tuple[str, ...], own_code: OwnCode, *, process: str = "") -> Overview:
     """Return the data of the whole run; `words` are the commands of the prompt, `process` its number in the group."""
     index = session.index
     failure = session.failure
@@ -48,7 +50,7 @@ def overview(session: Session, words: tuple[str, ...], *, process: str = "") -> 
         events=index.events,
         total=index.total,
         density=density(session, first, last),
-        exceptions=tuple(_exceptions(session, first)),
+        exceptions=tuple(_exceptions(session, first, own_code)),
         failure=TimelineMark(failure.count, printable(failure.text)) if failure is not None else None,
         failed_at=tuple((each.file, each.line) for each in stack),
         snapshots=_snapshots(session),
@@ -112,13 +114,13 @@ def density(session: Session, first: int, last: int) -> tuple[int, ...]:
     return tuple(after - before for before, after in pairwise(edges))
 
 
-def _exceptions(session: Session, first: int) -> Iterator[TimelineMark]:
+def _exceptions(session: Session, first: int, own_code: OwnCode) -> Iterator[TimelineMark]:
     """Yield the exceptions that the program's own code raised, without those that end loops.
 
     Libraries mostly handle what they raise, and raise much.
     """
     raised = (each for each in session.index.raised if each.count >= first and each.type not in texts.SILENT)
-    own = [each for each in raised if each.is_own]
+    own = [each for each in raised if is_by_own_code(each, own_code)]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
         yield TimelineMark(each.count, printable(each.text))

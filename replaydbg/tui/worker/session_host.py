@@ -163,7 +163,7 @@ class SessionHost:
     def overview(self) -> Overview:
         """Return the data of the run as a whole."""
         session, number = self.session, self.view.process
-        found = overview(session, self.prompt.vocabulary.names, process=str(number or ""))
+        found = overview(session, self.prompt.vocabulary.names, self.view.own_code, process=str(number or ""))
         self._shown_process, self.process.first = number, found.first
         return found
 

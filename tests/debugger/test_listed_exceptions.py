@@ -1,0 +1,125 @@
+"""`exceptions` lists what is looked for: not hundreds of exceptions of the standard library."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.session_results import Breakpoint
+from replaydbg.debugger.source.own_code import OwnCode
+from replaydbg.debugger.stops.exception_stops import lines_raising
+from tests.harness.recording import record_file
+from tests.harness.typed import Typed
+
+PACKAGE = """\
+def run(function):
+    try:
+        function()
+    except ValueError as error:
+        for each in (14, 15):
+            try:
+                {}[each]
+            except KeyError:
+                pass
+        raise TimeoutError from error
+"""
+
+PROGRAM = """\
+import json
+import sys
+
+sys.path.insert(0, {packages!r})
+import package
+
+
+def main():
+    for text in ["x"] * 40:
+        try:
+            json.loads(text)
+        except ValueError:
+            pass
+    raise ValueError("wrong")
+
+
+package.run(main)
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    ground = tmp_path_factory.mktemp("listed")
+    packages = ground / "site-packages"
+    packages.mkdir()
+    (packages / "package.py").write_text(PACKAGE)
+    program = ground / "program.py"
+    program.write_text(PROGRAM.format(packages=str(packages)))
+    with Session(record_file(program, ground, status=1)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def typed(session: Session) -> Typed:
+    return Typed.at("@exc", session)
+
+
+def raised(said: str) -> list[str]:
+    """Return the types and texts of the exceptions in a list."""
+    return [line.partition(" raised ")[2].partition("  ")[0] for line in said.splitlines() if "  raised " in line]
+
+
+def test_those_of_the_standard_library_are_left_out_if_there_are_many(typed: Typed) -> None:
+    said = typed("exceptions")
+
+    assert raised(said)[-4:] == [
+        "ValueError: wrong",
+        "KeyError: 14",
+        "KeyError: 15",
+        "TimeoutError, which ended the program",
+    ]
+    assert "JSONDecodeError" not in said
+    assert "that the standard library raised are not listed; `exceptions all` lists them" in said
+
+
+def test_all_of_them_on_demand(typed: Typed) -> None:
+    said = typed("exceptions all 99")
+
+    assert said.count("raised JSONDecodeError") == 40
+    assert "not listed" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("own", ["ValueError: wrong"]),
+        ("KeyError package.py", ["KeyError: 14", "KeyError: 15"]),
+        ("own KeyError", []),
+        ("package 1", ["TimeoutError, which ended the program"]),
+        ("nothing like this", []),
+    ],
+)
+def test_a_type_and_a_text_select(words: str, expected: list[str], typed: Typed) -> None:
+    said = typed(f"exceptions {words}")
+
+    assert raised(said) == expected
+    assert ("No such exception was raised" in said) == (not expected)
+
+
+def test_the_number_limits_a_selection(typed: Typed) -> None:
+    said = typed("exceptions KeyError package.py 1")
+
+    assert raised(said) == ["KeyError: 15"]
+    assert "(1 earlier ones; `exceptions KeyError package.py 2` shows them)" in said
+
+
+def test_catch_own_says_who_raised_it_and_how_to_count_a_package_as_own(typed: Typed) -> None:
+    said = typed("catch own TimeoutError")
+
+    assert "No TimeoutError was raised in this run by your own code. Libraries raised it once" in said
+    assert "`exceptions TimeoutError`" in said
+    assert "setting `my_code`" in said
+
+
+def test_a_package_can_be_counted_as_own(session: Session) -> None:
+    point = Breakpoint(1, exception="KeyError", is_own=True, own_code=OwnCode(("*/package.py",)))
+
+    assert len(list(lines_raising(session, point))) == 2
