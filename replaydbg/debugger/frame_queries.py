@@ -195,6 +195,10 @@ class FrameQueries:
         both = (GetVariables(at.frame, at.lane, has_texts=False, globals=each) for each in (False, True))
         return {each.name for query in both for each in self._ask(query)}
 
+    def local_names(self, at: At) -> set[str]:
+        """Return the names of the local variables of a frame."""
+        return {each.name for each in self._ask(GetVariables(at.frame, at.lane, has_texts=False))}
+
     def names_in_module(self, module: str) -> set[str]:
         """Return the names of a module's variables. Raises AskFailed if it is not loaded."""
         return {each.name for each in self._ask(GetModuleVariables(module=module, has_texts=False))}

@@ -52,6 +52,20 @@ def test_a_name_of_the_main_module_is_found_there(tmp_path: Path) -> None:
         assert session.run.why("__main__.balances").moment is not None
 
 
+def test_a_name_of_an_outer_frame_is_found_there(tmp_path: Path) -> None:
+    (tmp_path / "fails.py").write_text("def fail(amount):\n    raise ValueError(amount)\n")
+    (tmp_path / "main.py").write_text(
+        "import fails\n\ndef pay(account):\n    owed = 2\n    fails.fail(owed)\n\npay([1])\n"
+    )
+    with Session(record_file(tmp_path / "main.py", tmp_path, status=1)) as session:
+        session.seek("@exc")
+        with pytest.raises(UsageError, match="no variable owed here; frame 1 has it: use --frame 1, or at the prompt"):
+            session.run.why("owed")
+        assert session.run.why("owed", 1).source == "owed = 2"
+        with pytest.raises(UsageError, match=r"no variable owned here\."):
+            session.run.why("owned")
+
+
 def test_dates_are_shown_that_an_object_has(tmp_path: Path) -> None:
     with Session(record_file(TRAVEL / "shows_dates.py", tmp_path, status=1)) as session:
         session.seek("@exc")

@@ -17,13 +17,13 @@ from replaydbg.debugger.writes.deep_changes import changed_parts, deeper_change_
 from replaydbg.debugger.writes.equal_writes import EqualWrites
 from replaydbg.debugger.writes.moved_items import moved_item
 from replaydbg.debugger.writes.store_search import EqualWrite
+from replaydbg.debugger.writes.unknown_names import hint_of
 from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.engine.scan import Scanned, whereabouts
-from replaydbg.errors import AskFailed, UsageError
-from replaydbg.events.nearest_words import nearest
+from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.
 IN_CELL = (PathStep(attribute="cell_contents"),)
@@ -295,16 +295,6 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
     return place.joined(view.ask.rows(place, at)) if place.has_items_of_items else place
 
 
-def _hint_of(view: ReplayView, name: str, at: At) -> str:
-    """Return where a name is known that is unknown here, or which one is like it; empty: nowhere, and none."""
-    try:
-        if name in view.ask.names_in_module("__main__"):
-            return f"; the main module has it: __main__.{name}"
-        return nearest(name, view.ask.names(at))
-    except AskFailed:
-        return ""  # the values there are too slow to count
-
-
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     """Return the watch for a place, whatever object has it. Raises UsageError."""
     if place.module:
@@ -313,7 +303,7 @@ def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
         return Watch(place.name, module=place.module, steps=place.steps)
     home = view.ask.home_of(place, at)
     if home.kind == "absent":
-        hint = _hint_of(view, place.name, at)
+        hint = hint_of(view, place.name, at)
         raise UsageError(f"{place.source!r} cannot be tracked: no variable {place.name} here{hint}.")
     if home.kind == "lost":
         raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")
