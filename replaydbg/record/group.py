@@ -40,6 +40,7 @@ from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.unfinished_group import hold_while_made
 from replaydbg.native import join_library
 from replaydbg.record.place import (
+    absolute_output,
     check_name_fits,
     check_no_group,
     check_replaceable,
@@ -110,7 +111,7 @@ class RecordedGroup:
         """The file of an earlier recording that has the user's name."""
         try:
             store = Store(settings.store)
-            directory = store.create_group().absolute() if output is None else self._named(output.absolute())
+            directory = store.create_group().absolute() if output is None else self._named(absolute_output(output))
         except OSError as error:
             raise CannotRecord(str(output or settings.store), reason_of(error)) from error
         self._blocks = BlockPlaces(directory, self._store) if blocks is None else BlockPlaces(blocks)

@@ -34,7 +34,7 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
             return Store(store).create().absolute()
         except OSError as error:
             raise CannotRecord(str(store), reason_of(error)) from error
-    output = output.absolute()
+    output = absolute_output(output)
     check_name_fits(output)
     check_replaceable(output)
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
@@ -52,6 +52,13 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     except OSError as error:
         raise CannotRecord(str(output), reason_of(error)) from error
     return live
+
+
+def absolute_output(output: Path) -> Path:
+    """Return the path of a recording as it is shown: absolute and, unless a link was named, as it was typed."""
+    absolute = output.absolute()
+    # What lies above a link, only the system knows.
+    return absolute.parent.resolve() / absolute.name if ".." in absolute.parts else absolute
 
 
 def shared_store(output: Path | None, store: Path) -> Path | None:

@@ -16,6 +16,7 @@ from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
 from replaydbg.log.reader import open_recording
 from replaydbg.record import RecordResult
+from replaydbg.record.place import absolute_output
 from replaydbg.record.sealing import check_begun
 from tests.harness.replays import Outcome, passed_on, run
 
@@ -200,6 +201,26 @@ def test_a_name_without_its_ending_is_completed_and_found(tmp_path: Path) -> Non
     assert "replaydbg: .rdbg was added to the name R\n" in recorded.stderr
     assert (replayed.stdout, replayed.status) == ("1\n", 0)
     assert "was added" not in _tool("record", "-o", "S.rdbg", "-c", "print(1)", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("name", ["../kept/r.rdbg", "../kept/r"])
+def test_a_path_with_dots_is_shown_without_them(name: str, tmp_path: Path) -> None:
+    work, kept = tmp_path / "work", tmp_path / "kept"
+    work.mkdir()
+    kept.mkdir()
+
+    done = _tool("record", "-o", name, "-c", "1", cwd=work)
+
+    assert f" {kept / 'r.rdbg'} (" in done.stderr
+    assert done.stderr.endswith(f"replaydbg replay {kept / 'r.rdbg'}\n")
+
+
+def test_dots_behind_a_link_mean_what_they_mean_to_the_system(tmp_path: Path) -> None:
+    (tmp_path / "far" / "inner").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "inner")
+
+    assert absolute_output(tmp_path / "link" / ".." / "r.rdbg") == tmp_path.resolve() / "far" / "r.rdbg"
+    assert absolute_output(tmp_path / "link" / "r.rdbg") == tmp_path / "link" / "r.rdbg"
 
 
 def test_a_replay_repeats_what_the_recording_does_not_cover(tmp_path: Path) -> None:
