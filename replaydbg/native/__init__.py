@@ -8,6 +8,10 @@ import sys
 from replaydbg.errors import NotBuilt, UnsupportedPython
 from replaydbg.native.supported import WANTED, why_unsupported
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def check_interpreter() -> None:
     """Raise UnsupportedPython if the core cannot run in the interpreter that runs this."""
@@ -43,6 +47,17 @@ def join_library(soabi: str) -> str:
     Raises NotBuilt if there is none.
     """
     return _built("_join", soabi)
+
+
+def compiled(part: str, name: str) -> Any:
+    """Return what a compiled module of this package, such as `_leaves`, has under a name.
+
+    Raises ImportError if it is not built, NotBuilt if it was built from older sources.
+    """
+    module = __import__(f"{__name__}.{part}", fromlist=[name])
+    if not hasattr(module, name):
+        raise NotBuilt(f"its part {part} was built from older sources")
+    return getattr(module, name)
 
 
 def _built(name: str, soabi: str) -> str:

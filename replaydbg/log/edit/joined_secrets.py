@@ -13,9 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from replaydbg.log.entries.leaves import CONTENT, LeafReader, Sifted
+from replaydbg.native import compiled
 from replaydbg.native.finding import find
 from replaydbg.secrets.secret_rules import HINTS, MOST_BEFORE, WIDEST, SecretPlace, places_in
 from replaydbg.secrets.user_patterns import current_patterns, searching_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.native._leaves import Sieve
 
 _MOST_OF_HINT = max(map(len, HINTS)) - 1
 """Bytes of a hint that a value can end with, while the next one has the rest."""
@@ -69,10 +74,8 @@ class JoinedSecrets:
         self._contents = contents
         self._first = max(branch - WIDEST, 0)
         self._reader = LeafReader(self._first)
-        # Imported here: this module can be imported where nothing is compiled.
-        from replaydbg.native._leaves import Sieve
-
-        self._sieve = Sieve(_pair_bits(), _BEFORE, _MOST_STREAMS, bool(self._patterns))
+        # This module can be imported where nothing is compiled.
+        self._sieve: Sieve = compiled("_leaves", "Sieve")(_pair_bits(), _BEFORE, _MOST_STREAMS, bool(self._patterns))
         self._streams: dict[int, _Stream] = {}
         """Those in which something may go on, by their numbers: all others are in the sieve."""
         self._hints: list[int] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replaydbg.classes import NamedTuple
+from replaydbg.native import compiled
 
 DEFINED, RECORDED, CONTENT = range(3)
 """Kinds of what is found: a leaf of a definition, a leaf of any other record, a reference to a content."""
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from replaydbg.native._leaves import Sieve
+    from replaydbg.native._leaves import Sieve, Walker
 
     T = TypeVar("T")
 
@@ -57,10 +58,8 @@ class LeafReader:
 
     def __init__(self, first: int = 0) -> None:
         """Records that end before byte `first`, counted from the first one, are skipped."""
-        # Imported here: this module can be imported where nothing is compiled.
-        from replaydbg.native._leaves import Walker
-
-        self._walker = Walker(first)
+        # This module can be imported where nothing is compiled.
+        self._walker: Walker = compiled("_leaves", "Walker")(first)
         self._parts: list[bytes] = []
         self._have = 0
         """Bytes of these parts, which begin with the first record that is not whole."""
