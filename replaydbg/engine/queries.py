@@ -14,7 +14,7 @@ from replaydbg.engine.query_results import (
     Exported,
     LoadedModule,
     ObjectContent,
-    SequenceIndices,
+    SequenceItems,
     Task,
     Variable,
     VariableHome,
@@ -41,6 +41,8 @@ _VARIABLE = (str, str, str, COUNT, COUNT)
 _TEXT_OR_NONE = one_of(None, str)
 MOST_LISTED = 2_000
 """How many values an answer describes."""
+MOST_ITEMS = 20_000
+"""How many items a sequence may have whose items are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,20 +226,19 @@ class FindEntry(FrameQuery[DictEntry | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class FindInSequence(FrameQuery[SequenceIndices]):
-    """The indices at which a list or a deque has an item."""
+class GetSequence(FrameQuery[SequenceItems]):
+    """The addresses of the items of a list or a deque. Fails if it has more than MOST_ITEMS."""
 
-    tag = "in_sequence"
-    shape = (bool, COUNT, ListOf(COUNT))
+    tag = "sequence"
+    shape = (bool, ListOf(COUNT))
     owner: tuple[int, int] = (0, 0)
     """The addresses of the sequence and of its type."""
-    item: tuple[int, int] = (0, 0)
-    """The addresses of the item and of its type."""
     source: str = ""
     """An expression that may name the sequence in the frame."""
+    most: int = MOST_ITEMS
 
-    def _read(self, answer: Any) -> SequenceIndices:
-        return SequenceIndices(*answer)
+    def _read(self, answer: Any) -> SequenceItems:
+        return SequenceItems(*answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,7 +527,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         FindObstacle,
         FindRows,
         FindEntry,
-        FindInSequence,
+        GetSequence,
         GetTasks,
         GetTaskKeys,
         GetModules,

@@ -90,13 +90,13 @@ class DictEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceIndices:
-    """The indices at which a sequence has an item."""
+class SequenceItems:
+    """The items of a sequence."""
 
     is_named: bool
     """Whether the expression that was given names the sequence."""
-    length: int
-    indices: list[int]
+    items: list[int]
+    """The address of each."""
 
 
 @dataclass(frozen=True, slots=True)

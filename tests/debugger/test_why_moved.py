@@ -28,6 +28,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
         ("pair[-1]", "pair.reverse()", MovedItem(0, "pair[0]")),
         ("same[1]", "same[1] = same[0]", None),
         ("items[1]", "items[1] = d", None),
+        ("twice[2]", "line.insert(0, item)", MovedItem(1, "")),
+        ("twice[-2]", "twice.append(b)", MovedItem(3, "twice[3]")),
+        ("twice[-1]", "twice.append(b)", None),
     ],
 )
 def test_an_item_that_was_moved_is_told_from_one_that_was_written(

@@ -26,6 +26,9 @@ PURE = frozenset({
 # fmt: on
 """Functions of C code whose answer comes from their arguments alone."""
 
+_LOOKS = frozenset({"getattr", "hasattr", "hash", "id", "isinstance", "issubclass", "super"})
+"""Other functions that change no object themselves."""
+
 TAKEN = "it was removed from another object; the origin of that item is not tracked"
 
 
@@ -173,7 +176,7 @@ def content_change(statements: Sequence[ast.stmt]) -> str:
     """Return what is unknown of a line that changed the content of an object without an assignment."""
     calls = [node for each in statements for node in own_parts(each) if isinstance(node, ast.Call)]
     names = [ast.unparse(each.func) for each in calls]
-    names = [f"{each}()" for each in dict.fromkeys(names) if each not in PURE]
+    names = [f"{each}()" for each in dict.fromkeys(names) if each not in PURE | _LOOKS]
     if len(names) < 2:
         return SELF_EVIDENT
     return f"which of the calls changed it is unknown: {', '.join(names)}; go there and `step` to see"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 
 from replaydbg.debugger.replay_view import ReplayView
@@ -10,7 +11,7 @@ from replaydbg.debugger.session_results import MovedItem
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import Watch
-from replaydbg.engine.queries import FindInSequence
+from replaydbg.engine.queries import GetSequence
 from replaydbg.errors import AskFailed
 
 
@@ -28,17 +29,26 @@ def moved_item(
     if item.is_part or not item.object[0] or writer.locate(replace(watch, steps=watch.steps[:-1])) != owner.object:
         return None
     source = _owner_of(place.source)
-    query = FindInSequence(owner=owner.object, item=item.object, source=source)
+    query = GetSequence(owner=owner.object, source=source)
     try:
         before, after = (each.ask(query, idle=view.work.idle) for each in (writer, reader))
     except AskFailed:
-        return None  # it is not a sequence, or the item did not exist
-    # An item that is there once more was copied.
-    if not before.indices or len(after.indices) > len(before.indices):
         return None
-    shifted = index % max(after.length, 1) - (after.length - before.length)
-    found = shifted if shifted in before.indices else before.indices[0]
-    return MovedItem(found, f"{source}[{found}]" if before.is_named else "")
+    at = index + len(after.items) if index < 0 else index
+    found = _index_before(before.items, after.items, at)
+    return MovedItem(found, f"{source}[{found}]" if before.is_named else "") if found is not None else None
+
+
+def _index_before(before: Sequence[int], after: Sequence[int], at: int) -> int | None:
+    """Return where the item that is at an index now was before; None: it was stored there."""
+    item, shifted = after[at], at - (len(after) - len(before))
+    # Items were inserted or removed before it, and all from it on are the same.
+    if len(after) != len(before) and shifted >= 0 and before[shifted:] == after[at:]:
+        return shifted
+    if before[at : at + 1] == [item]:
+        return at  # counted from the end, it has another index
+    # An item that is there once more was copied.
+    return before.index(item) if 0 < before.count(item) >= after.count(item) else None
 
 
 def _owner_of(source: str) -> str:

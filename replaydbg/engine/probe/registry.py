@@ -15,7 +15,7 @@ from replaydbg.engine.probe.passages import at_lines, passing
 from replaydbg.engine.probe.predicates import judged, judging, value_in_module, value_of_part
 from replaydbg.engine.probe.store_passages import storing
 from replaydbg.engine.probe.stores import stores, waiting
-from replaydbg.engine.probe.variable_homes import entry, in_sequence, kinds, place, rows
+from replaydbg.engine.probe.variable_homes import entry, kinds, place, rows, sequence
 from replaydbg.engine.probe.waiting_tasks import following, task_keys, tasks
 
 TYPE_CHECKING = False
@@ -33,7 +33,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "kinds": kinds,
     "rows": rows,
     "entry": entry,
-    "in_sequence": in_sequence,
+    "sequence": sequence,
     "data_frame": steps_to_data_frame,
     "cell": cell,
     "cell_stores": cell_stores,

@@ -78,18 +78,17 @@ def entry(query: queries.FindEntry) -> tuple[int, int, int] | None:
     return address_of(held), address_of(type(held)), wanted
 
 
-def in_sequence(query: queries.FindInSequence) -> tuple[bool, int, list[int]]:
-    """Return whether an expression names a sequence, its length, and at which indices it has an item."""
+def sequence(query: queries.GetSequence) -> tuple[bool, list[int]]:
+    """Return whether an expression names a sequence, and the addresses of its items."""
     owner: Any = object_at(*query.owner)
-    item = object_at(*query.item)
-    sequences: tuple[Any, ...] = (list, *deques())
-    if not isinstance(owner, sequences):
-        raise TypeError("it is neither a list nor a deque")
+    kinds: tuple[Any, ...] = (list, *deques())
+    if not isinstance(owner, kinds) or len(owner) > query.most:
+        raise TypeError("it is not a list or a deque, or too long")
     try:
         is_named = value_in(frame_of(query), query.source) is owner
     except Exception:
         is_named = False
-    return is_named, len(owner), [at for at, each in enumerate(owner) if each is item]
+    return is_named, list(map(address_of, owner))
 
 
 def computed(value: Any, name: str) -> str | None:
