@@ -1,4 +1,4 @@
-"""`why` says of an item that a line only moved it to another index, and where it was."""
+"""`why` reports that a line only moved an item to another index, and where it was."""
 
 from collections.abc import Iterator
 
