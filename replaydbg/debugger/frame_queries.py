@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
@@ -36,8 +37,11 @@ from replaydbg.engine.queries import (
 from replaydbg.engine.query_results import DictEntry, LoadedModule, VariableHome
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, UsageError
+from replaydbg.events.nearest_words import nearest
 
 A = TypeVar("A")
+
+_UNDEFINED = re.compile(r"NameError: name '(\w+)' is not defined$")
 
 MOST_PARTS = 1000
 """Parts of a value in one answer."""
@@ -88,7 +92,9 @@ class _IndicesAt:
         try:
             found: DictEntry | None = self.ask(query)
         except AskFailed as error:
-            raise UsageError(f"'{container}[{index}]' cannot be tracked: {error.reason}.") from None
+            name = _UNDEFINED.search(error.reason)
+            hint = nearest(name[1], self.queries.names(self.at)) if name is not None else ""
+            raise UsageError(f"'{container}[{index}]' cannot be tracked: {error.reason}{hint}.") from None
         return found
 
 

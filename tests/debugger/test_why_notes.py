@@ -57,3 +57,13 @@ def test_the_notes_of_a_line(expression: str, origins: list[str], note: str, ses
 
     assert [each.text for each in told.origins] == origins
     assert notes == ([f"  note: {note}"] if note else [])
+
+
+def test_a_slice_of_everything_is_no_origin(tmp_path: Path) -> None:
+    program = tmp_path / "copies.py"
+    program.write_text("rows = [1]\ncopy = rows[:]\nend = rows[1:]\nraise SystemExit\n")
+    with Session(record_file(program, tmp_path)) as session:
+        session.seek("@exc")
+
+        assert [each.text for each in session.run.why("copy").origins] == ["rows"]
+        assert [each.text for each in session.run.why("end").origins] == ["rows", "1"]

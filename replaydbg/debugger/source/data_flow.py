@@ -355,6 +355,8 @@ def _computed(node: ast.expr, executed: Executed) -> Iterator[Flow]:
     number = 0
     for each in parts:
         inner = each.value if isinstance(each, (ast.FormattedValue, ast.Starred)) else each
+        if isinstance(inner, ast.Slice) and not list(ast.iter_child_nodes(inner)):
+            continue  # `[:]` is of no value
         if isinstance(inner, ast.expr):
             number += 1
             yield from flows(inner, executed, is_same=False)

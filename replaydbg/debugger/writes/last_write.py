@@ -214,7 +214,7 @@ def _last_write(
 
 def _never_existed(place: PlaceExpression) -> UsageError:
     if place.steps[-1].entry is not None:
-        reason = "no such key is there now, and that very object was never one"
+        reason = "the dictionary does not have this key now"
     else:
         reason = "it does not exist, and never did"
     return UsageError(f"{place.source!r} cannot be tracked: {reason}.")
