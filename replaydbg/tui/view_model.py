@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from replaydbg.classes import dataclass, field
+from replaydbg.render.source.highlighting import Span
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from replaydbg.debugger.assertions import Assertion
     from replaydbg.groups.messages import MessageEnd
-
-Span = tuple[int, int, str]
-"""A piece of a source line: its start, its end, and its kind, such as `keyword`."""
 
 
 NESTED = 20

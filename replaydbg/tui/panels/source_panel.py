@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
@@ -11,15 +10,15 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from replaydbg.tui.view_model import Scene, SourceText, Span
+from replaydbg.render.source.highlighting import Span
+from replaydbg.render.source.values_beside import values_beside
+from replaydbg.tui.view_model import Scene, SourceText
 from replaydbg.tui.widgets.glyphs import Glyphs
 from replaydbg.tui.widgets.plain_text import set_subtitle
 from replaydbg.tui.widgets.rows import LazyRows, PanelRow, Piece, Rows
 
 MOST_INLINE = 60
 """Maximum number of characters of values beside a line."""
-
-_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class SourcePanel(Rows):
@@ -192,29 +191,17 @@ def _pieces(line: str, spans: Sequence[Span]) -> Iterator[Piece]:
 
 
 def _values_beside(scene: Scene, text: SourceText, here: int) -> Mapping[int, str]:
-    """Return values of the selected frame's variables, by line.
-
-    For the current line all that it names, for earlier ones their last seen assignments.
-    """
+    """Return values of the selected frame's variables, by line."""
     at = scene.at
     if at is None or not here:
         return {}
-    values = {each.name: each.text for each in scene.values if not each.watch and not each.depth and each.mark != "-"}
-    found: dict[int, list[str]] = {}
-    shown: set[str] = set()
-    for number in range(min(here, len(text.lines)), max(here - 40, 0), -1):
-        line = text.lines[number - 1]
-        is_other = number < here and line.lstrip().startswith(("def ", "async def ", "class "))
-        for match in _NAME.finditer(line) if not is_other else ():
-            name = match[0]
-            # For earlier lines only their assignments: everything else would be noise.
-            is_set = number == here or re.match(r"\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)|\s+in\s", line[match.end() :])
-            if name in values and name not in shown and is_set and text.hits.get(number) and len(values[name]) < 200:
-                shown.add(name)
-                found.setdefault(number, []).append(f"{name} = {values[name]}")
-        if is_other and number < here and at.function.rpartition(".")[2] in line:
-            break
-    return {number: _cut("  ".join(each)) for number, each in found.items()}
+    values = {
+        each.name: each.text
+        for each in scene.values
+        if not each.watch and not each.depth and each.mark != "-" and len(each.text) < 200
+    }
+    found = values_beside(text.lines, here, at.function, values, text.hits)
+    return {number: _cut("  ".join(f"{name} = {value}" for name, value in each)) for number, each in found.items()}
 
 
 def _cut(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
 from replaydbg.render import texts
+from replaydbg.render.source.run_extent import extent_of
 from replaydbg.replay.clock import Moment
 from replaydbg.tui.view_model import OutputLine, Overview, TimelineMark
 
@@ -37,7 +37,7 @@ def overview(session: Session, words: tuple[str, ...], own_code: OwnCode, *, pro
     is_there = failure is not None and session.here.why == "exception"
     stack = session.here.stack if is_there else session.look_at(failure.count).stack if failure is not None else ()
     claim = _claim(session) if is_there else None
-    first, last = _test(session) or (_begins(session), index.total)
+    first, last = extent_of(session)
     lines, left_out = _output(session)
     return Overview(
         name=texts.recording_name(session),
@@ -68,43 +68,6 @@ def _claim(session: Session) -> Assertion | None:
         return assertion_of_test(session)
     except (UsageError, AskFailed):
         return None
-
-
-def _test(session: Session) -> tuple[int, int] | None:
-    """Return the start and end of the test, in a recording of one: the runner's own code would fill the timeline."""
-    test = session.test
-    first = test.marks_in(session.index).get("test") if test is not None else None
-    if first is None or session.here.why != "exception" or session.here.count <= first:
-        return None
-    last = session.here.count
-    return first, min(last + (last - first) // 20 + 1, session.index.total)
-
-
-def _begins(session: Session) -> int:
-    """Return the line of the run after the imports at the program's start: they would fill most of a short run."""
-    first = session.first_own
-    worker = session.travel.at(first)
-    try:
-        top = worker.look().stack[:1]
-    finally:
-        worker.kill()
-    line = _behind_imports("\n".join(session.sources.lines(top[0].file))) if top else 0
-    found = next(session.run.passages(top[0].file, line), None) if line else None
-    return max(session.index.count(found), first) if found is not None else first
-
-
-def _behind_imports(text: str) -> int:
-    """Return the first line of a module after its imports; 0: unknown."""
-    try:
-        body = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
-    for node in body:
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not is_text and not isinstance(node, (ast.Import, ast.ImportFrom)):
-            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-            return min([node.lineno, *(each.lineno for each in decorators)])
-    return 0
 
 
 def density(session: Session, first: int, last: int) -> tuple[int, ...]:
