@@ -100,7 +100,9 @@ COMMANDS = {
         "bisecting", "test failing recordings at a range of commits: which commit fixed or broke which", replays=True
     ),
     "snapshots": Command("recordings", "list the heap snapshots in a recording"),
-    "export": Command("exploring", "save an object as it was at a moment to a file (with dill)", replays=True),
+    "export": Command(
+        "exploring", "save an object as it was at a moment, or a page about the failure, to a file", replays=True
+    ),
     "events": Command("recordings", "show the events of a recording"),
     "holds": Command("exploring", "show when an expression was true, over the whole run", replays=True),
     "hits": Command("exploring", "count how often each line ran", replays=True),
@@ -122,9 +124,7 @@ COMMANDS = {
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
-_NEED_CORE = (
-    "record replay resume futures hunt check demo stable debug seek why watch log bisect ci export holds hits redact"
-)
+_NEED_CORE = "record replay resume futures hunt check demo stable debug seek why watch log bisect ci holds hits redact"
 """Those that always record or replay. Where that is not possible, some of the others still have something to say."""
 
 

@@ -22,3 +22,8 @@ def export_facts(found: Export, path: str) -> JsonObject:
     """Return the result as data."""
     lost = [{"path": each.path, "type": each.type, "reason": each.reason} for each in found.lost]
     return {"file": path, "type": found.type, "text": found.text, "bytes": len(found.data), "lost": lost}
+
+
+def page_file_facts(path: str, data: bytes, problem: str) -> JsonObject:
+    """Return a written page as data; `problem`: why it has only what needs no replay, empty: it has everything."""
+    return {"file": path, "bytes": len(data), "not_replayed": problem or None}

@@ -1,23 +1,33 @@
-"""`replaydbg export`: save an object of a moment to a file, for use in today's Python."""
+"""`replaydbg export`: save an object of a moment to a file, for use in today's Python; or a failure as an HTML page."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from replaydbg.cli.common.opening import add_place, add_quiet, opened_at
+from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.opening import add_place, add_quiet, opened, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.debugger.object_export import Export
 from replaydbg.errors import UsageError
-from replaydbg.render.export_text import export_facts, export_lines
+from replaydbg.events.show import printable
+from replaydbg.native import check_core
+from replaydbg.render.export_text import export_facts, export_lines, page_file_facts
+from replaydbg.store.directory import member_path
 from replaydbg.store.private import write_private
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("expression", metavar="EXPR", help="the expression to save, such as 'app.cache[3]'")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write, such as x.dill")
+    parser.add_argument("expression", metavar="EXPR", nargs="?", help="the expression to save, such as 'app.cache[3]'")
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write, such as x.dill")
+    parser.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write a page about the failure instead: source with values, stack, who wrote what, output, threads",
+    )
     add_place(parser)
     add_quiet(parser)
     add_json(parser)
@@ -25,6 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file; return 0 even if parts of the object could not be saved, which are listed."""
+    _check(args)
+    if args.html is not None:
+        return _page(args)
+    check_core()
     with opened_at(args) as view:
         found = view.session.run.export(args.expression, **view.at)
         write(found, args.output)
@@ -36,9 +50,64 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go together, or are missing."""
+    if args.html is None:
+        missing = [name for name, value in (("EXPR", args.expression), ("-o FILE", args.output)) if value is None]
+        if missing:
+            raise UsageError(f"usage: export RECORDING EXPR -o FILE ({' and '.join(missing)} missing), or --html FILE")
+        return
+    if args.expression is not None or args.output is not None:
+        raise UsageError("--html cannot be combined with EXPR or -o: it writes a page about the whole failure.")
+    if args.frame or args.lane is not None:
+        raise UsageError("--html cannot be combined with --frame or --thread: the page has all frames.")
+
+
+def _page(args: argparse.Namespace) -> int:
+    """Write the page; what is missing on it is reported on stderr."""
+    # Imported here: other exports do not need it.
+    from replaydbg.pages.making import NOT_HERE, page_of_session, page_without_replay
+
+    path = _shown_recording(args.recording)
+    name = the_store().name_of(path)
+    problem = ""
+    try:
+        check_core()
+        with opened(str(path), quiet=args.quiet) as view:
+            if args.at is not None:
+                view.session.seek(args.at)
+            data = page_of_session(view.session, name)
+    except NOT_HERE as error:
+        data = page_without_replay(path, name, error)
+        problem = str(error)
+    _write(args.html, data)
+    if args.json:
+        print_json(page_file_facts(args.html, data, problem))
+        return 0
+    if problem:
+        print(f"replaydbg: the page has only what needs no replay: {printable(problem)}", file=sys.stderr)
+    print(printable(args.html))
+    return 0
+
+
+def _shown_recording(name: str) -> Path:
+    """Return the recording that the page is about: of a group the process that failed."""
+    store = the_store()
+    directory = store.find_group(name)
+    if directory is None:
+        return store.resolve(name)
+    from replaydbg.pages.facts.group_facts import shown_process
+
+    return member_path(directory, shown_process(directory))
+
+
 def write(found: Export, path: str) -> None:
     """Write the object to a file, completely or not at all. Raises UsageError."""
+    _write(path, found.data)
+
+
+def _write(path: str, data: bytes) -> None:
     try:
-        write_private(Path(path), found.data)
+        write_private(Path(path), data)
     except OSError as error:
         raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None

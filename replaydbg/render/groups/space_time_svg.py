@@ -34,15 +34,15 @@ _LEGEND = (
 )
 
 
-def space_time_svg(opened: OpenedGroup, diagram: SpaceTimeDiagram) -> bytes:
-    """Return the drawing of a cut, a complete SVG file."""
-    return _Drawing(opened, diagram).to_bytes()
+def space_time_svg(opened: OpenedGroup, diagram: SpaceTimeDiagram, *, is_embedded: bool = False) -> bytes:
+    """Return the drawing of a cut: a complete SVG file, or, if `is_embedded`, an element of a page."""
+    return _Drawing(opened, diagram, is_embedded=is_embedded).to_bytes()
 
 
 class _Drawing:
     """One drawing, from the top down."""
 
-    def __init__(self, opened: OpenedGroup, diagram: SpaceTimeDiagram) -> None:
+    def __init__(self, opened: OpenedGroup, diagram: SpaceTimeDiagram, *, is_embedded: bool) -> None:
         self._opened, self._diagram, self._layout = opened, diagram, diagram.layout
         self._rows = {each.number: each for each in opened.group.processes}
         self._lanes = {process: at for at, process in enumerate(self._layout.processes)}
@@ -52,7 +52,7 @@ class _Drawing:
         self._width = self._end + _MARGIN
         positions = cut_text(diagram.cut.positions)
         self._title = clipped(f"{'Quiet cut' if diagram.cut.is_quiet else 'Cut'} of {opened.name}: {positions}")
-        self._canvas = SvgCanvas(self._title, " ".join(self._description()))
+        self._canvas = SvgCanvas(self._title, " ".join(self._description()), is_embedded=is_embedded)
 
     def _description(self) -> Iterator[str]:
         flying = [self._diagram.messages[each] for each in self._diagram.flying]

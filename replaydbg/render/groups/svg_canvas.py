@@ -7,6 +7,7 @@ result has no scripts, no references to other files, and no fonts but those of t
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from replaydbg.events.show import printable
@@ -42,6 +43,19 @@ text, .event {{ fill: {ink}; }}
 
 _LIGHT = {"page": "#ffffff", "ink": "#1f2328", "dim": "#57606a", "faint": "#b6bec7", "flying": "#a34600"}
 _DARK = {"page": "#0d1117", "ink": "#e6edf3", "dim": "#9aa4af", "faint": "#48515b", "flying": "#ffb454"}
+EMBEDDED = "canvas"
+"""The class of a drawing that is part of a page, and that has the page's style."""
+
+
+def embedded_style(colours: Mapping[str, str]) -> str:
+    """Return the style of drawings within a page; `colours` are those of the page, by their names here."""
+    rules = f"{_STROKES}{_COLOURS.format(**colours)}".strip().splitlines()
+    return "\n".join(
+        ", ".join(f".{EMBEDDED} {each.strip()}" for each in selectors.split(",")) + brace + rest
+        for selectors, brace, rest in (rule.partition("{") for rule in rules)
+    )
+
+
 # Written out, because few programs besides browsers know variables in styles. The page has a background of its own:
 # whatever is around the drawing, its colours can be told apart.
 _STYLE = f"{_STROKES}{_COLOURS.format(**_LIGHT)}@media (prefers-color-scheme: dark) {{{_COLOURS.format(**_DARK)}}}\n"
@@ -57,13 +71,20 @@ class Spot(NamedTuple):
 class SvgCanvas:
     """Collects elements in the order in which they are painted."""
 
-    def __init__(self, title: str, description: str) -> None:
-        """`title` and `description` are what a screen reader reads."""
+    def __init__(self, title: str, description: str, *, is_embedded: bool = False) -> None:
+        """`title` and `description` are what a screen reader reads.
+
+        `is_embedded`: it becomes part of a page, which has `embedded_style`.
+        """
+        self._is_embedded = is_embedded
         self._root = ElementTree.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
         self._add(self._root, "title", text=title, id="cut-title")
         self._add(self._root, "desc", text=description, id="cut-description")
         self._root.set("aria-labelledby", "cut-title cut-description")
-        ElementTree.SubElement(self._root, "style").text = _STYLE
+        if is_embedded:
+            self._root.set("class", EMBEDDED)
+        else:
+            ElementTree.SubElement(self._root, "style").text = _STYLE
         self._page = ElementTree.SubElement(self._root, "rect", {"class": "page", "rx": "6"})
 
     def _add(self, parent: ElementTree.Element, tag: str, *, text: str = "", **attributes: str) -> ElementTree.Element:
@@ -111,14 +132,17 @@ class SvgCanvas:
         self._add(self._root if within is None else within, "text", text=text, **attributes)
 
     def to_bytes(self, width: float, height: float) -> bytes:
-        """Return the file, of a size in pixels."""
+        """Return the file, of a size in pixels; of an embedded drawing the element."""
         size = {"width": _number(width), "height": _number(height)}
         for name, value in size.items():
             self._root.set(name, value)
             self._page.set(name, value)
         self._root.set("viewBox", f"0 0 {size['width']} {size['height']}")
-        ElementTree.indent(self._root)
-        text = ElementTree.tostring(self._root, encoding="unicode")
+        if not self._is_embedded:
+            ElementTree.indent(self._root)
+        text = ElementTree.tostring(self._root, encoding="unicode", short_empty_elements=not self._is_embedded)
+        if self._is_embedded:
+            return text.encode()
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
 
 

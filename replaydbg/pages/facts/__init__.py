@@ -1,0 +1,1 @@
+"""What a page shows, collected from a session, a group or a recording."""

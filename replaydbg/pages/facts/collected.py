@@ -1,0 +1,165 @@
+"""Collect what a page shows of a session, at its position; the session does not move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from replaydbg.debugger import Session
+from replaydbg.errors import ReplaydbgError, clause
+from replaydbg.groups.group_session import GroupSession
+from replaydbg.log.group import GroupProcess, group_directory, process_number
+from replaydbg.log.reader import open_recording
+from replaydbg.pages.facts.group_facts import group_facts, recordings_of
+from replaydbg.pages.facts.heap_course import heap_course
+from replaydbg.pages.facts.hidden_texts import HiddenTexts
+from replaydbg.pages.facts.page_facts import (
+    GroupFacts,
+    Instant,
+    PageFacts,
+    PrintedPart,
+    StackFrame,
+    Timeline,
+    WriteStep,
+)
+from replaydbg.pages.facts.printed_output import printed_around
+from replaydbg.pages.facts.run_facts import opening_commands, run_facts
+from replaydbg.pages.facts.run_timeline import timeline_of
+from replaydbg.pages.facts.stack_frames import FrameReader
+from replaydbg.pages.facts.work_budget import WorkBudget
+from replaydbg.pages.facts.written_values import WriteFinder
+from replaydbg.render import texts
+
+SECONDS = 20.0
+"""Time that the parts of a page take at most, besides opening the recording."""
+
+
+def hidden_texts_of(path: Path) -> HiddenTexts:
+    """Return what masks the secrets of a recording; of one in a group, those of all its processes."""
+    directory = group_directory(path)
+    return HiddenTexts(recordings_of(directory) if directory is not None else [path])
+
+
+def collected(session: Session, name: str, hidden: HiddenTexts, *, seconds: float = SECONDS) -> PageFacts:
+    """Return the page of a session at its position; `name`: the recording, as commands take it. Raises Cancelled."""
+    return _Collector(session, name, hidden, WorkBudget(seconds)).page()
+
+
+class _Collector:
+    """One page."""
+
+    def __init__(self, session: Session, name: str, hidden: HiddenTexts, budget: WorkBudget) -> None:
+        session.await_pass()
+        self._session, self._name, self._hidden, self._budget = session, name, hidden, budget
+        self._directory = group_directory(session.path)
+
+    def page(self) -> PageFacts:
+        session, here, budget = self._session, self._session.here, self._budget
+        is_failure = session.failure is not None and here.count == session.failure.count
+        reader = FrameReader(session, self._hidden)
+        frames: tuple[StackFrame, ...] = budget.part("stack", reader.read, ())
+        shown = reader.shown() if frames else 0
+        writes, writes_note = self._writes(shown) if frames and is_failure else ((), "")
+        timeline: Timeline | None = budget.part("timeline", self._timeline, None)
+        printed: PrintedPart | None = budget.part("output", self._printed, None)
+        group: GroupFacts | None = budget.part("processes", self._group, None)
+        heap = (
+            budget.part("heap growth", lambda: heap_course(session, timeline.first, here.count), None)
+            if timeline is not None
+            else None
+        )
+        title, message = self._title(is_failure)
+        frame = next((each for each in frames if each.number == shown), None)
+        return PageFacts(
+            kind="Failure" if is_failure else "End" if here.why == "end" else "Moment",
+            title=title,
+            message=message,
+            name=self._name,
+            facts=self._facts(),
+            place=self._place(frame),
+            instant=Instant(texts.moment_text(here.moment), max(here.count, 1)),
+            warnings=tuple(self._warnings(is_failure)),
+            frames=frames,
+            more_frames=reader.depth - len(frames),
+            shown_frame=shown,
+            exceptions=budget.part("exceptions", self._exceptions, ()),
+            writes=writes,
+            writes_note=writes_note,
+            printed=printed,
+            timeline=timeline,
+            heap=heap,
+            group=group,
+            commands=tuple(
+                opening_commands(
+                    self._name,
+                    place=(frame.file, frame.line) if frame is not None else None,
+                    expression=next((each.expression for each in writes if each.instant is not None), ""),
+                    is_failed_test=session.test is not None and is_failure,
+                )
+            ),
+        )
+
+    def _title(self, is_failure: bool) -> tuple[str, str]:
+        session = self._session
+        if is_failure and session.failure is not None:
+            first, _, rest = session.failure.text.partition("\n")
+            return first, session.failure.text if rest else ""
+        if session.here.why == "end":
+            ended = session.index.ended
+            return f"{ended[:1].upper()}{ended[1:]}", ""
+        return texts.here_text(session, session.here), ""
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        nodeid = self._session.test.nodeid if self._session.test is not None else ""
+        with open_recording(self._session.path) as recording:
+            return run_facts(recording, nodeid=nodeid)
+
+    def _place(self, frame: StackFrame | None) -> str:
+        here = self._session.here
+        thread = texts.lane_text(here.lane, here.lanes)
+        return f"{frame.file}:{frame.line} in {frame.function}, {thread}" if frame is not None else thread
+
+    def _warnings(self, is_failure: bool) -> list[str]:
+        session, ended = self._session, self._session.index.ended
+        found = []
+        if session.has_diverged or (is_failure and "recording ends here" in ended):
+            found.append(f"{ended[:1].upper()}{ended[1:]}.")
+        elif not is_failure and session.failure is None and session.here.why == "end":
+            found.append("No exception ended the program, so this page shows its end.")
+        if session.limitations.doubt:
+            found.append(session.limitations.doubt)
+        return [*found, *self._budget.notes]
+
+    def _exceptions(self) -> tuple[tuple[str, str], ...]:
+        return self._session.ask.exceptions()
+
+    # ---- parts ----
+
+    def _writes(self, shown: int) -> tuple[tuple[WriteStep, ...], str]:
+        group = GroupSession(self._session) if self._directory is not None else None
+        finder = WriteFinder(self._session, self._budget, group)
+        found: list[WriteStep] = []
+        note = ""
+        try:
+            found += finder.steps(shown)
+        except ReplaydbgError as error:
+            note = f"The search for writes ended early: {clause(str(error))}."
+        return tuple(found), "There was no time for further writes." if finder.is_cut else note
+
+    def _timeline(self) -> Timeline:
+        return timeline_of(self._session, self._children())
+
+    def _children(self) -> Sequence[GroupProcess]:
+        if self._directory is None:
+            return ()
+        group = GroupSession(self._session).group
+        number = process_number(self._session.path)
+        return [each for each in group.processes if each.parent == number and each.event]
+
+    def _printed(self) -> PrintedPart:
+        return printed_around(self._session, self._session.here.count, self._hidden)
+
+    def _group(self) -> GroupFacts | None:
+        if self._directory is None:
+            return None
+        return group_facts(self._directory, process_number(self._session.path), self._session.here.moment.event)

@@ -1,0 +1,44 @@
+"""Make the page of a session, or of a recording that cannot be replayed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replaydbg.debugger import Session
+from replaydbg.errors import (
+    CannotStart,
+    NoFence,
+    NotBuilt,
+    ReplaydbgError,
+    SecretsMasked,
+    UnsupportedPython,
+    WrongPython,
+)
+from replaydbg.pages.facts.collected import SECONDS, collected, hidden_texts_of
+from replaydbg.pages.facts.unreplayed import unreplayed
+from replaydbg.pages.markup.page import failure_page
+
+NOT_HERE: tuple[type[ReplaydbgError], ...] = (
+    CannotStart,
+    NoFence,
+    NotBuilt,
+    SecretsMasked,
+    UnsupportedPython,
+    WrongPython,
+)
+"""Why a recording that can be read is not replayed: its page shows what needs no replay."""
+
+
+def page_of_session(session: Session, name: str, *, seconds: float = SECONDS) -> bytes:
+    """Return the page of a session at its position; `name`: the recording, as commands take it.
+
+    What takes longer than `seconds` is left out. Raises Cancelled.
+    """
+    hidden = hidden_texts_of(session.path)
+    return failure_page(collected(session, name, hidden, seconds=seconds), hidden)
+
+
+def page_without_replay(path: Path, name: str, reason: ReplaydbgError) -> bytes:
+    """Return the page of a recording that cannot be replayed; `reason`: why. Raises what reading it raises."""
+    hidden = hidden_texts_of(path)
+    return failure_page(unreplayed(path, name, reason), hidden)

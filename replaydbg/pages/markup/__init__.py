@@ -1,0 +1,1 @@
+"""The page's HTML: all texts are escaped here, and nothing is asked here."""
