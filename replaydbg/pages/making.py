@@ -7,6 +7,8 @@ from pathlib import Path
 from replaydbg.debugger import Session
 from replaydbg.errors import (
     CannotStart,
+    EngineLost,
+    ForgedMessage,
     NoFence,
     NotBuilt,
     ReplaydbgError,
@@ -20,6 +22,8 @@ from replaydbg.pages.markup.page import failure_page
 
 NOT_HERE: tuple[type[ReplaydbgError], ...] = (
     CannotStart,
+    EngineLost,
+    ForgedMessage,
     NoFence,
     NotBuilt,
     SecretsMasked,

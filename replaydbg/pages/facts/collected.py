@@ -94,7 +94,8 @@ class _Collector:
                     self._name,
                     place=(frame.file, frame.line) if frame is not None else None,
                     expression=next((each.expression for each in writes if each.instant is not None), ""),
-                    is_failed_test=session.test is not None and is_failure,
+                    is_failure=is_failure,
+                    is_test=session.test is not None,
                 )
             ),
         )
@@ -122,7 +123,7 @@ class _Collector:
     def _warnings(self, is_failure: bool) -> list[str]:
         session, ended = self._session, self._session.index.ended
         found = []
-        if session.has_diverged or (is_failure and "recording ends here" in ended):
+        if session.has_diverged or (is_failure and session.test is None and "recording ends here" in ended):
             found.append(f"{ended[:1].upper()}{ended[1:]}.")
         elif not is_failure and session.failure is None and session.here.why == "end":
             found.append("No exception ended the program, so this page shows its end.")
@@ -144,7 +145,9 @@ class _Collector:
             found += finder.steps(shown)
         except ReplaydbgError as error:
             note = f"The search for writes ended early: {clause(str(error))}."
-        return tuple(found), "There was no time for further writes." if finder.is_cut else note
+        return tuple(
+            found
+        ), "There was no time for further writes: `replaydbg why` finds them." if finder.is_cut else note
 
     def _timeline(self) -> Timeline:
         return timeline_of(self._session, self._children())

@@ -26,14 +26,19 @@ def run_facts(recording: Recording, *, nodeid: str = "") -> tuple[tuple[str, str
     found.append(("events", f"{events:,}"))
     if end is not None:
         found.append(("ended", f"{show_status(end.status)}, after {show_seconds(end.seconds)}"))
-        found += [("note", note.text) for note in end.notes[:5]]
+        found += [("note", f"{note.text} ({note.kind})") for note in end.notes[:5]]
     else:
         found.append(("ended", "not sealed: the program was killed, or still runs"))
     return tuple(found)
 
 
 def opening_commands(
-    name: str, *, place: tuple[str, int] | None = None, expression: str = "", is_failed_test: bool = False
+    name: str,
+    *,
+    place: tuple[str, int] | None = None,
+    expression: str = "",
+    is_failure: bool = False,
+    is_test: bool = False,
 ) -> Iterator[OpeningCommand]:
     """Yield the commands; `place`: file and line of the failure, `expression`: a name in it that can be followed."""
     word = quoted(name)
@@ -46,7 +51,8 @@ def opening_commands(
         yield OpeningCommand(
             f"replaydbg log {word} {where} {quoted(expression)}", "print a value each time that the line ran"
         )
-    if is_failed_test:
+    if is_failure and is_test:
         yield OpeningCommand(f"replaydbg bisect snapshots {word}", "find the line after which the assertion was false")
     yield OpeningCommand(f"replaydbg replay {word}", "run it again, and check that it does the same")
-    yield OpeningCommand(f"replaydbg check {word}", "test whether today's code still fails")
+    if is_failure:
+        yield OpeningCommand(f"replaydbg check {word}", "test whether today's code still fails")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -20,8 +21,9 @@ from replaydbg.render import texts
 
 MOST_STEPS = 4
 """Number of writes that lead back from one name, itself included."""
-MOST_WRITES = 10
-"""Number of writes on a page: finding one takes some 0.1 s."""
+MOST_WRITES = 8
+SECONDS = 1.5
+"""Time after which no further writes are searched that lead to others: one takes some 0.1 s, of a test 0.3 s."""
 _NO_DATA = ("module", "type", "function", "method", "builtin_function_or_method")
 
 
@@ -34,11 +36,13 @@ class WriteFinder:
         """What was reported already: a name, and the count of the write."""
         self.is_cut = False
         """Whether there was no time for all."""
+        self._until = 0.0
 
     def steps(self, frame: int) -> Iterator[WriteStep]:
         """Yield the writes of each name in the line of a frame, each followed by those that led to it."""
         at = self._session.ask.stack()[frame]
         names = names_in_line(self._session.sources.text(at.file), at.line)
+        self._until = time.monotonic() + SECONDS
         direct = [found for name in names if (found := self._direct(name, frame)) is not None]
         left = MOST_WRITES - len(direct)
         for number, each in enumerate(direct):
@@ -85,7 +89,7 @@ class WriteFinder:
         if last.moment is None or depth + 1 >= MOST_STEPS:
             return
         for name, moment in texts.to_follow(last)[:2]:
-            if self._budget.is_spent:
+            if self._budget.is_spent or time.monotonic() > self._until:
                 self.is_cut = True
                 return
             further = self._at(name, moment)

@@ -27,18 +27,30 @@ def stack_part(facts: PageFacts, page: PageText) -> str:
         return ""
     left_out = facts.more_frames + len(facts.frames) - len(frames)
     found = []
-    for is_plain, group in groupby(frames, key=lambda each: each.is_library and each.number != facts.shown_frame):
+    for name, group in groupby(frames, key=lambda each: _together(each, facts, page)):
         some = list(group)
-        if is_plain and len(some) > 2:
+        if name and len(some) > 3:
             items = "".join(f"<li>{_heading(each, page)}</li>" for each in some)
             found.append(
-                f'<li><details><summary>{len(some)} frames of libraries</summary><ol class="frames">{items}</ol>'
-                "</details></li>"
+                f"<li><details><summary>{len(some)} frames of {page.text(name)}</summary>"
+                f'<ol class="frames">{items}</ol></details></li>'
             )
         else:
             found += [f"<li>{_frame(each, facts, page)}</li>" for each in some]
     more = f"<p>{left_out:,} further frames are not on this page.</p>" if left_out else ""
     return f'<ol class="frames">\n{chr(10).join(found)}\n</ol>{more}'
+
+
+def _together(frame: StackFrame, facts: PageFacts, page: PageText) -> str:
+    """Return what a frame has in common with others, behind which it can be hidden; empty: nothing."""
+    if frame.number == facts.shown_frame:
+        return ""
+    return "libraries" if frame.is_library else "" if _has_details(frame, facts, page) else frame.function
+
+
+def _has_details(frame: StackFrame, facts: PageFacts, page: PageText) -> bool:
+    # Outer frames are rarely needed, and each takes some KB.
+    return bool(frame.source) and frame.number <= facts.shown_frame + page.limits.detailed
 
 
 def _heading(frame: StackFrame, page: PageText) -> str:
@@ -50,8 +62,7 @@ def _heading(frame: StackFrame, page: PageText) -> str:
 def _frame(frame: StackFrame, facts: PageFacts, page: PageText) -> str:
     if frame.number == facts.shown_frame:
         return f'<a href="#failure">{_heading(frame, page)}</a> (above)'
-    # Outer frames are rarely needed, and each takes some KB.
-    if not frame.source or frame.number > facts.shown_frame + page.limits.detailed:
+    if not _has_details(frame, facts, page):
         return _heading(frame, page)
     return (
         f"<details><summary>{_heading(frame, page)}</summary>{_source(frame, page)}{_variables(frame, page)}</details>"

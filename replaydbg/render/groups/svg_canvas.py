@@ -49,7 +49,7 @@ EMBEDDED = "canvas"
 
 def embedded_style(colours: Mapping[str, str]) -> str:
     """Return the style of drawings within a page; `colours` are those of the page, by their names here."""
-    rules = f"{_STROKES}{_COLOURS.format(**colours)}".strip().splitlines()
+    rules = [each for each in f"{_STROKES}{_COLOURS.format(**colours)}".splitlines() if each]
     return "\n".join(
         ", ".join(f".{EMBEDDED} {each.strip()}" for each in selectors.split(",")) + brace + rest
         for selectors, brace, rest in (rule.partition("{") for rule in rules)
