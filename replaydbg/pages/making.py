@@ -16,7 +16,7 @@ from replaydbg.errors import (
     UnsupportedPython,
     WrongPython,
 )
-from replaydbg.pages.facts.collected import SECONDS, collected, hidden_texts_of
+from replaydbg.pages.facts.collected import SECONDS, ShownRecording, collected, hidden_texts_of
 from replaydbg.pages.facts.unreplayed import unreplayed
 from replaydbg.pages.markup.page import failure_page
 
@@ -33,13 +33,10 @@ NOT_HERE: tuple[type[ReplaydbgError], ...] = (
 """Why a recording that can be read is not replayed: its page shows what needs no replay."""
 
 
-def page_of_session(session: Session, name: str, *, seconds: float = SECONDS) -> bytes:
-    """Return the page of a session at its position; `name`: the recording, as commands take it.
-
-    What takes longer than `seconds` is left out. Raises Cancelled.
-    """
-    hidden = hidden_texts_of(session.path)
-    return failure_page(collected(session, name, hidden, seconds=seconds), hidden)
+def page_of_session(session: Session, shown: ShownRecording, *, seconds: float = SECONDS) -> bytes:
+    """Return the page of a session at its position. What takes longer than `seconds` is left out. Raises Cancelled."""
+    hidden = hidden_texts_of(shown.path)
+    return failure_page(collected(session, shown, hidden, seconds=seconds), hidden)
 
 
 def page_without_replay(path: Path, name: str, reason: ReplaydbgError) -> bytes:

@@ -45,6 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="for each failing assertion, find the line after which it became false",
     )
     group.addoption(
+        "--replaydbg-html",
+        action="store_true",
+        default=False,
+        help="write an HTML page about the failure beside the recording of each failing test",
+    )
+    group.addoption(
         "--replaydbg-children",
         choices=CHILDREN,
         default=None,
@@ -69,6 +75,12 @@ def _add_settings(parser: pytest.Parser) -> None:
     parser.addini(
         "replaydbg_bisect",
         "for each failing assertion, find the line after which it became false",
+        type="bool",
+        default=False,
+    )
+    parser.addini(
+        "replaydbg_html",
+        "write an HTML page about the failure beside the recording of each failing test",
         type="bool",
         default=False,
     )

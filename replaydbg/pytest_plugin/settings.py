@@ -66,6 +66,11 @@ def bisects(config: pytest.Config) -> bool:
     return bool(getattr(config.known_args_namespace, "replaydbg_bisect", False) or config.getini("replaydbg_bisect"))
 
 
+def makes_pages(config: pytest.Config) -> bool:
+    """Whether a page is made of each failure."""
+    return bool(getattr(config.known_args_namespace, "replaydbg_html", False) or config.getini("replaydbg_html"))
+
+
 def children_of(config: pytest.Config) -> str:
     """Return which child processes are recorded, too. Raises UsageError."""
     given = getattr(config.known_args_namespace, "replaydbg_children", None)

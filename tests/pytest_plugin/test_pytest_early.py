@@ -42,7 +42,7 @@ class TestOrders:
         text = orders_for(words.split())
 
         assert text is not None
-        assert read_launcher_orders(text) == (str(Path.cwd() / directory), bisects, True, "none")
+        assert tuple(read_launcher_orders(text)) == (str(Path.cwd() / directory), bisects, True, "none", False)
 
     @pytest.mark.parametrize(
         "words",

@@ -66,6 +66,7 @@ def _check(args: argparse.Namespace) -> None:
 def _page(args: argparse.Namespace) -> int:
     """Write the page; what is missing on it is reported on stderr."""
     # Imported here: other exports do not need it.
+    from replaydbg.pages.facts.collected import recording_of
     from replaydbg.pages.making import NOT_HERE, page_of_session, page_without_replay
 
     path = _shown_recording(args.recording)
@@ -76,7 +77,7 @@ def _page(args: argparse.Namespace) -> int:
         with opened(str(path), quiet=args.quiet) as view:
             if args.at is not None:
                 view.session.seek(args.at)
-            data = page_of_session(view.session, name)
+            data = page_of_session(view.session, recording_of(view.session, name))
     except NOT_HERE as error:
         data = page_without_replay(path, name, error)
         problem = str(error)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from replaydbg.debugger import Session
 from replaydbg.errors import ReplaydbgError, clause
 from replaydbg.groups.group_session import GroupSession
-from replaydbg.log.group import GroupProcess, group_directory, process_number
+from replaydbg.log.group import GroupProcess, group_directory, process_number, read_group
 from replaydbg.log.reader import open_recording
 from replaydbg.pages.facts.group_facts import group_facts, recordings_of
 from replaydbg.pages.facts.heap_course import heap_course
@@ -40,18 +41,41 @@ def hidden_texts_of(path: Path) -> HiddenTexts:
     return HiddenTexts(recordings_of(directory) if directory is not None else [path])
 
 
-def collected(session: Session, name: str, hidden: HiddenTexts, *, seconds: float = SECONDS) -> PageFacts:
-    """Return the page of a session at its position; `name`: the recording, as commands take it. Raises Cancelled."""
-    return _Collector(session, name, hidden, WorkBudget(seconds)).page()
+class ShownRecording(NamedTuple):
+    """The recording that a page is about."""
+
+    path: Path
+    name: str
+    """As commands take it."""
+    group: Path | None
+    """The directory of the group that it belongs to."""
+    process: int
+    """Its number in the group."""
+    is_process: bool
+    """Whether it is the group's own recording of this process, with the same events."""
+
+
+def recording_of(session: Session, name: str) -> ShownRecording:
+    """Return the recording that a session has open."""
+    directory = group_directory(session.path)
+    number = process_number(session.path) if directory is not None else 0
+    return ShownRecording(session.path, name, directory, number, directory is not None)
+
+
+def collected(session: Session, shown: ShownRecording, hidden: HiddenTexts, *, seconds: float = SECONDS) -> PageFacts:
+    """Return the page of a session at its position. Raises Cancelled.
+
+    The session may be of a longer recording that begins with the shown one.
+    """
+    return _Collector(session, shown, hidden, WorkBudget(seconds)).page()
 
 
 class _Collector:
     """One page."""
 
-    def __init__(self, session: Session, name: str, hidden: HiddenTexts, budget: WorkBudget) -> None:
+    def __init__(self, session: Session, shown: ShownRecording, hidden: HiddenTexts, budget: WorkBudget) -> None:
         session.await_pass()
-        self._session, self._name, self._hidden, self._budget = session, name, hidden, budget
-        self._directory = group_directory(session.path)
+        self._session, self._shown, self._hidden, self._budget = session, shown, hidden, budget
 
     def page(self) -> PageFacts:
         session, here, budget = self._session, self._session.here, self._budget
@@ -74,7 +98,7 @@ class _Collector:
             kind="Failure" if is_failure else "End" if here.why == "end" else "Moment",
             title=title,
             message=message,
-            name=self._name,
+            name=self._shown.name,
             facts=self._facts(),
             place=self._place(frame),
             instant=Instant(texts.moment_text(here.moment), max(here.count, 1)),
@@ -91,7 +115,7 @@ class _Collector:
             group=group,
             commands=tuple(
                 opening_commands(
-                    self._name,
+                    self._shown.name,
                     place=(frame.file, frame.line) if frame is not None else None,
                     expression=next((each.expression for each in writes if each.instant is not None), ""),
                     is_failure=is_failure,
@@ -112,7 +136,7 @@ class _Collector:
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         nodeid = self._session.test.nodeid if self._session.test is not None else ""
-        with open_recording(self._session.path) as recording:
+        with open_recording(self._shown.path) as recording:
             return run_facts(recording, nodeid=nodeid)
 
     def _place(self, frame: StackFrame | None) -> str:
@@ -137,7 +161,7 @@ class _Collector:
     # ---- parts ----
 
     def _writes(self, shown: int) -> tuple[tuple[WriteStep, ...], str]:
-        group = GroupSession(self._session) if self._directory is not None else None
+        group = GroupSession(self._session) if self._shown.is_process else None
         finder = WriteFinder(self._session, self._budget, group)
         found: list[WriteStep] = []
         note = ""
@@ -145,24 +169,24 @@ class _Collector:
             found += finder.steps(shown)
         except ReplaydbgError as error:
             note = f"The search for writes ended early: {clause(str(error))}."
-        return tuple(
-            found
-        ), "There was no time for further writes: `replaydbg why` finds them." if finder.is_cut else note
+        if finder.is_cut:
+            note = "There was no time for further writes: `replaydbg why` finds them."
+        return tuple(found), note
 
     def _timeline(self) -> Timeline:
         return timeline_of(self._session, self._children())
 
     def _children(self) -> Sequence[GroupProcess]:
-        if self._directory is None:
+        if self._shown.group is None or not self._shown.is_process:
             return ()
-        group = GroupSession(self._session).group
-        number = process_number(self._session.path)
-        return [each for each in group.processes if each.parent == number and each.event]
+        processes = read_group(self._shown.group).processes
+        return [each for each in processes if each.parent == self._shown.process and each.event]
 
     def _printed(self) -> PrintedPart:
         return printed_around(self._session, self._session.here.count, self._hidden)
 
     def _group(self) -> GroupFacts | None:
-        if self._directory is None:
+        if self._shown.group is None:
             return None
-        return group_facts(self._directory, process_number(self._session.path), self._session.here.moment.event)
+        event = self._session.here.moment.event if self._shown.is_process else None
+        return group_facts(self._shown.group, self._shown.process, event)

@@ -16,8 +16,10 @@ from replaydbg.debugger.session_results import LastWrite, Variable
 from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.log.group import GROUP
 from replaydbg.pytest_plugin.examination.minimize import KeptFailure
 from replaydbg.pytest_plugin.examination.shared_replay import SharedReplay
+from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.shared.results import Examination, ExaminedLine, Written, Wrong, shortened
 from replaydbg.render import texts
 
@@ -27,16 +29,22 @@ _CLASSES = ("<class '", "<enum '", "<flag '")
 """Prefixes of the texts of classes, whatever their metaclasses are."""
 
 
-def main(bisects: str = "") -> None:
+PAGE_SECONDS = 4.0
+"""Seconds that a page may take."""
+
+
+def main(bisects: str = "", pages: str = "") -> None:
     """Examine the recordings whose paths are on standard input, one per line; print one JSON object per result."""
     os.nice(5)  # the tests may still be running
     paths = [Path(json.loads(line)) for line in sys.stdin]
-    for number, found in examined(paths, bisects=bool(bisects)):
+    for number, found in examined(paths, bisects=bool(bisects), pages=bool(pages)):
         sys.stdout.write(ExaminedLine(number, found).as_text() + "\n")
         sys.stdout.flush()
 
 
-def examined(recordings: Sequence[Path], *, bisects: bool = False) -> Iterator[tuple[int, Examination]]:
+def examined(
+    recordings: Sequence[Path], *, bisects: bool = False, pages: bool = False
+) -> Iterator[tuple[int, Examination]]:
     """Yield the results, one after the other, each with the index of its recording; all are of one session."""
     numbers = {path: number for number, path in enumerate(recordings)}
     shared = SharedReplay()
@@ -52,6 +60,29 @@ def examined(recordings: Sequence[Path], *, bisects: bool = False) -> Iterator[t
         if each.session is not None:
             for more in _explained(each.session, bisects=bisects):
                 yield number, more
+            if pages:
+                yield number, _with_page(each.session, each.kept.path)
+
+
+def _with_page(session: Session, recording: Path) -> Examination:
+    """Write the page of a session whose position is the failure."""
+    # Imported here: most sessions make no pages.
+    from replaydbg.pages.facts.collected import ShownRecording
+    from replaydbg.pages.making import page_of_session
+    from replaydbg.store.private import write_private
+
+    here = Path.cwd()
+    name = str(recording.relative_to(here) if recording.is_relative_to(here) else recording)
+    group = recording.with_name(f"{shared_names.PROCESSES}{GROUP}")
+    shown = ShownRecording(recording, name, group if group.is_dir() else None, 1, is_process=False)
+    try:
+        data = page_of_session(session, shown, seconds=PAGE_SECONDS)
+        write_private(recording.with_name(shared_names.PAGE), data)
+    except ReplaydbgError as error:
+        return Examination(no_page=str(error))
+    except OSError as error:
+        return Examination(no_page=error.strerror or str(error))
+    return Examination(page=shared_names.PAGE)
 
 
 def _explained(session: Session, *, bisects: bool) -> Iterator[Examination]:

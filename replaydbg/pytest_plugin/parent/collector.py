@@ -31,7 +31,7 @@ _BEGIN, _DROPPED = b'{"do": "begin", ', b'{"do": "end", "keep": false, '
 class Collector(threading.Thread):
     """A thread that runs while the launcher waits for the program. It writes nothing to any stream."""
 
-    def __init__(self, live: Path, directory: Path, work: Path, *, bisects: bool) -> None:
+    def __init__(self, live: Path, directory: Path, work: Path, *, bisects: bool, pages: bool = False) -> None:
         """`live` is the session's live directory, in `work`; `directory` is for the results."""
         super().__init__(name="collector", daemon=True)
         self._live = live
@@ -39,7 +39,7 @@ class Collector(threading.Thread):
         self._directory = directory
         self._work = work
         self._sources = RunSources(live)
-        self._bisects = bisects
+        self._bisects, self._pages = bisects, pages
         self._keeper: Keeper | None = None
         """Made for the first recording: most sessions have none."""
         self._began = time.monotonic()
@@ -148,7 +148,13 @@ class Collector(threading.Thread):
 
         if self._keeper is None:
             self._keeper = Keeper(
-                self._live, self._directory, self._work, self._sources, bisects=self._bisects, began=self._began
+                self._live,
+                self._directory,
+                self._work,
+                self._sources,
+                bisects=self._bisects,
+                pages=self._pages,
+                began=self._began,
             )
         attempt = Attempt(begun, self._marks, self._before, self._failures)
         self._keeper.keep(place, attempt, outcome=outcome, status=status, failure=failure)

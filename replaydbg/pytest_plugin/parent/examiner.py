@@ -58,8 +58,8 @@ class _Item:
 class Examiner:
     """A thread that examines the recordings given to it, many at a time."""
 
-    def __init__(self, *, bisects: bool) -> None:
-        self._bisects = bisects
+    def __init__(self, *, bisects: bool, pages: bool = False) -> None:
+        self._bisects, self._pages = bisects, pages
         self._waiting: list[_Item] = []
         self._since = 0.0
         """When the first of them was added."""
@@ -136,7 +136,7 @@ class Examiner:
             if self._is_closed:
                 return
             self._process = process = subprocess.Popen(
-                [sys.executable, "-c", _START, "bisect" if self._bisects else ""],
+                [sys.executable, "-c", _START, "bisect" * self._bisects, "pages" * self._pages],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -59,7 +59,7 @@ class Keeper:
     """Makes the recordings of one session."""
 
     def __init__(
-        self, live: Path, directory: Path, work: Path, sources: RunSources, *, bisects: bool, began: float
+        self, live: Path, directory: Path, work: Path, sources: RunSources, *, bisects: bool, pages: bool, began: float
     ) -> None:
         """`began`: the monotonic time at which the program started; `work` is the directory of the session."""
         self._live = live
@@ -72,7 +72,7 @@ class Keeper:
         self._cutter = LiveRecording(live, self._store, sources, self._secrets)
         self._heap: SessionSnapshots | None = None
         """Made for the first snapshot."""
-        self._bisects = bisects
+        self._bisects, self._pages = bisects, pages
         self._began = began
         self._groups = _groups_of(live)
         """None: children are not recorded."""
@@ -152,7 +152,7 @@ class Keeper:
             # Imported here, as below.
             from replaydbg.pytest_plugin.parent.examiner import Examiner
 
-            self.examiner = Examiner(bisects=self._bisects)
+            self.examiner = Examiner(bisects=self._bisects, pages=self._pages)
         self.examiner.add(folder, result)
 
     def _report_unwritten(self, folder: str, result: Result) -> None:
@@ -229,7 +229,7 @@ def make_empty(folder: str) -> None:
     try:
         os.mkdir(folder, DIRECTORY_MODE)  # noqa: PTH102 - most are new, and there may be thousands
     except FileExistsError:
-        for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY):
+        for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY, shared_names.PAGE):
             Path(folder, name).unlink(missing_ok=True)
         _remove_group(folder)
     except FileNotFoundError:

@@ -85,8 +85,8 @@ def _record_in(orders: shared_names.LauncherOrders, words: list[str]) -> int:
 
 def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, found: list[Collector]) -> int:
     seed = _hash_seed()
-    directory, bisects = Path(orders.directory), orders.bisects
-    guess = shared_names.GUESSES[bisects] if orders.is_guess else ""
+    directory = Path(orders.directory)
+    guess = shared_names.GUESSES[orders.bisects, orders.pages] if orders.is_guess else ""
     token = shared_names.LaunchToken(os.getpid(), seed, str(directory), guess)
     os.environ[shared_names.VARIABLE] = token.as_text()
 
@@ -94,7 +94,7 @@ def _record(words: list[str], orders: shared_names.LauncherOrders, work: Path, f
         # Imported here: while the program starts, so that it does not start later.
         from replaydbg.pytest_plugin.parent.collector import Collector
 
-        found.append(Collector(live, directory, work, bisects=bisects))
+        found.append(Collector(live, directory, work, bisects=orders.bisects, pages=orders.pages))
         found[0].start()
 
     def finish(live: Path, ended: Ended, seconds: float) -> RecordResult:

@@ -118,7 +118,15 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
         lines += [*wrong_lines(result.wrong), bisect_command(folder)]
     if result.problem:
         lines.append(result.problem)
+    lines += page_lines(result, folder)
     return "\n".join([*lines, command(folder)])
+
+
+def page_lines(result: Result, folder: str) -> list[str]:
+    """Return where the page about the failure is, or why there is none, if one was wanted."""
+    if result.page:
+        return [f"page: {os.path.join(folder, result.page)}"]  # noqa: PTH118
+    return [f"no page: {result.no_page}"] if result.no_page else []
 
 
 def unfinished(result: Result, seconds: float) -> Result:
@@ -195,6 +203,8 @@ def summary(result: Result, folder: str) -> str:
     if result.wrong is not None:
         lines += ["Bisected:", "", "```", *wrong_lines(result.wrong), "```", ""]
         lines += [f"For details: `{bisect_command(folder)}`", ""]
+    if result.page:
+        lines += [f"The failure as a page: [{result.page}]({result.page})", ""]
     lines += ["Open it at the failure and step backwards from there:", "", "```", command(folder), "```", ""]
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
+from replaydbg.pytest_plugin.settings import directory_of, makes_pages, mode_of, wait_of
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.store.private import make_directory
 
@@ -38,6 +38,7 @@ class Shown:
         self._token = token
         self._directory = directory_of(config)
         self._wait = wait_of(config)
+        self._makes_pages = makes_pages(config)
         self._began = _epoch()
         self._folders: dict[str, list[pytest.TestReport]] = {}
         """The directories of kept tests, with the reports of their failures."""
@@ -85,6 +86,11 @@ class Shown:
                 reports = self._folders.setdefault(os.path.dirname(str(value)), [])  # noqa: PTH120
                 if any(title == "replaydbg" for title, _ in report.sections):
                     reports.append(report)
+                    if self._makes_pages:
+                        # Imported here, as below.
+                        from replaydbg.pytest_plugin.report.failure_pages import add_link
+
+                        add_link(self._config, report, os.path.dirname(str(value)))  # noqa: PTH120
 
     def expect(self, slug: str) -> None:
         """Record the directory of a kept test that no report mentions."""
@@ -116,6 +122,8 @@ class Shown:
                     result if result.is_examined else report_text.unfinished(result, self._wait)
                 )
                 text = report_text.section(result, folder)
+            if self._makes_pages and (result is None or not result.page):
+                self._say_no_page(folder, reports, result)
             for number, report in enumerate(reports):
                 if number and result is not None:
                     text = report_text.section(result, folder, is_first=False)
@@ -161,6 +169,18 @@ class Shown:
             )
         return result
 
+    def _say_no_page(self, folder: str, reports: list[pytest.TestReport], result: Result | None) -> None:
+        """Say in a page of its own why there is none about a failure."""
+        from replaydbg.pytest_plugin.report.failure_pages import write_instead
+
+        nodeid = result.nodeid if result is not None else reports[0].nodeid if reports else folder
+        reason = f"it was not finished within {self._wait:g} s (--replaydbg-wait)."
+        if result is None:
+            reason = self._missing[folder]
+        elif result.is_examined:
+            reason = result.no_page or result.unwritten or result.verification or "the recording was not analysed."
+        write_instead(folder, nodeid, reason)
+
     def _write_lists(self) -> None:
         from replaydbg.pytest_plugin.report import report_text
         from replaydbg.pytest_plugin.shared.results import SCHEMA_VERSION
@@ -205,6 +225,8 @@ class Shown:
             terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
                 terminalreporter.write_line(f"  {report_text.command(folder)}")
+            for line in report_text.page_lines(each, folder):
+                terminalreporter.write_line(f"  {line}")
         written = [each for each in self._results.values() if not each.unwritten]
         unverified = report_text.unverified_text(sum(each.verified is None for each in written), len(written))
         if unverified:

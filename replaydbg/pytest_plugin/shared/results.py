@@ -138,6 +138,10 @@ class Examination:
     """The result of a bisection."""
     problem: str | None = None
     """Why these could not be found."""
+    page: str | None = None
+    """The name of the file with a page about the failure; empty: there is none."""
+    no_page: str | None = None
+    """Why there is none, although one was wanted."""
 
     def known(self) -> dict[str, Any]:
         """Return the fields that are known, to replace those of another one or of a `Result`."""
@@ -216,6 +220,10 @@ class Result:
     """When it was kept, in seconds since the epoch: an earlier session may have left a directory with the same name."""
     unwritten: str = ""
     """Why there is no recording; empty: there is one."""
+    page: str = ""
+    """The name of the file, beside the recording, with a page about the failure; empty: there is none."""
+    no_page: str = ""
+    """Why there is none, although one was wanted."""
     processes: int = 0
     """Number of processes that it started and that are recorded, too, in the group `rec.rdbgs` beside the recording."""
     schema_version: int = SCHEMA_VERSION

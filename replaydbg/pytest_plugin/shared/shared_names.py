@@ -11,7 +11,7 @@ from replaydbg.classes import NamedTuple
 
 VARIABLE = "REPLAYDBG_PYTEST"
 """The environment variable that marks a recorded process of pytest, and names its recorder."""
-RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
+RECORDING, SUMMARY, META, PAGE = "rec.rdbg", "summary.md", "meta.json", "failure.html"
 """The files of one result."""
 PROCESSES = "rec"
 """The name of the group of processes beside them, if the test started some that were recorded."""
@@ -69,8 +69,13 @@ def read_launch_token(text: str) -> LaunchToken | None:
     return LaunchToken(int(parent), int(seed), directory, guess)
 
 
-GUESSES = {False: "?", True: "?bisect"}
-"""By whether each failing assertion is bisected: the guess of orders in a token."""
+GUESSES = {
+    (False, False): "?",
+    (True, False): "?bisect",
+    (False, True): "?html",
+    (True, True): "?bisect-html",
+}
+"""By whether each failing assertion is bisected, and a page made of each failure: the guess of orders in a token."""
 
 
 class LauncherOrders(NamedTuple):
@@ -84,6 +89,8 @@ class LauncherOrders(NamedTuple):
     """Whether they were guessed from the command line: the recorded pytest compares them with its options."""
     children: str = "none"
     """Which child processes are recorded, too: as for `record`."""
+    pages: bool = False
+    """Whether a page is made of each failure."""
 
     def as_text(self) -> str:
         """Return them as an argument of the launcher."""
@@ -104,7 +111,10 @@ def read_launcher_orders(text: str) -> LauncherOrders:
     children = data.get("children", "none")
     if children not in ("none", "fork", "python"):
         raise ValueError("they do not state which children to record")
-    return LauncherOrders(directory, is_bisected, is_guess, children)
+    pages = data.get("pages", False)
+    if not isinstance(pages, bool):
+        raise ValueError("they do not state whether to make pages")
+    return LauncherOrders(directory, is_bisected, is_guess, children, pages)
 
 
 def unrecorded(process: int) -> str:

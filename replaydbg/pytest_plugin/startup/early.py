@@ -32,6 +32,7 @@ _HINTS = (
     b"replaydbg_dir",
     b"replaydbg_bisect",
     b"replaydbg_children",
+    b"replaydbg_html",
     b"--replaydbg",
     b" -n",
     b"'-n",
@@ -72,7 +73,7 @@ def orders_for(words: list[str]) -> str | None:
         return None
     if any(each.startswith("--replaydbg-children") for each in given):
         return None
-    directory, bisects = DEFAULT_DIRECTORY, "false"
+    directory, bisects, pages = DEFAULT_DIRECTORY, "false", "false"
     for word, following in zip(given, [*given[1:], ""], strict=True):
         if word == "--replaydbg-dir":
             directory = following
@@ -80,10 +81,12 @@ def orders_for(words: list[str]) -> str | None:
             directory = word.removeprefix("--replaydbg-dir=")
         elif word == "--replaydbg-bisect":
             bisects = "true"
+        elif word == "--replaydbg-html":
+            pages = "true"
     if not directory:
         return None
     path = encode_basestring_ascii(os.path.abspath(directory))  # noqa: PTH100 - pathlib resolves links
-    return f'{{"directory": {path}, "bisects": {bisects}, "is_guess": true}}'
+    return f'{{"directory": {path}, "bisects": {bisects}, "is_guess": true, "pages": {pages}}}'
 
 
 def _distributes(word: str) -> bool:

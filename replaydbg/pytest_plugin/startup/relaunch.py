@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from replaydbg.launch.replay_question import VARIABLE, TestQuestion, read_question
-from replaydbg.pytest_plugin.settings import bisects, children_of, directory_of, is_worker
+from replaydbg.pytest_plugin.settings import bisects, children_of, directory_of, is_worker, makes_pages
 from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.pytest_plugin.startup.early import START
 
@@ -70,7 +70,7 @@ def ensure_recorded(config: pytest.Config) -> None:
 
 def _check_guess(config: pytest.Config, token: shared_names.LaunchToken) -> None:
     """End this process, which has the launcher start it anew, if its launcher has guessed other orders."""
-    guess = shared_names.GUESSES[bisects(config)]
+    guess = shared_names.GUESSES[bisects(config), makes_pages(config)]
     is_right = token.directory == directory_of(config) and token.guess == guess and children_of(config) == "none"
     if hands_out(config) or not is_right:
         _audit("replaydbg.mark", '{"do": "misguessed"}')
@@ -79,7 +79,9 @@ def _check_guess(config: pytest.Config, token: shared_names.LaunchToken) -> None
 
 def orders(config: pytest.Config) -> str:
     """Return the orders of the launcher."""
-    return shared_names.LauncherOrders(directory_of(config), bisects(config), children=children_of(config)).as_text()
+    return shared_names.LauncherOrders(
+        directory_of(config), bisects(config), children=children_of(config), pages=makes_pages(config)
+    ).as_text()
 
 
 def why_not(words: list[str]) -> str:
