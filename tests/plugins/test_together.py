@@ -232,3 +232,20 @@ class TestRepeated:
 
         assert ran.counts == {"passed": 1, "rerun": 2}
         assert ran.kept() == ["test_it.py-test_bad", "test_it.py-test_bad-retry1"]
+
+
+def test_html_links_the_page_of_each_failure(tmp_path: Path) -> None:
+    source = """
+        def test_good():
+            pass
+        def test_bad():
+            value = 1
+            assert value == 2
+    """
+
+    check(tmp_path, source, "--html=reports/all tests/index.html", "--replaydbg-html", line="assert value == 2")
+
+    report = (tmp_path / "reports" / "all tests" / "index.html").read_text()
+    link = "../../test-results/test_it.py-test_bad/failure.html"
+    assert report.count("failure.html") and link in report
+    assert (tmp_path / "reports" / "all tests" / link).resolve().exists()

@@ -76,10 +76,11 @@ class _Collector:
     def __init__(self, session: Session, shown: ShownRecording, hidden: HiddenTexts, budget: WorkBudget) -> None:
         session.await_pass()
         self._session, self._shown, self._hidden, self._budget = session, shown, hidden, budget
+        self._is_failure = session.failure is not None and session.here.count == session.failure.count
 
     def page(self) -> PageFacts:
         session, here, budget = self._session, self._session.here, self._budget
-        is_failure = session.failure is not None and here.count == session.failure.count
+        is_failure = self._is_failure
         reader = FrameReader(session, self._hidden)
         frames: tuple[StackFrame, ...] = budget.part("stack", reader.read, ())
         shown = reader.shown() if frames else 0
@@ -183,7 +184,9 @@ class _Collector:
         return [each for each in processes if each.parent == self._shown.process and each.event]
 
     def _printed(self) -> PrintedPart:
-        return printed_around(self._session, self._session.here.count, self._hidden)
+        # Of the line that fails, what it prints is mostly the traceback.
+        count = self._session.here.count - self._is_failure
+        return printed_around(self._session, count, self._hidden)
 
     def _group(self) -> GroupFacts | None:
         if self._shown.group is None:

@@ -54,13 +54,14 @@ def _side(timeline: Timeline, count: int) -> str:
 
 def _bars(timeline: Timeline, page: PageText) -> Iterator[str]:
     width = max(timeline.last - timeline.first, 1)
+    most = max(page.limits.spans // max(len(timeline.bars), 1), 5)
     for number, bar in enumerate(timeline.bars):
         y = _TOP + number * _ROW
         kind = "process" if bar.is_process else "thread"
         pieces = "".join(
             f'<rect x="{_share(timeline, first)}" y="{y}" width="{max(100 * (last - first) / width, 0.3):.2f}%" '
             f'height="{_BAR}"/>'
-            for first, last in bar.spans[:200]
+            for first, last in _merged(bar.spans, most)
         )
         yield (
             f'<g class="{kind}"><text x="0" y="{y - 5}">{page.text(bar.name, 60)}</text>'
@@ -68,8 +69,22 @@ def _bars(timeline: Timeline, page: PageText) -> Iterator[str]:
         )
 
 
+def _merged(spans: Sequence[tuple[int, int]], most: int) -> Sequence[tuple[int, int]]:
+    """Return at most `most` stretches: those next to each other are merged where there are more."""
+    gap = 1
+    while len(spans) > most:
+        found = [spans[0]]
+        for first, last in spans[1:]:
+            if first - found[-1][1] <= gap:
+                found[-1] = found[-1][0], max(last, found[-1][1])
+            else:
+                found.append((first, last))
+        spans, gap = found, gap * 2
+    return spans
+
+
 def _raised(timeline: Timeline, bottom: int, page: PageText) -> Iterator[str]:
-    for instant, text in timeline.raised:
+    for instant, text in timeline.raised[: page.limits.rows]:
         x = _share(timeline, instant.count)
         yield (
             f'<g class="raised"><title>{page.text(instant.text)} raises {page.text(text, 120)}</title>'
@@ -91,6 +106,9 @@ def _marks(timeline: Timeline, bottom: int, page: PageText) -> Iterator[str]:
 
 
 _HEIGHT = 90
+"""Pixels of the highest column."""
+_MOST_NUMBERS = 6
+"""Numbers that are shown of how often something was there."""
 
 
 def heap_part(heap: HeapCourse, page: PageText) -> str:
@@ -112,10 +130,11 @@ def heap_part(heap: HeapCourse, page: PageText) -> str:
 
 
 def _curve(heap: HeapCourse, page: PageText) -> str:
-    most = max((each.size for each in heap.points), default=0) or 1
-    width = 100 / max(len(heap.points), 1)
+    points = heap.points[:: -(-len(heap.points) // page.limits.points)]
+    most = max(each.size for each in heap.points) or 1
+    width = 100 / len(points)
     columns = []
-    for number, each in enumerate(heap.points):
+    for number, each in enumerate(points):
         height = max(round(_HEIGHT * each.size / most), 1)
         x = number * width
         columns.append(
@@ -135,7 +154,9 @@ def _curve(heap: HeapCourse, page: PageText) -> str:
 
 
 def _numbers(counts: Sequence[int]) -> str:
-    return " → ".join(f"{each:,}" for each, _ in groupby(counts))
+    known = [each for each, _ in groupby(counts)]
+    shown = known[:: -(-len(known) // _MOST_NUMBERS)]
+    return " → ".join(f"{each:,}" for each in (shown if shown[-1] == known[-1] else [*shown, known[-1]]))
 
 
 def _sizes(sizes: Sequence[int]) -> str:

@@ -33,6 +33,12 @@ class PageLimits(NamedTuple):
     """Characters of a value, and of any other text."""
     inline: int = 80
     """Characters of a value beside a line."""
+    spans: int = 1_200
+    """Stretches in the timeline, over all of its rows."""
+    points: int = 60
+    """Snapshots in the drawing of the heap."""
+    lines: int = 40
+    """Lines of an exception's text."""
     drawing: int = 120_000
     """Bytes of the space-time diagram."""
 
@@ -66,9 +72,9 @@ class PageText:
         shown = printable(self._hidden.text(text[: 4 * most + 4_000]))
         return escape(shown if len(shown) <= most else shown[: most - 1] + "…", quote=True)
 
-    def long_text(self, text: str, lines: int = 40) -> str:
+    def long_text(self, text: str) -> str:
         """Return a text of several lines for a `pre` element."""
-        given = text.split("\n")
+        given, lines = text.split("\n"), self.limits.lines
         shown = [self.text(each) for each in given[:lines]]
         return "\n".join([*shown, *([f"… and {len(given) - lines:,} more lines"] if len(given) > lines else [])])
 

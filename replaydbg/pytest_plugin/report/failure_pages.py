@@ -29,8 +29,15 @@ def add_link(config: pytest.Config, report: pytest.TestReport, folder: str) -> N
     report.extras = [*getattr(report, "extras", []), link]  # type: ignore[attr-defined]
 
 
-def write_instead(folder: str, nodeid: str, reason: str) -> None:
-    """Write a page that says why there is none about a failure, so that links lead somewhere."""
+def write_instead(folder: str, nodeid: str, reason: str, *, since: float) -> None:
+    """Write a page that says why there is none about a failure, so that links lead somewhere.
+
+    `since`: one that was made after that time, in seconds since the epoch, is kept: it was finished meanwhile.
+    """
+    page = Path(folder, shared_names.PAGE)
+    with suppress(OSError):
+        if page.stat().st_mtime >= since:
+            return
     # Imported here: it is seldom needed.
     from replaydbg.pages.facts.hidden_texts import HiddenTexts
     from replaydbg.pages.facts.page_facts import PageFacts
@@ -50,4 +57,4 @@ def write_instead(folder: str, nodeid: str, reason: str) -> None:
         commands=tuple(opening_commands(str(recording), is_failure=True, is_test=True)) if is_there else (),
     )
     with suppress(OSError):  # the report has the reason, too
-        write_private(Path(folder, shared_names.PAGE), failure_page(facts, HiddenTexts([recording])))
+        write_private(page, failure_page(facts, HiddenTexts([recording])))

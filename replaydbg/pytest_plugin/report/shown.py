@@ -179,7 +179,7 @@ class Shown:
             reason = self._missing[folder]
         elif result.is_examined:
             reason = result.no_page or result.unwritten or result.verification or "the recording was not analysed."
-        write_instead(folder, nodeid, reason)
+        write_instead(folder, nodeid, reason, since=self._began)
 
     def _write_lists(self) -> None:
         from replaydbg.pytest_plugin.report import report_text
