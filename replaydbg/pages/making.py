@@ -18,7 +18,7 @@ from replaydbg.errors import (
 )
 from replaydbg.pages.facts.collected import SECONDS, ShownRecording, collected, hidden_texts_of
 from replaydbg.pages.facts.unreplayed import unreplayed
-from replaydbg.pages.markup.page import failure_page
+from replaydbg.pages.markup.page_document import failure_page
 
 NOT_HERE: tuple[type[ReplaydbgError], ...] = (
     CannotStart,

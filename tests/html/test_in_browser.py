@@ -19,7 +19,7 @@ from replaydbg.pages.facts.collected import recording_of
 from replaydbg.pages.facts.hidden_texts import HiddenTexts
 from replaydbg.pages.facts.unreplayed import unreplayed
 from replaydbg.pages.making import page_of_session
-from replaydbg.pages.markup.page import failure_page
+from replaydbg.pages.markup.page_document import failure_page
 from tests.harness.recorded_group import BANK, record_program
 from tests.harness.recording import record_file
 from tests.harness.typed import TRAVEL
@@ -87,6 +87,7 @@ def test_what_is_wrong_is_found(tmp_path: Path) -> None:
     page.write_text(
         '<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>x</title></head><body style="color: #ccc">\n'
         '<p>faint</p><div style="width: 3000px">wide</div><img src="http://127.0.0.1:9/x.png"><script>oops()</script>\n'
+        '<span class="value" style="display: block; width: 1em; overflow-wrap: anywhere">one letter a line</span>'
         "</body></html>\n"
     )
 

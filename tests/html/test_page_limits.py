@@ -26,7 +26,7 @@ from replaydbg.pages.facts.page_facts import (
     TimelineBar,
     WriteStep,
 )
-from replaydbg.pages.markup.page import LARGEST, failure_page
+from replaydbg.pages.markup.page_document import LARGEST, failure_page
 from tests.html.read_page import ReadPage
 
 LONG = "\u202e<&'\">" * 500

@@ -74,10 +74,11 @@ class Leak:
         """The verdict, as a sentence."""
         main = self.types[0]
         what = f"{main.counts[0]:,} -> {main.counts[-1]:,} {_short(main.type)}"
-        holder = f"{self.path} ({_short(self.type)}"
+        about = [_short(self.type)] if self.type else []
         if self.items[-1] > self.items[0]:
-            holder += f", {self.items[0]:,} -> {self.items[-1]:,} items"
-        return f"{what} over {len(self.items)} snapshots, held by {holder})"
+            about.append(f"{self.items[0]:,} -> {self.items[-1]:,} items")
+        holder = f"{self.path} ({', '.join(about)})" if about else self.path
+        return f"{what} over {len(self.items)} snapshots, held by {holder}"
 
 
 @dataclass(frozen=True, slots=True)

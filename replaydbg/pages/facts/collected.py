@@ -14,6 +14,7 @@ from replaydbg.log.reader import open_recording
 from replaydbg.pages.facts.group_facts import group_facts, recordings_of
 from replaydbg.pages.facts.heap_course import heap_course
 from replaydbg.pages.facts.hidden_texts import HiddenTexts
+from replaydbg.pages.facts.output_around import printed_around
 from replaydbg.pages.facts.page_facts import (
     GroupFacts,
     Instant,
@@ -23,12 +24,11 @@ from replaydbg.pages.facts.page_facts import (
     Timeline,
     WriteStep,
 )
-from replaydbg.pages.facts.printed_output import printed_around
-from replaydbg.pages.facts.run_facts import opening_commands, run_facts
+from replaydbg.pages.facts.recording_facts import opening_commands, run_facts
 from replaydbg.pages.facts.run_timeline import timeline_of
 from replaydbg.pages.facts.stack_frames import FrameReader
 from replaydbg.pages.facts.work_budget import WorkBudget
-from replaydbg.pages.facts.written_values import WriteFinder
+from replaydbg.pages.facts.write_chains import WriteFinder
 from replaydbg.render import texts
 
 SECONDS = 20.0

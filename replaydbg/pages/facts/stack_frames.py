@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from replaydbg.debugger import Session
@@ -32,6 +33,8 @@ MOST_COLOURED = 3_000
 LONGEST_LINE = 400
 """Characters of a source line."""
 _PLUMBING = ("module", "function", "type", "builtin_function_or_method", "ABCMeta", "EnumType")
+_ONLY_NAMED = re.compile(r"<[^<>]* (object )?at 0x[0-9a-f]+>")
+"""The text of an object without a `__repr__` of its own."""
 
 
 class _ReadFile:
@@ -133,7 +136,12 @@ class FrameReader:
     def _source(self, number: int, frame: Frame, variables: Sequence[Variable]) -> tuple[SourceLine, ...]:
         file = self._file(frame.file)
         first, last = max(frame.line - AROUND, 1), min(frame.line + AROUND, len(file.lines))
-        values = {each.name: each.text for each in variables if each.type not in _PLUMBING}
+        # What only names an object is noise beside a line; the table of variables has it.
+        values = {
+            each.name: each.text
+            for each in variables
+            if each.type not in _PLUMBING and not _ONLY_NAMED.fullmatch(each.text)
+        }
         beside = values_beside(file.lines, frame.line, frame.function, values, file.hits)
         beside.setdefault(frame.line, []).extend(self._read_there(number, frame, values))
         spans = file.spans(first, last)
@@ -158,5 +166,5 @@ class FrameReader:
                 value = self._session.ask.evaluate(name, number).value
             except AskFailed:
                 continue
-            if value is not None and value.type not in _PLUMBING:
+            if value is not None and value.type not in _PLUMBING and not _ONLY_NAMED.fullmatch(value.text):
                 yield name, value.text

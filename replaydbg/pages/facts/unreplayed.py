@@ -7,11 +7,12 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError, clause
 from replaydbg.events.records import Event
+from replaydbg.events.show import show_status
 from replaydbg.log.group import group_directory, process_number
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.pages.facts.group_facts import group_facts
 from replaydbg.pages.facts.page_facts import GroupFacts, PageFacts
-from replaydbg.pages.facts.run_facts import opening_commands, run_facts
+from replaydbg.pages.facts.recording_facts import opening_commands, run_facts
 from replaydbg.render.event_rows import entry_row
 
 LAST = 40
@@ -28,12 +29,13 @@ def unreplayed(path: Path, name: str, reason: ReplaydbgError) -> PageFacts:
         nodeid = test.get("nodeid") if isinstance(test, dict) else None
         facts = run_facts(recording, nodeid=str(nodeid) if nodeid else "")
         rows = _last_events(recording)
-        exception = end.exception if end is not None else ""
-    title = dict(facts).get("ended", "")
+        title = "The recording is not sealed"
+        if end is not None:
+            title = end.exception or f"The program ended: {show_status(end.status)}"
     warning = f"Source, values and stack are missing, because nothing can be replayed here: {clause(str(reason))}."
     return PageFacts(
         kind="Recording",
-        title=exception or f"The program: {title}",
+        title=title,
         message="",
         name=name,
         facts=facts,

@@ -64,7 +64,7 @@ def _bars(timeline: Timeline, page: PageText) -> Iterator[str]:
             for first, last in _merged(bar.spans, most)
         )
         yield (
-            f'<g class="{kind}"><text x="0" y="{y - 5}">{page.text(bar.name, 60)}</text>'
+            f'<g class="{kind}"><text x="0" y="{y - 5}">{page.text(bar.name, 40)}</text>'
             f'<line class="rail" x1="0" x2="100%" y1="{y + _BAR / 2:g}" y2="{y + _BAR / 2:g}"/>{pieces}</g>'
         )
 

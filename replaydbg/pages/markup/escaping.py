@@ -47,7 +47,7 @@ class PageLimits(NamedTuple):
         return PageLimits(*(max(int(each * factor), 2) for each in self))
 
 
-class TimelineMark(NamedTuple):
+class LinkedMoment(NamedTuple):
     """A moment in the timeline to which the page links."""
 
     instant: Instant
@@ -62,7 +62,7 @@ class PageText:
 
     def __init__(self, hidden: HiddenTexts, limits: PageLimits, *, has_timeline: bool) -> None:
         self._hidden, self.limits, self._has_timeline = hidden, limits, has_timeline
-        self.marks: dict[str, TimelineMark] = {}
+        self.marks: dict[str, LinkedMoment] = {}
         """The moments to which the page links, by the ids of their marks in the timeline."""
 
     def text(self, text: str, most: int = 0) -> str:
@@ -84,7 +84,7 @@ class PageText:
         if not self._has_timeline:
             return f'<code class="moment">{text}</code>'
         key = f"at-{instant.text.replace(':', '-').replace('.', '-')}"
-        self.marks.setdefault(key, TimelineMark(instant, what, kind))
+        self.marks.setdefault(key, LinkedMoment(instant, what, kind))
         return f'<a class="moment" href="#{self.text(key)}">{text}</a>'
 
     def drawing(self, data: bytes) -> str:

@@ -48,8 +48,9 @@ button { font: inherit; font-size: .85rem; color: var(--text); background: var(-
 details { margin: .3rem 0; } summary { cursor: pointer; padding: .2rem 0; }
 .source, .output, .frames, .writes, .commands { list-style: none; padding: 0; margin: .5rem 0; }
 .source { border: 1px solid var(--line); border-radius: 6px; overflow: hidden; line-height: 1.55; }
-.source li { display: grid; grid-template-columns: 1.4rem 3.2rem 3.6rem minmax(0, auto) minmax(0, 1fr); }
-.source code { white-space: pre-wrap; padding-right: 1rem; }
+.source li { display: grid; grid-template-columns: 1.4rem 3.2rem 3.6rem minmax(0, 1fr); }
+.content { display: flex; flex-wrap: wrap; gap: 0 1rem; padding-right: .4rem; position: relative; }
+.source code { white-space: pre-wrap; max-width: 100%; }
 .source .mark { color: var(--fail); text-align: center; font-size: .7rem; line-height: 2; }
 .calm .source .mark { color: var(--link); }
 .source .number, .source .hits { color: var(--quiet); text-align: right; padding-right: .8rem; user-select: none; }
@@ -57,7 +58,7 @@ details { margin: .3rem 0; } summary { cursor: pointer; padding: .2rem 0; }
 .calm .source .here { background: var(--soft); }
 .source .here .number { color: var(--text); }
 .source .never code, .source .never code span { color: var(--quiet); }
-.values { display: flex; flex-wrap: wrap; gap: .1rem .6rem; font-weight: normal; }
+.values { flex: 1 1 15rem; display: flex; flex-wrap: wrap; gap: .1rem .6rem; font-weight: normal; }
 .value { color: var(--value); background: var(--value-soft); border-radius: 4px; padding: 0 .4rem; }
 .keyword { color: var(--keyword); } .string { color: var(--string); }
 .number-literal, .decorator { color: var(--number); }
@@ -108,8 +109,7 @@ _NARROW = """
   .source li { grid-template-columns: 1rem 2.2rem minmax(0, 1fr); }
   .source .hits { display: none; }
   .source .number { padding-right: .5rem; }
-  .source code { padding-right: .3rem; }
-  .values { grid-column: 3; padding-bottom: .2rem; }
+  .values { padding-bottom: .2rem; }
   .output li { grid-template-columns: 3.6rem minmax(0, 1fr); gap: .4rem; padding: 0 .4rem; }
   .output .moment, .output samp { font-size: .75rem; }
   .depth-1, .depth-2, .depth-3, .depth-4 { margin-left: .6rem !important; }

@@ -103,7 +103,7 @@ def _line(numbered: tuple[SourceLine, int], page: PageText) -> str:
     beside = f'<span class="values">{values.strip()}</span>' if values else ""
     return (
         f'<li{f" class={chr(34)}{kind}{chr(34)}" if kind else ""}>{mark}<span class="number">{line.number}</span>{hits}'
-        f"{hidden}<code>{_code(line, indent, page)}</code>{beside}</li>"
+        f'<span class="content">{hidden}<code>{_code(line, indent, page)}</code>{beside}</span></li>'
     )
 
 

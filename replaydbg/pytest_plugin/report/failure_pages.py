@@ -41,8 +41,8 @@ def write_instead(folder: str, nodeid: str, reason: str, *, since: float) -> Non
     # Imported here: it is seldom needed.
     from replaydbg.pages.facts.hidden_texts import HiddenTexts
     from replaydbg.pages.facts.page_facts import PageFacts
-    from replaydbg.pages.facts.run_facts import opening_commands
-    from replaydbg.pages.markup.page import failure_page
+    from replaydbg.pages.facts.recording_facts import opening_commands
+    from replaydbg.pages.markup.page_document import failure_page
     from replaydbg.store.private import write_private
 
     recording = Path(folder, shared_names.RECORDING)

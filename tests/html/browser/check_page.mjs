@@ -40,6 +40,11 @@ async function checkView(tab, page, width, theme, withScript) {
     await tab.screenshot({ path: path.join(pictures, name), fullPage: true });
   }
   if (!withScript) return;
+  const narrow = await tab.evaluate(() => [...document.querySelectorAll(".value, td, th")].filter((each) => {
+    const box = each.getBoundingClientRect();
+    return box.height > 120 && box.width < 60;
+  }).map((each) => each.textContent.slice(0, 80)));
+  for (const each of narrow) find(page, where, `squeezed into a narrow column: ${each}`);
   const [wide, back] = await tab.evaluate(() => [
     document.documentElement.scrollWidth - innerWidth,
     getComputedStyle(document.body).backgroundColor,
