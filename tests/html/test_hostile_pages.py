@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,8 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.pages.facts.collected import recording_of
 from replaydbg.pages.making import page_of_session
+from tests.harness import tool
+from tests.harness.surroundings import without_steering
 from tests.html.conftest import Export, Record
 from tests.html.read_page import ReadPage, read_page
 
@@ -63,6 +69,26 @@ def test_secrets_are_masked_in_all_parts(record: Record, export: Export, tmp_pat
     assert "Bearer " + "*" * len(TOKEN) in page.text
     assert TOKEN[:10] not in page.source
     assert "begun" in page.text
+
+
+def test_secrets_are_masked_on_the_page_of_a_recording_that_was_not_sealed(tmp_path: Path, export: Export) -> None:
+    (tmp_path / "prog.py").write_text(SECRET.replace("token)", "token, flush=True)\nwhile True: pass"))
+    command = tool.record(sys.executable, tmp_path / "prog.rdbg", ["prog.py"])
+    env = {**without_steering(os.environ), "API_TOKEN": TOKEN}
+    process = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None
+    with process.stdout:
+        printed = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+    assert printed == b"using " + TOKEN.encode() + b"\n"
+
+    done = export("--html", "page.html", next(tmp_path.glob("*-live")))
+
+    assert done.status == 0, done
+    page = read_page(tmp_path / "page.html")
+    assert f"token = {'*' * len(TOKEN)}" in page.text.replace("'", "")
+    assert TOKEN[:10] not in page.source
 
 
 def test_a_deep_stack_has_its_ends_on_the_page(record: Record, export: Export, tmp_path: Path) -> None:

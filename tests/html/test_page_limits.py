@@ -67,7 +67,7 @@ def full_page(text: str, number: int) -> PageFacts:
 
 
 @pytest.mark.parametrize("number", [1, 60, 300])
-@pytest.mark.parametrize("text", ["x", LONG])
+@pytest.mark.parametrize("text", ["x", LONG], ids=["short", "long"])
 def test_a_page_is_never_larger_than_its_limit(text: str, number: int) -> None:
     data = failure_page(full_page(text, number), HiddenTexts([]))
 

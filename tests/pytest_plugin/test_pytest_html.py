@@ -52,7 +52,8 @@ def test_without_time_for_it_a_page_says_so(tmp_path: Path) -> None:
 def test_earlier_failures_of_one_session_have_their_own_pages(tmp_path: Path) -> None:
     source = """
         def test_first():
-            first = 1
+            first = 2
+            first -= 1
             assert first == 2
         def test_second():
             second = 3
@@ -64,3 +65,6 @@ def test_earlier_failures_of_one_session_have_their_own_pages(tmp_path: Path) ->
         page = read_page(tmp_path / "test-results" / f"test_it.py-test_{name}" / "failure.html")
         assert page.contents["h1"] == [f"AssertionError: assert {value} == {value + 1}"]
         assert f"test_it.py::test_{name}" in page.contents["dd"]
+        assert "verified: the whole replay matched" in page.contents["dd"]
+        became = [each for each in page.contents["dd"] if each.startswith("not (first == 2) in test_first(): after ")]
+        assert len(became) == (name == "first"), page.contents["dd"]

@@ -53,6 +53,8 @@ class ShownRecording(NamedTuple):
     """Its number in the group."""
     is_process: bool
     """Whether it is the group's own recording of this process, with the same events."""
+    more: tuple[tuple[str, str], ...] = ()
+    """Further facts about it: labels and texts."""
 
 
 def recording_of(session: Session, name: str) -> ShownRecording:
@@ -138,7 +140,7 @@ class _Collector:
     def _facts(self) -> tuple[tuple[str, str], ...]:
         nodeid = self._session.test.nodeid if self._session.test is not None else ""
         with open_recording(self._shown.path) as recording:
-            return run_facts(recording, nodeid=nodeid)
+            return (*run_facts(recording, nodeid=nodeid), *self._shown.more)
 
     def _place(self, frame: StackFrame | None) -> str:
         here = self._session.here

@@ -58,14 +58,16 @@ def examined(
         number = numbers[each.kept.path]
         yield number, each.found
         if each.session is not None:
+            found = each.found
             for more in _explained(each.session, bisects=bisects):
+                found = found.with_later(more)
                 yield number, more
             if pages:
-                yield number, _with_page(each.session, each.kept.path)
+                yield number, _with_page(each.session, each.kept.path, found)
 
 
-def _with_page(session: Session, recording: Path) -> Examination:
-    """Write the page of a session whose position is the failure."""
+def _with_page(session: Session, recording: Path, found: Examination) -> Examination:
+    """Write the page of a session whose position is the failure; `found`: what is known of it."""
     # Imported here: most sessions make no pages.
     from replaydbg.pages.facts.collected import ShownRecording
     from replaydbg.pages.making import page_of_session
@@ -74,7 +76,12 @@ def _with_page(session: Session, recording: Path) -> Examination:
     here = Path.cwd()
     name = str(recording.relative_to(here) if recording.is_relative_to(here) else recording)
     group = recording.with_name(f"{shared_names.PROCESSES}{GROUP}")
-    shown = ShownRecording(recording, name, group if group.is_dir() else None, 1, is_process=False)
+    more = [("replay", "verified: the whole replay matched" if found.verified else f"differed: {found.verification}")]
+    if found.wrong is not None:
+        wrong = found.wrong
+        more += [("became false", f"{wrong.what}: after {wrong.moment}  {wrong.where}  {wrong.source}")]
+        more += [("", each) for each in wrong.values]
+    shown = ShownRecording(recording, name, group if group.is_dir() else None, 1, is_process=False, more=tuple(more))
     try:
         data = page_of_session(session, shown, seconds=PAGE_SECONDS)
         write_private(recording.with_name(shared_names.PAGE), data)
