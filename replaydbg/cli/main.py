@@ -87,6 +87,7 @@ COMMANDS = {
     "dap": Command(
         "exploring", "debug recordings in an editor, forwards and backwards (Debug Adapter Protocol)", replays=True
     ),
+    "mcp": Command("exploring", "answer an agent's questions about recordings (Model Context Protocol)", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
     "why": Command("exploring", "show which line last wrote a value, and what the value came from", replays=True),
     "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from replaydbg.debugger import Session
+from replaydbg.events.show import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,42 @@ class Uninterrupted:
     def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
         """While something runs: nothing has to be done."""
         return nullcontext()
+
+
+class CollectedText:
+    """A surface that collects what commands print. Control characters are escaped: the text is from a recording."""
+
+    is_immediate = False
+    columns = 0
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        """`check` raises Cancelled if the running request is to end."""
+        self.check = check
+        self._lines: list[str] = []
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Add a line, or several."""
+        self.check()
+        self._lines += [printable(each.expandtabs()) for each in text.split("\n")]
+
+    def complain(self, text: str) -> None:
+        """Add an error message."""
+        self._lines += [printable(each) for each in text.split("\n")]
+
+    def settle(self) -> None:
+        """Do nothing: it is read at the end."""
+
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
+        """Add lines of a file."""
+        for row in rows:
+            mark = "->" if row.is_current else "  "
+            self.line(f"{row.hits or '':>8} {mark} {row.number:>5}  {row.text}")
+
+    def take_lines(self) -> list[str]:
+        """Return what was printed since the last time."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def take(self) -> str:
+        """Return what was printed since the last time, as one text."""
+        return "\n".join(self.take_lines())

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replaydbg.commands import Prompt
-from replaydbg.commands.surface import Uninterrupted
+from replaydbg.commands.surface import CollectedText, Uninterrupted
 from replaydbg.commands.view import SilentView, View
-from replaydbg.dap.console_text import ConsoleText
 from replaydbg.dap.handles import FrameHandle, Numbers, ThreadHandle, ValueHandle
 from replaydbg.dap.output_follower import OutputFollower
 from replaydbg.dap.part_pages import PartPages
@@ -72,7 +71,7 @@ class Debuggee:
     ) -> None:
         """`emit` sends an event; `check` raises Cancelled if the running request is to end."""
         self.client, self.emit, self.check = client, emit, check
-        self.console = ConsoleText(check)
+        self.console = CollectedText(check)
         self._reopen = opened.reopen
         view = SilentView(
             opened.session,

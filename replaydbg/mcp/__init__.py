@@ -1,0 +1,1 @@
+"""The server for agents: the Model Context Protocol at the standard streams, and questions about recordings."""
