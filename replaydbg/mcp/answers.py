@@ -37,6 +37,10 @@ class NextQuestion:
     tool: str
     arguments: Arguments
 
+    def length(self) -> int:
+        """Return how long it is without the recording, whose path an agent has given itself."""
+        return sum(len(str(value)) for name, value in self.arguments.items() if name != "recording")
+
     def as_json(self) -> Arguments:
         """Return it as an answer has it."""
         return {"tool": self.tool, "arguments": _printable_in(self.arguments)}
@@ -57,7 +61,7 @@ class Topic:
     more: Callable[[int], NextQuestion] | None = None
     """Return the question that shows the lines from a number on."""
     cut_at: int = -1
-    """Where lines were taken out; -1: nowhere."""
+    """How many lines are before those that were taken out; -1: none were."""
     missing: int = 0
     """How many lines were taken out."""
 
@@ -66,24 +70,20 @@ class Topic:
         return sum(len(each.encode()) + 8 for each in self.lines)
 
     def shrink(self) -> None:
-        """Take out one line."""
+        """Take out one line; of `ends`, twice as many are kept at the end, which is nearer to the failure."""
         number = len(self.lines)
-        if self.keeps == "head":
-            at = number - 1
-        elif self.keeps == "tail":
-            at = 0
-        else:
-            at = self.cut_at if self.cut_at >= 0 else (number + 1) // 3
-            at = min(at, number - 1)
-        self.cut_at = at if self.cut_at < 0 or self.keeps != "ends" else self.cut_at
-        del self.lines[at]
+        if self.cut_at < 0:
+            self.cut_at = number if self.keeps == "head" else 0 if self.keeps == "tail" else number // 3
+        if self.cut_at and (self.keeps == "head" or 3 * self.cut_at > number):
+            self.cut_at -= 1
+        del self.lines[self.cut_at]
         self.missing += 1
 
     def note(self) -> str:
         """Return what is left out; empty: nothing is."""
         parts = []
         if self.missing:
-            begin = self.first + (0 if self.keeps == "tail" else self._cut())
+            begin = self.first + self.cut_at
             total = len(self.lines) + self.missing
             parts.append(f"{self.name}: {self.missing:,} of {total:,} lines, from number {begin:,} on")
         if self.is_more:
@@ -94,12 +94,7 @@ class Topic:
         """Return the question that shows what is left out; None: nothing is, or no question does."""
         if self.more is None or not (self.missing or self.is_more):
             return None
-        behind = self._cut() if self.missing else len(self.lines)
-        return self.more(self.first + behind)
-
-    def _cut(self) -> int:
-        """Return how many lines are before the first that was taken out."""
-        return len(self.lines) if self.keeps == "head" else 0 if self.keeps == "tail" else self.cut_at
+        return self.more(self.first + (self.cut_at if self.missing else len(self.lines)))
 
 
 @dataclass(slots=True)
@@ -118,7 +113,7 @@ class Answer:
     def add(self, name: str, lines: list[str], **more: Any) -> None:
         """Add recorded lines about one thing, unless there are none."""
         if lines:
-            self.topics.append(Topic(name, [_short(printable(each)) for each in lines], **more))
+            self.topics.append(Topic(_short(printable(name), 80), [_short(printable(each)) for each in lines], **more))
 
     def fitted(self) -> Arguments:
         """Return the answer as JSON of at most MOST_BYTES, with the longest topics shortened."""
@@ -132,22 +127,24 @@ class Answer:
         return facts
 
     def _facts(self, *, is_bare: bool = False) -> Arguments:
+        """Return the answer as it is now; `is_bare`: with so little text that it fits in any case."""
+        longest = 100 if is_bare else MOST_CHARACTERS
         facts: Arguments = {"notice": NOTICE}
         if self.recording:
-            facts["recording"] = _short(printable(self.recording))
+            facts["recording"] = _short(printable(self.recording), longest)
         if self.at:
             facts["at"] = self.at
         if self.problem:
-            facts["problem"] = _short(printable(self.problem), 1500)
+            facts["problem"] = _short(printable(self.problem), 4 * longest)
         facts["recorded"] = {each.name: each.lines for each in self.topics if each.lines}
-        notes = [*(each.note() for each in self.topics), *self.left_out]
-        facts["left_out"] = [_short(each) for each in notes if each][:8]
+        notes = [printable(each) for each in (*(each.note() for each in self.topics), *self.left_out) if each]
+        facts["left_out"] = [_short(each, longest) for each in notes][: 3 if is_bare else 8]
         facts["next"] = [] if is_bare else [each.as_json() for each in self._next()]
         return facts
 
     def _next(self) -> list[NextQuestion]:
         found = [each for topic in self.topics if (each := topic.following()) is not None]
-        short = [each for each in (*found, *self.next) if len(str(each.arguments)) <= LONGEST_NEXT]
+        short = [each for each in (*found, *self.next) if each.length() <= LONGEST_NEXT]
         return [each for at, each in enumerate(short) if each not in short[:at]][:MOST_NEXT]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from replaydbg.debugger.assertions import assertion_of_test
 from replaydbg.debugger.long_work import OutOfTime
+from replaydbg.debugger.source.statements import assertion_in_line
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.mcp.answers import Answer, NextQuestion
@@ -41,17 +41,24 @@ def failure(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None
 
 
 def _add_assertion(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
-    try:
-        claim = assertion_of_test(found.session)
-    except UsageError:
-        return  # it is no failing test, or its line claims nothing
-    answer.add("assertion", [f"false: {claim.source}"])
-    answer.next.append(NextQuestion("bisect", {"recording": given["recording"]}))
+    """Propose to search for the line after which what the failing line claims was false."""
+    view = found.view
+    if found.session.failure is None or not view.frames():
+        return
+    at = view.place()
+    claim = assertion_in_line("\n".join(found.session.sources.lines(at.file)), at.line)
+    if not claim:
+        return
+    answer.add("assertion", [f"false: {claim}"])
+    wanted = {} if found.session.test is not None else {"check": claim}
+    if wanted and at.function != "<module>":
+        wanted["frame"] = at.function
+    answer.next.append(NextQuestion("bisect", {"recording": given["recording"], **wanted}))
 
 
 def _add_writes(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
     """Show which lines wrote the values that the failing line reads; propose the values that those came from."""
-    number, until = 0, time.monotonic() + WITHIN
+    number, followed, until = 0, "", time.monotonic() + WITHIN
     for name in line_here(found):
         left = until - time.monotonic()
         if number == MOST_WRITES or left <= 0:
@@ -68,3 +75,8 @@ def _add_writes(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> 
         if write.moment is not None:
             add_write(found, answer, given, write, f"write of {name}")
             number += 1
+            followed = followed or name
+    if followed:
+        watched = {"recording": given["recording"], "expression": followed, "at": answer.at}
+        frame = {"frame": found.view.frame} if found.view.frame else {}
+        answer.next.insert(1, NextQuestion("watch", {**watched, **frame}))

@@ -28,13 +28,10 @@ def why(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
     found.go_to(given.get("at"), given.get("frame"), given.get("thread"))
     write = found.session.run.why(given["expression"], **found.view.at)
     add_write(found, answer, given, write, "write")
-    if write.moment is None:
-        answer.at = texts.moment_text(found.view.here.moment)
-        return
-    answer.at = texts.moment_text(write.moment)
-    found.text.take_lines()
-    found.view.show_source(write.file, write.line - AROUND, write.line + AROUND, write.line)
-    answer.add("source", found.text.take_lines())
+    last = write.content if write.content is not None and write.content.moment is not None else write
+    answer.at = texts.moment_text(last.moment if last.moment is not None else found.view.here.moment)
+    if last.moment is not None:
+        add_source(found, answer, last.file, last.line)
 
 
 def look(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
@@ -60,13 +57,19 @@ def add_moment(found: OpenRecording, answer: Answer) -> None:
     if view.frames():
         answer.add("stack", found.words(f"where {FRAMES}"))
         at = view.place()
-        view.show_source(at.file, at.line - AROUND, at.line + AROUND, at.line)
-        answer.add("source", found.text.take_lines())
+        add_source(found, answer, at.file, at.line)
         variables = view.session.ask.variables(**view.at)
         inspecting.print_variables(view, [each for each in variables if each.type not in _NOT_SHOWN])
         answer.add("variables", found.text.take_lines())
     if len(view.here.lanes) > 1 or view.session.ask.tasks():
         answer.add("threads", found.words("threads"))
+
+
+def add_source(found: OpenRecording, answer: Answer, file: str, line: int) -> None:
+    """Show the source around a line."""
+    found.text.take_lines()
+    found.view.show_source(file, line - AROUND, line + AROUND, line)
+    answer.add("source", found.text.take_lines())
 
 
 def _position(found: OpenRecording) -> list[str]:

@@ -5,13 +5,13 @@ Nothing depends on the question before. What is kept open makes the next questio
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from replaydbg.commands import Prompt
-from replaydbg.commands.surface import CollectedText, Uninterrupted
+from replaydbg.commands.surface import CollectedText, SourceRow, Uninterrupted
 from replaydbg.commands.view import SilentView, View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
@@ -78,6 +78,16 @@ class OpenRecording:
         self.view.group.close()
 
 
+class _AgentText(CollectedText):
+    """Collects what commands print; lines of source have their number first."""
+
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
+        """Add lines of a file, with how often each ran."""
+        for row in rows:
+            hits = f"({row.hits}x)" if row.hits else ""
+            self.line(f"{'->' if row.is_current else '  '} {row.number:>4} {hits:>6}  {row.text}".rstrip())
+
+
 class OpenRecordings:
     """Opens recordings, and keeps the last ones open. For one thread."""
 
@@ -117,7 +127,7 @@ class OpenRecordings:
             remarks = [] if is_own(path) else [foreign_text(path, name)]
             file = _file(path)
             session = opens(path, ahead=True)
-        text = CollectedText(self._check)
+        text = _AgentText(self._check)
         view = SilentView(session, text, GroupSession(session, opens), own_code=OwnCode(settings.my_code))
         prompt = Prompt(session, text, Uninterrupted(), view=view)
         remarks += [each for each in (session.limitations.text,) if each]

@@ -15,6 +15,7 @@ from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretc
 from replaydbg.debugger.source.place_expressions import names_read, places_read
 from replaydbg.errors import UsageError
 from replaydbg.mcp.answers import Answer, NextQuestion
+from replaydbg.mcp.moment_questions import add_source
 from replaydbg.mcp.open_recordings import OpenRecording
 from replaydbg.mcp.tool_table import KINDS
 from replaydbg.render import bisection_text, texts
@@ -70,6 +71,7 @@ def bisect(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
     culprit = result.culprit
     if culprit is not None:
         answer.at = texts.moment_text(culprit.moment)
+        add_source(found, answer, culprit.file, culprit.line)
         answer.next += _questions_about(culprit, given)
 
 
