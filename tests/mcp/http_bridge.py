@@ -42,7 +42,12 @@ class Bridge(BaseHTTPRequestHandler):
             self._answer(403, None, "")
             return
         session, params = self.headers.get(SESSION, ""), message.get("params") or {}
-        is_modern = any(name.endswith("/protocolVersion") for name in params.get("_meta") or {})
+        version = (params.get("_meta") or {}).get("io.modelcontextprotocol/protocolVersion")
+        is_modern = version is not None
+        if is_modern and self.headers.get("MCP-Protocol-Version", version) != version:
+            error = {"code": -32020, "message": "Header mismatch"}
+            self._answer(400, {"jsonrpc": "2.0", "id": message.get("id"), "error": error}, "")
+            return
         if message.get("method") == "initialize" and not is_modern:
             session = uuid.uuid4().hex
             self.servers[session] = started()

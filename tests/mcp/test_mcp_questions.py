@@ -92,7 +92,7 @@ def test_watch_lists_every_value(ask: Asking) -> None:
 
 
 def test_watch_and_log_continue_where_they_were_cut(one_client: McpClient, long_recording: Path) -> None:
-    first = one_client.ask("log", recording=str(long_recording), place="long_loop.py:7", expression="i")
+    first = one_client.ask("log", recording=str(long_recording), place="long_loop.py:5", expression="number")
     (more,) = first["next"]
     second = one_client.ask(more["tool"], **more["arguments"])
 
