@@ -98,7 +98,7 @@ class Topic:
 
 
 @dataclass(slots=True)
-class Answer:
+class AgentAnswer:
     """The answer to a question, before it is made to fit."""
 
     recording: str = ""

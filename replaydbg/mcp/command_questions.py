@@ -17,7 +17,7 @@ from typing import IO, Any
 from replaydbg.commits import start
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import UsageError
-from replaydbg.mcp.answers import Answer, NextQuestion
+from replaydbg.mcp.answers import AgentAnswer, NextQuestion
 from replaydbg.render.recording_text import listing_text
 from replaydbg.store.catalog import Catalog
 from replaydbg.store.directory import Store
@@ -40,7 +40,7 @@ VERDICTS = {0: "passes", 1: "fails", 125: "cannot be tested"}
 Progressed = Callable[[WorkProgress], None]
 
 
-def recordings(store: Store, answer: Answer, given: dict[str, Any]) -> None:
+def recordings(store: Store, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """List recordings, newest first."""
     wanted = Selection(
         has_failed=given.get("failed"), exception=given.get("exception", ""), command=given.get("command", "")
@@ -62,17 +62,17 @@ def recordings(store: Store, answer: Answer, given: dict[str, Any]) -> None:
         answer.next.append(NextQuestion("failure", {"recording": failed.name}))
 
 
-def check_source(answer: Answer, given: dict[str, Any], check: Callable[[], None], progressed: Progressed) -> None:
+def check_source(answer: AgentAnswer, given: dict[str, Any], check: Callable[[], None], progressed: Progressed) -> None:
     """Say whether the program still fails with today's source files, by `replaydbg check`."""
     expression = given.get("expression", "")
-    words = ["check", given["recording"], *(["--expr", expression] if expression else [])]
+    words = ["check", *([f"--expr={expression}"] if expression else []), "--", given["recording"]]
     status, lines = _Command(words, ".", check, progressed).run()
     if status not in VERDICTS:
         raise UsageError(" ".join(lines) or f"replaydbg check ended with code {status}.")
     answer.add("result", [f"with the source files of today it {VERDICTS[status]}", *lines])
 
 
-def run(answer: Answer, given: dict[str, Any], check: Callable[[], None], progressed: Progressed) -> None:
+def run(answer: AgentAnswer, given: dict[str, Any], check: Callable[[], None], progressed: Progressed) -> None:
     """Run a program live, by a command that records it."""
     folder = given.get("directory") or "."
     if not Path(folder).is_dir():

@@ -9,7 +9,7 @@ from replaydbg.debugger.long_work import OutOfTime
 from replaydbg.debugger.source.statements import assertion_in_line
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.log.reader import open_recording
-from replaydbg.mcp.answers import Answer, NextQuestion
+from replaydbg.mcp.answers import AgentAnswer, NextQuestion
 from replaydbg.mcp.moment_questions import add_moment, add_write, line_here, questions_about
 from replaydbg.mcp.open_recordings import OpenRecording
 from replaydbg.render.recording_text import recording_lines
@@ -26,7 +26,7 @@ WITHIN = 10.0
 OUTPUT_LINES = 8
 
 
-def failure(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def failure(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Show how a recorded program failed, or that it did not."""
     found.go_to(None, None, None)
     with open_recording(found.session.path) as recording:
@@ -40,7 +40,7 @@ def failure(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None
     answer.add("output", found.words(f"output {OUTPUT_LINES}"), keeps="tail")
 
 
-def _add_assertion(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def _add_assertion(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Propose to search for the line after which what the failing line claims was false."""
     view = found.view
     if found.session.failure is None or not view.frames():
@@ -56,7 +56,7 @@ def _add_assertion(found: OpenRecording, answer: Answer, given: dict[str, Any]) 
     answer.next.append(NextQuestion("bisect", {"recording": given["recording"], **wanted}))
 
 
-def _add_writes(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def _add_writes(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Show which lines wrote the values that the failing line reads; propose the values that those came from."""
     number, followed, until = 0, "", time.monotonic() + WITHIN
     for name in line_here(found):

@@ -7,6 +7,7 @@ from typing import Any
 
 from replaydbg.errors import UsageError
 from replaydbg.events.nearest_words import nearest
+from replaydbg.mcp.messages import shown
 from replaydbg.mcp.tool_table import Tool
 
 _TYPES: dict[str, tuple[type, str]] = {
@@ -18,6 +19,8 @@ _TYPES: dict[str, tuple[type, str]] = {
 
 MOST_CHARACTERS = 4000
 """The longest text: an expression that is longer is a mistake."""
+
+MOST_NUMBER = 1_000_000_000
 
 
 def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,9 +40,11 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 def _check(name: str, value: object, schema: Mapping[str, Any]) -> None:
     kind, words = _TYPES[schema["type"]]
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise UsageError(f"{name} must be {words} (got {value!r:.80}).")
+        raise UsageError(f"{name} must be {words} (got {shown(value)}).")
     if isinstance(value, int) and value < schema.get("minimum", value):
         raise UsageError(f"{name} must be at least {schema['minimum']} (got {value}).")
+    if isinstance(value, int) and value > MOST_NUMBER:
+        raise UsageError(f"{name} must be at most {MOST_NUMBER:,} (got {value:,}).")
     if isinstance(value, str) and len(value) > MOST_CHARACTERS:
         raise UsageError(f"{name} may have {MOST_CHARACTERS:,} characters (got {len(value):,}).")
     if "enum" in schema and value not in schema["enum"]:

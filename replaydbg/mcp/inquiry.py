@@ -10,13 +10,13 @@ from replaydbg.config import load_settings
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.mcp import command_questions, failure_question, moment_questions, run_questions
-from replaydbg.mcp.answers import Answer, as_text
+from replaydbg.mcp.answers import AgentAnswer, as_text
 from replaydbg.mcp.given_arguments import checked_arguments
 from replaydbg.mcp.open_recordings import OpenRecording, OpenRecordings
 from replaydbg.mcp.tool_table import Tool
 from replaydbg.store.directory import Store
 
-Handler = Callable[[OpenRecording, Answer, dict[str, Any]], None]
+Handler = Callable[[OpenRecording, AgentAnswer, dict[str, Any]], None]
 
 HANDLERS: dict[str, Handler] = {
     "failure": failure_question.failure,
@@ -45,7 +45,7 @@ class Inquiry:
 
     def call(self, tool: Tool, given: dict[str, Any]) -> dict[str, object]:
         """Return the result of a tool for arguments that may be wrong. Raises Cancelled."""
-        answer = Answer()
+        answer = AgentAnswer()
         try:
             self._fill(answer, tool.name, checked_arguments(tool, given))
         except Cancelled:
@@ -59,7 +59,7 @@ class Inquiry:
             "isError": bool(answer.problem),
         }
 
-    def _fill(self, answer: Answer, name: str, given: dict[str, Any]) -> None:
+    def _fill(self, answer: AgentAnswer, name: str, given: dict[str, Any]) -> None:
         if name == "recordings":
             command_questions.recordings(self._store, answer, given)
             return
@@ -81,7 +81,7 @@ class Inquiry:
         finally:
             answer.left_out += found.view.group.take_notices()
 
-    def _opened(self, path: Path, answer: Answer) -> OpenRecording:
+    def _opened(self, path: Path, answer: AgentAnswer) -> OpenRecording:
         found = self._recordings.at(path, answer.recording)
         answer.add("remarks", list(found.remarks))
         return found

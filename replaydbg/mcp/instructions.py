@@ -1,4 +1,4 @@
-"""What an agent is told about this server before its first question."""
+"""What a client shows its agent before the first question."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ Since version 2026-07-28 each request says in `_meta` which version it is of. Cl
 from __future__ import annotations
 
 from replaydbg.classes import dataclass, field
-from replaydbg.mcp.framing import INVALID_REQUEST, DamagedLine
+from replaydbg.mcp.message_lines import INVALID_REQUEST, DamagedLine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,25 +94,31 @@ def message_of(value: object) -> AgentRequest | AgentNotice | InvalidMessage | N
     if isinstance(value, DamagedLine):
         return InvalidMessage(None, value.code, value.reason)
     if not isinstance(value, dict):
-        kind = "a batch of messages" if isinstance(value, list) else type(value).__name__
+        kind = "a batch of messages" if isinstance(value, list) else shown(value)
         return InvalidMessage(None, INVALID_REQUEST, f"A message must be one object (got {kind}).")
     named = value.get("id")
     is_id = isinstance(named, (str, int)) and not isinstance(named, bool)
     number = named if is_id else None
     if value.get("jsonrpc") != "2.0":
-        return InvalidMessage(number, INVALID_REQUEST, f"jsonrpc must be '2.0' (got {value.get('jsonrpc')!r:.40}).")
+        return InvalidMessage(number, INVALID_REQUEST, f"jsonrpc must be '2.0' (got {shown(value.get('jsonrpc'))}).")
     if "method" not in value and ("result" in value or "error" in value):
         return None
     method, params = value.get("method"), value.get("params", {})
     if not isinstance(method, str):
-        return InvalidMessage(number, INVALID_REQUEST, f"A message needs a text 'method' (got {method!r:.40}).")
+        return InvalidMessage(number, INVALID_REQUEST, f"A message needs a text 'method' (got {shown(method)}).")
     if "id" in value and number is None:
-        return InvalidMessage(None, INVALID_REQUEST, f"id must be a text or a whole number (got {named!r:.40}).")
+        return InvalidMessage(None, INVALID_REQUEST, f"id must be a text or a whole number (got {shown(named)}).")
     if not isinstance(params, dict):
         if number is None:
             return None  # a notification is never answered
-        return InvalidMessage(number, INVALID_PARAMS, f"params must be an object (got {params!r:.40}).")
+        return InvalidMessage(number, INVALID_PARAMS, f"params must be an object (got {shown(params)}).")
     return AgentNotice(method, params) if number is None else AgentRequest(number, method, params)
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: of a list or an object its kind, since it may be nested too deeply for more."""
+    kinds = {list: "a list", dict: "an object"}
+    return kinds.get(type(value)) or f"{value!r:.80}"
 
 
 def agreed_version(wanted: object) -> str:

@@ -9,7 +9,7 @@ from replaydbg.commands import inspecting
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import names_read, places_read
 from replaydbg.errors import ReplaydbgError
-from replaydbg.mcp.answers import Answer, NextQuestion
+from replaydbg.mcp.answers import AgentAnswer, NextQuestion
 from replaydbg.mcp.open_recordings import OpenRecording
 from replaydbg.render import texts
 
@@ -23,7 +23,7 @@ _NOT_SHOWN = ("module", "function", "type", "builtin_function_or_method", "_Feat
 """Types of variables that say nothing of a failure."""
 
 
-def why(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def why(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Show the last write of a value."""
     found.go_to(given.get("at"), given.get("frame"), given.get("thread"))
     write = found.session.run.why(given["expression"], **found.view.at)
@@ -34,7 +34,7 @@ def why(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
         add_source(found, answer, last.file, last.line)
 
 
-def look(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def look(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Show a moment, or the values of expressions there."""
     found.go_to(given.get("at"), given.get("frame"), given.get("thread"))
     expressions, words = given.get("expressions", []), given.get("show", [])
@@ -49,7 +49,7 @@ def look(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
         answer.add(each, found.words(each), keeps="tail" if each in ("events", "output", "exceptions") else "head")
 
 
-def add_moment(found: OpenRecording, answer: Answer) -> None:
+def add_moment(found: OpenRecording, answer: AgentAnswer) -> None:
     """Show the position, the stack, the source, the variables, and the threads if there are several."""
     view = found.view
     answer.at = texts.moment_text(view.here.moment)
@@ -65,7 +65,7 @@ def add_moment(found: OpenRecording, answer: Answer) -> None:
         answer.add("threads", found.words("threads"))
 
 
-def add_source(found: OpenRecording, answer: Answer, file: str, line: int) -> None:
+def add_source(found: OpenRecording, answer: AgentAnswer, file: str, line: int) -> None:
     """Show the source around a line."""
     found.text.take_lines()
     found.view.show_source(file, line - AROUND, line + AROUND, line)
@@ -86,7 +86,7 @@ def _valued(found: OpenRecording, expression: str) -> str:
     return f"{expression} = {' '.join(lines) if lines else None}"
 
 
-def add_write(found: OpenRecording, answer: Answer, given: dict[str, Any], write: LastWrite, name: str) -> None:
+def add_write(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any], write: LastWrite, name: str) -> None:
     """Show a write, and propose to ask what the value came from."""
     answer.add(name, [each.text for each in texts.why_report(found.session, write, found.view.group)])
     last = write.content if write.content is not None else write

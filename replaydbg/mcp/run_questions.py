@@ -14,7 +14,7 @@ from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
 from replaydbg.debugger.source.place_expressions import names_read, places_read
 from replaydbg.errors import UsageError
-from replaydbg.mcp.answers import Answer, NextQuestion
+from replaydbg.mcp.answers import AgentAnswer, NextQuestion
 from replaydbg.mcp.moment_questions import add_source
 from replaydbg.mcp.open_recordings import OpenRecording
 from replaydbg.mcp.tool_table import KINDS
@@ -27,7 +27,7 @@ STRETCHES = 40
 """The most stretches of a run in which a condition was true."""
 
 
-def watch(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def watch(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """List the changes of a value."""
     found.go_to(given.get("at"), given.get("frame"), given.get("thread"))
     first = given.get("first", 1)
@@ -38,7 +38,7 @@ def watch(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
         answer.left_out.append(history.note)
 
 
-def log(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def log(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Print an expression each time a line ran."""
     found.go_to(None, None, None)
     for name in ("expression", "condition"):
@@ -49,7 +49,7 @@ def log(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
     _add_numbered(answer, "printed", map(texts.logged_text, logged), "log", given)
 
 
-def _add_numbered(answer: Answer, name: str, lines: Iterable[str], tool: str, given: dict[str, Any]) -> None:
+def _add_numbered(answer: AgentAnswer, name: str, lines: Iterable[str], tool: str, given: dict[str, Any]) -> None:
     """Show lines from the number on that the question names; the next question shows those that are left out."""
     first = given.get("first", 1)
     shown = list(islice(lines, first - 1, first + MOST))
@@ -63,7 +63,7 @@ def _add_numbered(answer: Answer, name: str, lines: Iterable[str], tool: str, gi
     )
 
 
-def bisect(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def bisect(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Find the line after which a condition became true."""
     found.go_to(None, None, None)
     session, result = found.session, _searched(found, given)
@@ -104,7 +104,7 @@ def _questions_about(culprit: Culprit, given: dict[str, Any]) -> list[NextQuesti
     ]
 
 
-def check(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def check(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Say whether an expression is true at a moment, or when it was true."""
     expression = given.get("expression", "")
     if not expression:
@@ -142,7 +142,7 @@ def _change_text(found: OpenRecording, change: VerdictChange | None) -> str:
     return f"{texts.moment_text(change.moment)} ({place})"
 
 
-def _check_at(found: OpenRecording, answer: Answer, given: dict[str, Any]) -> None:
+def _check_at(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> None:
     """Evaluate an expression at a moment, in the innermost frame of a function if one is named."""
     found.go_to(given["at"], None, None)
     view, name, expression = found.view, given.get("frame", ""), given["expression"]

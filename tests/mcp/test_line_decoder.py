@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.mcp.framing import MOST_BYTES, DamagedLine, LineDecoder, encoded_line
+from replaydbg.mcp.message_lines import MOST_BYTES, DamagedLine, LineDecoder, encoded_line
 from replaydbg.mcp.messages import AgentNotice, AgentRequest, InvalidMessage, message_of
 
 JSON = st.recursive(

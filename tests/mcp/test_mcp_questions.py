@@ -179,7 +179,7 @@ def test_check_tests_the_source_files_of_today(one_client: McpClient, tmp_path: 
     before = one_client.ask("check", recording=recording, current_source=True)
     program.write_text("total = 4\nassert total == 4\n")
     after = one_client.ask("check", recording=recording, current_source=True)
-    wrong = one_client.ask("check", recording=recording, current_source=True, expression="total == 5")
+    wrong = one_client.ask("check", recording=recording, current_source=True, expression="-total == 4")
 
     verdicts = [
         each["recorded"]["result"][0].removeprefix("with the source files of today it ")
@@ -224,6 +224,8 @@ def test_recordings_continue_where_they_were_cut(client: McpClient) -> None:
         ("why", {"expresion": "a"}, "did you mean 'expression'?"),
         ("why", {"expression": "a", "frame": -1}, "frame must be at least 0"),
         ("why", {"expression": "a", "frame": True}, "frame must be a whole number"),
+        ("why", {"expression": [[]]}, "expression must be a text (got a list)"),
+        ("watch", {"expression": "number", "first": 1 << 70}, "first must be at most 1,000,000,000"),
         ("why", {"expression": "a" * 5000}, "may have 4,000 characters"),
         ("why", {"expression": "no_such_name"}, "no_such_name"),
         ("why", {"expression": "1 +"}, "1 +"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg import __version__
 from replaydbg.launch.moved_streams import moved_streams
-from replaydbg.mcp.server import McpServer
+from replaydbg.mcp.agent_server import McpServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

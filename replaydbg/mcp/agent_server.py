@@ -12,8 +12,8 @@ import time
 
 from replaydbg.errors import Cancelled
 from replaydbg.mcp import messages
-from replaydbg.mcp.framing import LineDecoder, encoded_line
 from replaydbg.mcp.instructions import INSTRUCTIONS
+from replaydbg.mcp.message_lines import LineDecoder, encoded_line
 from replaydbg.mcp.messages import AgentNotice, AgentRequest, InvalidMessage, RequestRefused
 from replaydbg.mcp.request_queue import QuestionQueue
 from replaydbg.mcp.tool_table import tools_offered
@@ -64,7 +64,7 @@ class McpServer:
         """The question whose progress is reported, when it began, and when that was last reported."""
 
     def serve(self) -> None:
-        """Answer until the client goes away; then end all processes of the debugger."""
+        """AgentAnswer until the client goes away; then end all processes of the debugger."""
         threading.Thread(target=self._read, name="mcp-reader", daemon=True).start()
         try:
             while (request := self._queue.take()) is not None:
@@ -104,7 +104,7 @@ class McpServer:
             self._answer(message, self._at_once)
 
     def _answer(self, request: AgentRequest, act: Callable[[AgentRequest], dict[str, object] | None]) -> None:
-        """Answer a request with what `act` returns; None: that comes later, or never."""
+        """AgentAnswer a request with what `act` returns; None: that comes later, or never."""
         try:
             body = act(request)
             if body is not None:
@@ -131,7 +131,7 @@ class McpServer:
             return {}
         elif method == "server/discover" or not self._has_begun:
             needs = "a protocol version in _meta, or 'initialize' before it"
-            raise RequestRefused(messages.INVALID_PARAMS, f"{method!r:.80} needs {needs}.")
+            raise RequestRefused(messages.INVALID_PARAMS, f"{messages.shown(method)} needs {needs}.")
         if method == "server/discover":
             versions = [messages.VERSION, *messages.EARLIER]
             return {"supportedVersions": versions, **self._description(), **_CACHED}
@@ -139,7 +139,7 @@ class McpServer:
             tools = [each.as_json() for each in self._tools.values()]
             return {"tools": tools, **(_CACHED if request.is_modern else {})}
         if method != "tools/call":
-            raise RequestRefused(messages.METHOD_NOT_FOUND, f"There is no method {method!r:.80}.")
+            raise RequestRefused(messages.METHOD_NOT_FOUND, f"There is no method {messages.shown(method)}.")
         if not self._queue.put(request):
             raise RequestRefused(messages.INVALID_PARAMS, "A request with this id is being answered.")
         return None
@@ -159,9 +159,13 @@ class McpServer:
         name, arguments = request.params.get("name"), request.params.get("arguments", {})
         if not isinstance(name, str) or name not in self._tools:
             known = ", ".join(self._tools)
-            raise RequestRefused(messages.INVALID_PARAMS, f"Unknown tool: {name!r:.80}. The tools are {known}.")
+            raise RequestRefused(
+                messages.INVALID_PARAMS, f"Unknown tool: {messages.shown(name)}. The tools are {known}."
+            )
         if not isinstance(arguments, dict):
-            raise RequestRefused(messages.INVALID_PARAMS, f"arguments must be an object (got {arguments!r:.80}).")
+            raise RequestRefused(
+                messages.INVALID_PARAMS, f"arguments must be an object (got {messages.shown(arguments)})."
+            )
         if self._inquiry is None:
             # Imported here: the debugger takes longer to import than a client should wait for the list of tools.
             from replaydbg.mcp.inquiry import Inquiry
