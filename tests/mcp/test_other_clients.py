@@ -65,9 +65,16 @@ LEFT_OUT = {
 _CHECK = re.compile(r"\[(?P<check>[\w-]+)\s*\]\s+(?P<status>SUCCESS|FAILURE|WARNING|SKIPPED|INFO)")
 _COLOUR = re.compile(r"\x1b\[\d+m")
 
-has_packages = pytest.mark.skipif(
-    "TEST_NODE_MODULES" not in os.environ, reason="`tox -e editors` installs the packages from npm"
-)
+
+def lacks() -> str:
+    """Return why the clients cannot be started; empty: they can."""
+    if "TEST_NODE_MODULES" not in os.environ:
+        return "`tox -e editors` installs the packages from npm"
+    version = subprocess.run([NODE, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    return "" if int(version[1:].partition(".")[0]) >= 22 else f"the clients need Node 22, and this is {version}"
+
+
+has_packages = pytest.mark.skipif(bool(lacks()), reason=lacks())
 
 
 @pytest.fixture(scope="module")
