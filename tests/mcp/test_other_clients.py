@@ -1,11 +1,12 @@
-"""Clients that others wrote: the protocol's own conformance suite, and its inspector.
+"""Clients that others wrote: the protocol's own conformance suite, its inspector, and its package for Python.
 
-Both come from npm: `tox -e editors`. The suite tests servers at an address, so it sees this one behind a bridge. Most
+All are installed by `tox -e editors`. The suite tests servers at an address, so it sees this one behind a bridge. Most
 of its scenarios are about features that a server may leave out, or need tools of a server made for it.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -136,3 +137,22 @@ def test_the_inspector_lists_the_tools_and_calls_them(tmp_path: Path) -> None:
     assert len(tools) == 8
     assert "raises RuntimeError: hidden" in failed["structuredContent"]["recorded"]["position"]
     assert "  after   7" in wrote["structuredContent"]["recorded"]["write"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="`tox -e editors` installs the package")
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+def test_the_package_for_python_asks_and_cancels(mode: str, version: str, tmp_path: Path) -> None:
+    recording = record_file(FAILS, tmp_path, status=1)
+    command = [sys.executable, str(Path(__file__).with_name("sdk_client.py")), mode, str(recording)]
+    environ = {**without_steering(os.environ), "PYTHONPATH": str(ROOT)}
+
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=100, check=False)
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["version"], found["tools"]) == (version, 8)
+    assert "  after   7" in found["wrote"]
+    assert found["wrong"][0] is True and "nothing" in found["wrong"][1]
+    assert found["amounts"][-1] == 2.0 and found["amounts"] == sorted(found["amounts"])
+    assert found["after"] == ["number = 4"]

@@ -15,6 +15,7 @@ import pytest
 from tests.harness.detective import Detective, moment_in
 from tests.harness.mcp_client import McpClient, lines_of
 from tests.harness.recording import record_failure, record_file
+from tests.harness.replay_cases import Case, cases
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "design" / "editors.md"
@@ -41,6 +42,12 @@ def in_page(name: str, column: int = 1) -> int:
 def steps_in_page(name: str) -> int:
     """Return how many steps the design page says that it takes with the tools of Undo's server."""
     return in_page(name, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases("planted"))
+def test_planted_bugs_replay(case: Case) -> None:
+    case.check()
 
 
 Ask = Callable[[str], Detective]
