@@ -17,7 +17,7 @@ VERSION = "2026-07-28"
 """The version whose requests are self-contained."""
 
 EARLIER = ("2025-11-25", "2025-06-18", "2024-11-05")
-"""Versions that begin with `initialize`, newest first. 2025-03-26 has batches, which no client sends."""
+"""Versions that begin with `initialize`, newest first. 2025-03-26 demands batches, which the next one took back."""
 
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, UNSUPPORTED_VERSION = -32601, -32602, -32603, -32022
 
@@ -117,8 +117,7 @@ def message_of(value: object) -> AgentRequest | AgentNotice | InvalidMessage | N
 
 def shown(value: object) -> str:
     """Return a value for a message: of a list or an object its kind, since it may be nested too deeply for more."""
-    kinds = {list: "a list", dict: "an object"}
-    return kinds.get(type(value)) or f"{value!r:.80}"
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else f"{value!r:.80}"
 
 
 def agreed_version(wanted: object) -> str:

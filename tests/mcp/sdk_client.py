@@ -17,8 +17,8 @@ async def main(mode: str, recording: str) -> dict[str, Any]:
     """Return what the client has received; `mode`: `auto`, or `legacy` for versions that begin with `initialize`."""
     amounts: list[float] = []
 
-    async def progressed(amount: float, *_: object) -> None:
-        amounts.append(amount)
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        amounts.append(progress)
 
     server = StdioServerParameters(command=sys.executable, args=["-m", "replaydbg", "mcp"])
     async with Client(server, mode=mode) as client:
