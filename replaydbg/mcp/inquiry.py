@@ -30,6 +30,10 @@ HANDLERS: dict[str, Handler] = {
 """Questions about an open recording: each fills an answer. They raise ReplaydbgError."""
 
 
+RESULT = "rec.rdbg"
+"""The recording in the directory of a test's result."""
+
+
 class Inquiry:
     """All questions of a client. For one thread."""
 
@@ -66,7 +70,7 @@ class Inquiry:
         if name == "run":
             command_questions.run(answer, given, self._check, self._progressed)
             return
-        path = self._store.resolve(given.get("recording", "latest"))
+        path = self._resolved(given.get("recording", "latest"))
         # "latest" may be another one for the next question.
         given["recording"] = answer.recording = self._store.name_of(path)
         if given.get("current_source"):
@@ -80,6 +84,11 @@ class Inquiry:
             raise
         finally:
             answer.left_out += found.view.group.take_notices()
+
+    def _resolved(self, name: str) -> Path:
+        """Return the recording of a name, also of a directory with a test's result. Raises NoSuchRecording."""
+        result = Path(name or "-") / RESULT
+        return result if result.is_file() else self._store.resolve(name)
 
     def _opened(self, path: Path, answer: AgentAnswer) -> OpenRecording:
         found = self._recordings.at(path, answer.recording)

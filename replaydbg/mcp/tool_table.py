@@ -84,7 +84,9 @@ def _texts(description: str, **more: object) -> Schema:
 
 
 _RECORDING: Schema = {
-    "recording": _text("a name such as run-12, a path, or latest (default: latest); run-12/3: process 3 of a group")
+    "recording": _text(
+        "a name such as run-12, a path, or latest (default: latest); run-12/3: process 3 of a group; or the directory of a failed test's result"
+    )
 }
 _PLACE: Schema = {
     "at": _text("the moment, such as 120:35, @exc, @end or @out:17 (default: the failure, else the end)"),

@@ -146,7 +146,7 @@ def test_bisect_of_a_failing_test_needs_no_condition(one_client: McpClient, tmp_
     run(command, cwd=tmp_path, env=without_steering(os.environ), timeout=100)
     (recording,) = tmp_path.glob("test-results/**/rec.rdbg")
 
-    failed = one_client.ask("failure", recording=str(recording))
+    failed = one_client.ask("failure", recording=str(recording.parent))
     (question,) = [each for each in failed["next"] if each["tool"] == "bisect"]
     found = one_client.ask("bisect", **question["arguments"])
 
