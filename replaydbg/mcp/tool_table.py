@@ -85,7 +85,8 @@ def _texts(description: str, **more: object) -> Schema:
 
 _RECORDING: Schema = {
     "recording": _text(
-        "a name such as run-12, a path, or latest (default: latest); run-12/3: process 3 of a group; or the directory of a failed test's result"
+        "a name such as run-12, a path, latest (default: latest), run-12/3 (process 3 of a group), or the directory of "
+        "a failed test's result"
     )
 }
 _PLACE: Schema = {
