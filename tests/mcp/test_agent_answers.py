@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.mcp.answers import MOST_BYTES, AgentAnswer, NextQuestion, as_text
@@ -24,6 +24,7 @@ def numbered(answer: AgentAnswer, number: int, keeps: str, *, is_more: bool = Fa
     )
 
 
+@settings(deadline=None, max_examples=50)
 @given(
     st.dictionaries(st.text(max_size=3), st.lists(st.tuples(st.text(max_size=3), SIZES), max_size=6), max_size=3),
     st.tuples(st.text(max_size=3), st.integers(0, 2000)),

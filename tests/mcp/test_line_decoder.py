@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.mcp.message_lines import MOST_BYTES, DamagedLine, LineDecoder, encoded_line
@@ -28,16 +28,19 @@ def decoded(data: bytes, *cuts: int) -> list[Any]:
     return [*found, *([left] if left is not None else [])]
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.text(max_size=4), JSON, max_size=2), max_size=3), st.lists(st.integers(0, 200)))
 def test_messages_arrive_however_the_bytes_are_cut(messages: list[dict[str, Any]], cuts: list[int]) -> None:
     assert decoded(b"".join(map(encoded_line, messages)), *cuts) == messages
 
 
+@settings(deadline=None)
 @given(st.binary(), st.lists(st.integers(0, 50)))
 def test_a_message_behind_any_bytes_arrives(garbage: bytes, cuts: list[int]) -> None:
     assert decoded(garbage + b"\n" + encoded_line({"a": 1}), *cuts)[-1] == {"a": 1}
 
 
+@settings(deadline=None)
 @given(JSON)
 def test_any_json_is_a_message_or_is_answered_with_an_error(value: object) -> None:
     found = message_of(json.loads(json.dumps(value)))
