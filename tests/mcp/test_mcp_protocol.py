@@ -268,13 +268,17 @@ def test_a_client_that_hangs_up_ends_the_server_and_all_its_processes(client: Mc
     wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
 
 
-def test_a_server_that_is_killed_leaves_no_process_behind(client: McpClient, long_recording: Path) -> None:
-    client.ask("failure", recording=str(long_recording))
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda each: each.name)
+def test_a_server_that_is_ended_leaves_no_process_behind(
+    client: McpClient, long_recording: Path, ending: signal.Signals
+) -> None:
+    in_background(client, long_recording)
+    next_progress(client)
     below = children_of(client.process.pid)
 
-    client.process.send_signal(signal.SIGKILL)
-    client.process.wait()
+    client.process.send_signal(ending)
 
+    assert client.process.wait(60) == -ending
     assert below
     wait_until(lambda: not any(Path(f"/proc/{each}").exists() for each in below))
 
