@@ -14,15 +14,18 @@ from replaydbg.replay.ending import ExceptionFrame, Uncaught
 
 BODY = "body"
 """What a mark does that names the beginning of a test's body."""
+_BEGINS = "begin"
+"""What a mark does at the beginning of a test, before its fixtures."""
 _FAILED = 1
 
 
 def body_of_test(recording: Recording) -> int | None:
-    """Return the first event of the body of the last test that has such a mark; None: none has. Raises Corrupt."""
+    """Return the first event of the last test's body; None: it was skipped, or a fixture failed. Raises Corrupt."""
     found = None
     for entry in recording.events():
-        if isinstance(entry, Control) and entry.kind is ControlKind.MARK and _mark(entry.name or "").get("do") == BODY:
-            found = entry.after + 1
+        if isinstance(entry, Control) and entry.kind is ControlKind.MARK:
+            do = _mark(entry.name or "").get("do")
+            found = entry.after + 1 if do == BODY else None if do == _BEGINS else found
     return found
 
 

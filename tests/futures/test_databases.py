@@ -62,3 +62,42 @@ def test_a_transaction_survives_each_fault(tmp_path: Path) -> None:
     assert failed == {"database or disk is full"}
     kept = [(each["recording"], each["status"]) for each in found["trials"]][::6]
     assert [ground.replay(name).status for name, _ in kept] == [status for _, status in kept]
+
+
+def test_a_moment_within_a_call_of_sqlite(tmp_path: Path) -> None:
+    """The last event before the thread is started is one of SQLite's, which holds a mutex by the thread's number."""
+    text = """import sqlite3, threading
+db = sqlite3.connect("x.db", timeout=5)
+db.execute("create table t(a)"); db.execute("insert into t values (1)"); db.commit()
+def raise_it():
+    own = sqlite3.connect("x.db", timeout=5)
+    own.execute("update t set a = a + 1"); own.commit()
+threads = [threading.Thread(target=raise_it) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert db.execute("select a from t").fetchone() == (3,)
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.first_thread(), 6, "-o", "kept", "--keep", "all")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (6, 0, 0), found["groups"]
+    assert {ground.replay(name).status for group in found["groups"] for name in group["recordings"]} == {0}
+
+
+def test_wal_mode_has_no_verdict(tmp_path: Path) -> None:
+    text = """import signal, sqlite3, time
+def stop(*_): raise SystemExit(0)
+signal.signal(signal.SIGALRM, stop)
+db = sqlite3.connect("x.db")
+db.execute("create table t(a)"); db.commit()
+signal.alarm(1)
+time.sleep(60)
+db.execute("pragma journal_mode=wal")
+db.execute("insert into t values (1)")
+"""
+    ground = Ground.make(tmp_path, text)
+
+    group = ground.one(ground.event("time.sleep"))
+
+    assert group["verdict"] == "inconclusive" and "shm_map" in group["ending"], group

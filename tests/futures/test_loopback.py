@@ -92,6 +92,31 @@ thread.join()
     _passes(ground, ground.event("time.monotonic"))
 
 
+def test_an_end_that_was_sent_before(tmp_path: Path) -> None:
+    """One thread waits for it in a connection, another one in a pair; a third one is still to send."""
+    text = """import socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(listener.getsockname())
+server, _ = listener.accept()
+one, other = socket.socketpair()
+def receive(end):
+    got = b""
+    while more := end.recv(9): got += more
+    assert got == b"last words", got
+    end.sendall(b"understood")
+threads = [threading.Thread(target=receive, args=(end,)) for end in (server, other)]
+for thread in threads: thread.start()
+for end in (client, one): end.sendall(b"last words")
+for end in (client, one): end.shutdown(socket.SHUT_WR)
+time.monotonic()
+for end in (client, one): assert end.recv(10) == b"understood"
+for thread in threads: thread.join()
+"""
+    ground = Ground.make(tmp_path, text)
+
+    _passes(ground, ground.event("time.monotonic"))
+
+
 def test_servers_and_clients_of_asyncio(tmp_path: Path) -> None:
     text = """import asyncio, time
 async def answer(reader, writer):
@@ -237,6 +262,23 @@ client.sendall(b"x" * 250_000)
 done = 0
 while done < 250_000: done += len(server.recv(65_536))
 """,
+    "version 6 alone": """
+if socket.has_ipv6:
+    alone = socket.socket(socket.AF_INET6)
+    alone.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    alone.bind(("::", 0)); alone.listen()
+    socket.create_connection(("::1", alone.getsockname()[1]))
+""",
+    "a reader is stopped": """
+client = socket.create_connection(address)
+server, _ = listener.accept()
+got = []
+thread = threading.Thread(target=lambda: got.append(client.recv(9)))
+thread.start(); time.sleep(0.02)
+client.shutdown(socket.SHUT_RDWR); client.close()
+thread.join()
+assert got == [b""], got
+""",
     "all or nothing": """
 client = socket.create_connection(address)
 server, _ = listener.accept()
@@ -289,6 +331,7 @@ OUTSIDE = {
     "somebody else's address": "socket.create_connection(('127.0.0.1', 9))",
     "another machine": "socket.create_connection(('192.0.2.1', 80), timeout=1)",
     "a name": "socket.create_connection(('server.invalid', 80), timeout=1)",
+    "another version's address": "socket.create_connection(('127.0.0.1', alone.getsockname()[1]))",
     "datagrams": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
     "a connection from elsewhere": "known.sendall(b'x')",
 }
@@ -300,6 +343,7 @@ def test_other_addresses_are_outside(what: str, tmp_path: Path) -> None:
 def stop(*_): raise SystemExit(0)
 signal.signal(signal.SIGALRM, stop)
 listener = socket.create_server(("127.0.0.1", 0))
+alone = socket.create_server(("::", 0), family=socket.AF_INET6)
 connect = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1]))).recv(1)"
 child = subprocess.Popen([sys.executable, "-c", connect, str(listener.getsockname()[1])])
 known, _ = listener.accept()

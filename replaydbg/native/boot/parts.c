@@ -87,12 +87,19 @@ const ModuleHook module_hooks[] = {fileio_module_loaded,   process_module_loaded
 
 /* ---- what happens ---- */
 
+static void
+copied(void)
+{
+    libc_trap_copied();
+    mutexes_copied();
+}
+
 const BaseHooks base_hooks = {
     .diverged = report_divergence,
     .waits_for_log = engine_idle,
     .log_has_ended = shared_end,
     .world_may_have_grown = world_load,
-    .copied = libc_trap_copied,
+    .copied = copied,
     .exits_apart = engine_exit,
     .reports_ending = ending_report,
     .importer_has_worked = signals_after_importing,

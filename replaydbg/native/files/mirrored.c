@@ -177,11 +177,22 @@ flags_of(const Crossing *c)
                : 0;
 }
 
+static void
+end_on(int fd, PyObject *how)
+{
+    int overflow;
+    long number = PyLong_Check(how) ? PyLong_AsLongAndOverflow(how, &overflow) : -1;
+    if (number >= 0 && fd >= 0 && fd_is_real(fd))
+        shutdown(fd, (int)number);
+}
+
 /* Only a call that sends has a digest, only one that receives fills a buffer or returns bytes. A peek takes nothing. */
 void
 fd_mirror(const Crossing *c, PyObject *result)
 {
     const char *name = c->gate->name;
+    if (strcmp(name, "socket.shutdown") == 0 && c->nargs > 0)
+        end_on(fd_of_call(c->self, c->args, c->nargs), c->args[0]);
     bool receives = strstr(name, "read") || strstr(name, "recv");
     int saved = errno, fd = c->digested || receives ? fd_of_call(c->self, c->args, c->nargs) : -1;
     if (fd < 0 || !fd_is_real(fd))

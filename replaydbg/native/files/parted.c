@@ -5,6 +5,7 @@
 #include "files/inside.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -17,8 +18,9 @@ enum { MOST_LOOKED_AT = 4096, ABOVE = 512, PIECE = 65536 };
 typedef struct {
     ino_t inode, peer; /* of a pipe the same */
     Buf under_way;
-    int room;    /* of a socket */
-    int made[2]; /* in a copy: its own ends, that of `inode` first, of a pipe that which reads; -1: not made */
+    int room;      /* of a socket */
+    bool is_ended; /* the other side sends no more */
+    int made[2];   /* in a copy: its own ends, that of `inode` first, of a pipe that which reads; -1: not made */
 } Channel;
 static Channel *channels;
 static size_t channel_count;
@@ -68,6 +70,13 @@ room_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) == 0 ? room / 2 : 0;
 }
 
+static bool
+is_ended(int fd)
+{
+    struct pollfd p = {fd, POLLRDHUP, 0};
+    return poll(&p, 1, 0) > 0 && (p.revents & POLLRDHUP);
+}
+
 void
 fd_part_begin(void)
 {
@@ -76,6 +85,7 @@ fd_part_begin(void)
         if (!fd_is_ours(fd) && fd_is_real(fd) && fstat(fd, &st) == 0) {
             add_channel(st.st_ino, fd_peer(st.st_ino));
             channel_of(st.st_ino)->room = room_of(fd);
+            channel_of(st.st_ino)->is_ended = is_ended(fd);
             if (reads(fd, &st))
                 take_all(fd, &channel_of(st.st_ino)->under_way);
         }
@@ -125,6 +135,10 @@ make_channel(Channel *c)
         fill(c->made[0], &other->under_way);
     }
     fill(c->made[1], &c->under_way);
+    if (c->is_ended)
+        shutdown(c->made[1], SHUT_WR);
+    if (other && other->is_ended)
+        shutdown(c->made[0], SHUT_WR);
     return c->made[0] >= 0 && c->made[1] >= 0;
 }
 

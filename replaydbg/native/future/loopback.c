@@ -147,12 +147,14 @@ make_loopback(Address *a)
 }
 
 static bool
-is_met(const Address *bound, const Address *to)
+is_met(const Socket *s, const Address *to)
 {
+    const Address *bound = &s->own;
     Address other = *to;
     make_loopback(&other);
     struct in6_addr here = place_of(bound), there = place_of(&other);
-    bool is_everywhere = is_any(bound) && (bound->any.sa_family == AF_INET6 || to->any.sa_family == AF_INET);
+    bool is_everywhere = is_any(bound) && (bound->any.sa_family == to->any.sa_family ||
+                                           (bound->any.sa_family == AF_INET6 && !s->is_v6_only));
     return port_of(bound) == port_of(to) && port_of(to) != 0 &&
            (is_everywhere || memcmp(&here, &there, sizeof here) == 0);
 }
@@ -202,7 +204,7 @@ who_is_at(const Address *to, bool must_listen)
 {
     for (int32_t i = 0; i < socket_count; i++) {
         const Socket *s = &sockets[i];
-        if ((must_listen ? s->state == LISTENS : is_bound(s)) && is_met(&s->own, to) && socket_is_open(s))
+        if ((must_listen ? s->state == LISTENS : is_bound(s)) && is_met(s, to) && socket_is_open(s))
             return i;
     }
     return -1;
@@ -212,7 +214,7 @@ bool
 loopback_has(const Address *to)
 {
     for (int32_t i = 0; i < socket_count; i++)
-        if (is_bound(&sockets[i]) && is_met(&sockets[i].own, to))
+        if (is_bound(&sockets[i]) && is_met(&sockets[i], to))
             return true;
     return false;
 }

@@ -27,6 +27,7 @@ typedef struct {
     int32_t listener; /* of one that waits */
     int32_t partner;  /* of one that is connected, or waits; -1: none */
     int error;        /* of a connection that was begun without waiting, until the program asks */
+    bool is_v6_only;  /* IPV6_V6ONLY */
     bool has_shut;    /* the program sends no more */
     int strangers;    /* of one that listens: accepted from elsewhere, by a connection that the program did not make */
     Address own, peer;

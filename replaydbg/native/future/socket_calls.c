@@ -107,6 +107,8 @@ our_setsockopt(int fd, int level, int name, const void *value, socklen_t size)
     int rc = is_real ? setsockopt(fd, level, name, value, size) : 0;
     if (s == NULL || (is_real && (rc == 0 || errno != EOPNOTSUPP)))
         return rc;
+    if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && size >= sizeof(int))
+        s->is_v6_only = *(const int *)value != 0;
     int i = 0;
     while (i < s->option_count && (s->options[i].level != level || s->options[i].name != name))
         i++;

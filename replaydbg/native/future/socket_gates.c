@@ -201,6 +201,13 @@ follow_bind(Socket *s, const Address *to)
     s->state = IS_BOUND;
 }
 
+static void
+follow_option(Socket *s, const Crossing *c)
+{
+    if (c->nargs == 3 && number_of(c->args[0], -1) == IPPROTO_IPV6 && number_of(c->args[1], -1) == IPV6_V6ONLY)
+        s->is_v6_only = number_of(c->args[2], 0) != 0;
+}
+
 static bool
 has_connected(PyObject *result)
 {
@@ -223,6 +230,10 @@ follow(const Crossing *c, const char *name, int fd, int32_t n, PyObject *result,
         follow_bind(s, &address);
     else if (strcmp(name, "listen") == 0)
         s->state = LISTENS;
+    else if (strcmp(name, "shutdown") == 0)
+        s->has_shut |= c->nargs > 0 && number_of(c->args[0], SHUT_RD) != SHUT_RD;
+    else if (strcmp(name, "setsockopt") == 0)
+        follow_option(s, c);
     else if (strcmp(name, "getsockname") == 0 && address_read(result, s->own.any.sa_family, &address))
         s->own = address;
 }

@@ -149,6 +149,32 @@ hub_closed(int fd)
         hub.slots[fd].added = false;
 }
 
+/* Wakes those who wait for it and need not wait any longer. */
+static bool
+wake_ready(int fd)
+{
+    bool is_one = false;
+    for (HubWait *w = hub.slots[fd].first; w; w = w->next) {
+        struct pollfd p = {fd, (short)w->events, 0};
+        if (poll(&p, 1, 0) > 0) {
+            w->revents = (unsigned)(unsigned short)p.revents;
+            lane_wake(w->lane, WOKEN);
+            is_one = true;
+        }
+    }
+    return is_one;
+}
+
+/* Whoever waits inside a call of the kernel has the file, and not its number: what has arrived before the number is
+ * closed is taken all the same, such as the end that shutdown() makes. */
+void
+hub_closing(int fd)
+{
+    while (lanes_share() && fd >= 0 && fd < hub.size && wake_ready(fd))
+        lane_yield();
+    hub_closed(fd);
+}
+
 static void
 unsure_add(HubWait *wait)
 {

@@ -77,6 +77,7 @@ void hub_look(bool may_sleep); /* wakes lanes */
 bool hub_is_idle(void);        /* nobody waits for anything outside */
 bool hub_has_news(void);       /* from any thread: something that a lane waits for is there, or its time is over */
 void hub_closed(int fd);       /* the number is free, or is about to be */
+void hub_closing(int fd);      /* it will be: who waits for it goes on first */
 void hub_forget(Lane *lane);   /* it waits for no time any more */
 void hub_time(Lane *lane);     /* it waits for lane->deadline */
 void hub_notify(void);         /* from another thread: look again */

@@ -149,6 +149,9 @@ void lanes_relink_pids(void); /* the program has process ids that stand for othe
 /* what the C library's function of that name is led to; NULL: it is not */
 void *libcalls_ours(const char *name);
 
+/* mutexes.c */
+void mutexes_copied(void);
+
 /* threads.c */
 bool lane_semaphore_free(const void *semaphore);
 /* A replay becomes a recording: the clock of the interpreter's own waits, which stood still, goes on. */

@@ -6,6 +6,8 @@
 #include "lanes/inside.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum { MOST_HELD = 256 };
 static struct {
@@ -85,6 +87,14 @@ our_mutex_unlock(pthread_mutex_t *mutex)
         lane_wake_first(mutex);
     }
     return rc;
+}
+
+/* In a copy of the process the thread has another number, by which the C library knows whose a mutex is. */
+void
+mutexes_copied(void)
+{
+    for (int i = 0; i < held_count; i++)
+        held[i].mutex->__data.__owner = (int)syscall(SYS_gettid);
 }
 
 static const Relink functions[] = {{"pthread_mutex_lock", (void *)our_mutex_lock},

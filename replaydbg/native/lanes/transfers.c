@@ -327,7 +327,7 @@ our_sendfile(int to, int from, off_t *offset, size_t n)
 int
 our_close(int fd)
 {
-    hub_closed(fd);
+    hub_closing(fd);
     endpoint_forget(fd);
     return close(fd);
 }
@@ -335,7 +335,7 @@ our_close(int fd)
 static int
 our_dup2(int from, int to)
 {
-    hub_closed(to);
+    hub_closing(to);
     endpoint_forget(to);
     return dup2(from, to);
 }
@@ -343,7 +343,7 @@ our_dup2(int from, int to)
 static int
 our_dup3(int from, int to, int flags)
 {
-    hub_closed(to);
+    hub_closing(to);
     endpoint_forget(to);
     return dup3(from, to, flags);
 }

@@ -139,8 +139,16 @@ own_device(SqliteFile *file)
     return POWERSAFE_OVERWRITE;
 }
 
+/* SQLite would silently stay with a journal if there were no shared memory. */
+static int
+own_shm_map(SqliteFile *file, int number, int size, int extend, volatile void **seen)
+{
+    act_diverge("outside", FILE_SHM_MAP, "shared memory of SQLite, for its WAL mode");
+}
+
 static const SqliteMethods own_methods = {
-    .version = 1,
+    .version = 2,
+    .shm_map = own_shm_map,
     .close = own_close,
     .read = own_read,
     .write = own_write,
