@@ -16,6 +16,7 @@ from replaydbg.events.show import printable
 from replaydbg.log.group import group_directory
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.remote.address import is_address
+from replaydbg.store.private import write_private
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +65,14 @@ def one_process(name: str) -> UsageError:
 def print_json(facts: Mapping[str, object]) -> None:
     """Print `facts` as one JSON object."""
     print(json_with_addresses({"schema_version": SCHEMA_VERSION, **facts}, indent=2))
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Write a file, completely or not at all. Raises UsageError."""
+    try:
+        write_private(Path(path), data)
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None
 
 
 def print_problems(recording: Recording) -> None:

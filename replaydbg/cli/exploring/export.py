@@ -1,4 +1,4 @@
-"""`replaydbg export`: save an object of a moment to a file, for use in today's Python; or a failure as an HTML page."""
+"""`replaydbg export`: save an object of a moment for today's Python, a failure as a page, or all calls for a viewer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.opening import add_place, add_quiet, opened, opened_at
-from replaydbg.cli.common.output import add_json, add_recording, print_json
+from replaydbg.cli.common.output import add_json, add_recording, print_json, write_file
+from replaydbg.cli.exploring.export_calls import VIEWERS, write_calls
 from replaydbg.debugger.object_export import Export
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.native import check_core
 from replaydbg.render.export_text import export_facts, export_lines, page_file_facts
 from replaydbg.store.directory import member_path
-from replaydbg.store.private import write_private
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a page about the failure instead: source with values, stack, who wrote what, output, threads",
     )
+    for name, viewer in VIEWERS.items():
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"write all calls of functions instead, for {viewer}")
     add_place(parser)
     add_quiet(parser)
     add_json(parser)
@@ -39,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     if args.html is not None:
         return _page(args)
     check_core()
+    if any(getattr(args, name) is not None for name in VIEWERS):
+        return write_calls(args)
     with opened_at(args) as view:
         found = view.session.run.export(args.expression, **view.at)
         write(found, args.output)
@@ -52,15 +56,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together, or are missing."""
-    if args.html is None:
+    wanted = [f"--{name}" for name in ("html", *VIEWERS) if getattr(args, name) is not None]
+    if not wanted:
         missing = [name for name, value in (("EXPR", args.expression), ("-o FILE", args.output)) if value is None]
         if missing:
             raise UsageError(f"usage: export RECORDING EXPR -o FILE ({' and '.join(missing)} missing), or --html FILE")
         return
+    if len(wanted) > 1:
+        raise UsageError(f"{' and '.join(wanted)} cannot be combined: export writes one file.")
     if args.expression is not None or args.output is not None:
-        raise UsageError("--html cannot be combined with EXPR or -o: it writes a page about the whole failure.")
+        raise UsageError(f"{wanted[0]} cannot be combined with EXPR or -o: it writes a file of its own.")
     if args.frame or args.lane is not None:
-        raise UsageError("--html cannot be combined with --frame or --thread: the page has all frames.")
+        raise UsageError(f"{wanted[0]} cannot be combined with --frame or --thread: the file has all of them.")
+    if args.html is None and args.at is not None:
+        raise UsageError(f"{wanted[0]} cannot be combined with --at: the file has the whole run.")
 
 
 def _page(args: argparse.Namespace) -> int:
@@ -81,7 +90,7 @@ def _page(args: argparse.Namespace) -> int:
     except NOT_HERE as error:
         data = page_without_replay(path, name, error)
         problem = str(error)
-    _write(args.html, data)
+    write_file(args.html, data)
     if args.json:
         print_json(page_file_facts(args.html, data, problem))
         return 0
@@ -104,11 +113,4 @@ def _shown_recording(name: str) -> Path:
 
 def write(found: Export, path: str) -> None:
     """Write the object to a file, completely or not at all. Raises UsageError."""
-    _write(path, found.data)
-
-
-def _write(path: str, data: bytes) -> None:
-    try:
-        write_private(Path(path), data)
-    except OSError as error:
-        raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None
+    write_file(path, found.data)
