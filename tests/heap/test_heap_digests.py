@@ -71,6 +71,8 @@ def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
         "futures",
         "fuzz",
         "heap",
+        "pages",
+        "planted",
         "programs",
         "pytest",
         "races",
