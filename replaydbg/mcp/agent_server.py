@@ -64,7 +64,7 @@ class McpServer:
         """The question whose progress is reported, when it began, and when that was last reported."""
 
     def serve(self) -> None:
-        """AgentAnswer until the client goes away; then end all processes of the debugger."""
+        """Answer until the client goes away; then end all processes of the debugger."""
         threading.Thread(target=self._read, name="mcp-reader", daemon=True).start()
         try:
             while (request := self._queue.take()) is not None:
@@ -104,7 +104,7 @@ class McpServer:
             self._answer(message, self._at_once)
 
     def _answer(self, request: AgentRequest, act: Callable[[AgentRequest], dict[str, object] | None]) -> None:
-        """AgentAnswer a request with what `act` returns; None: that comes later, or never."""
+        """Answer a request with what `act` returns; None: that comes later, or never."""
         try:
             body = act(request)
             if body is not None:
