@@ -55,6 +55,18 @@ def test_a_call_is_named_in_three_ways() -> None:
 
 
 @pytest.mark.slow
+def test_the_limit_counts_futures_in_which_the_fault_came(tmp_path: Path) -> None:
+    """One call more than the usual future makes is tried, too, and mostly never made."""
+    ground = Ground.make(tmp_path, (PROGRAMS / "careless_save.py").read_text())
+    every = sweep(ground, "write,close,open")["trials"]
+
+    few, enough = (sweep(ground, "write,close,open", "-n", str(limit)) for limit in (3, len(every) + 1))
+
+    assert len(every) > 3 and [len(few["trials"]), few["is_cut"]] == [3, True]
+    assert [len(enough["trials"]), enough["is_cut"]] == [len(every), False]
+
+
+@pytest.mark.slow
 def test_a_client_that_tries_again_forgets_one_error(tmp_path: Path) -> None:
     """If the body of an answer is missing, `http.client` raises no OSError."""
     ground = Ground.make(tmp_path, (PROGRAMS / "http_retries.py").read_text())

@@ -99,7 +99,9 @@ class _Runs:
     seen: Callable[[Future], None]
     known: set[tuple[object, ...]] = field(default_factory=set)
     """How those ended of which a recording is kept."""
-    count: int = 0
+    rows: int = 0
+    """Futures in which all of the faults came: only these count against the limit."""
+    is_cut: bool = False
 
     def run(self, wanted: Iterable[tuple[Fault, ...]]) -> Iterator[FaultTrial]:
         """Run one future for each, several at once; yield those in which all of the faults came, as they end."""
@@ -108,10 +110,11 @@ class _Runs:
         try:
             while True:
                 while (
-                    len(running) < jobs and self.count < self.wishes.most and (faults := next(left, None)) is not None
+                    len(running) < min(jobs, self.wishes.most - self.rows) and (faults := next(left, None)) is not None
                 ):
                     running[self._begun(faults)] = faults
                 if not running:
+                    self.is_cut |= self.rows >= self.wishes.most and next(left, None) is not None
                     return
                 for each in await_ended(list(running), self.wishes.timeout):
                     faults = running.pop(each)
@@ -120,13 +123,13 @@ class _Runs:
                     finally:
                         each.kill()
                     if trial is not None:
+                        self.rows += 1
                         yield trial
         finally:
             for each in running:
                 each.kill()
 
     def _begun(self, faults: tuple[Fault, ...]) -> RunningFuture:
-        self.count += 1
         coded = [each.encoded(self.recording.header.gates) for each in faults]
         return RunningFuture(self.standing, self.wishes.seed, faults=coded)
 
@@ -175,9 +178,8 @@ def run_sweep(
             raise NoFutures(name, _never_called(tuple(asked), standing.event, calls, plain))
         if wishes.pairs:
             trials += sorted(runs.run(_pairs(wishes, counts, trials)), key=_place)
-        is_cut = runs.count >= wishes.most
         seconds = time.monotonic() - began
-        return Sweep(name, standing.event, plain, tuple(trials), _by_column(calls), never, is_cut, seconds)
+        return Sweep(name, standing.event, plain, tuple(trials), _by_column(calls), never, runs.is_cut, seconds)
 
 
 def _place(trial: FaultTrial) -> list[tuple[str, str, int]]:
