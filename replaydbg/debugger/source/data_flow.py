@@ -185,11 +185,16 @@ def content_change(statements: Sequence[ast.stmt]) -> str:
 def _stored_later(target: ast.expr, node: ast.AST) -> StoredValue:
     """Return what was stored by a statement that had begun before its line."""
     if isinstance(node, (ast.For, ast.AsyncFor)):
-        kept = is_place(node.iter) and not _is_stored_in(node.iter, node.body)
-        return StoredValue(node.iter if kept else None, False, unknown=_of_loop(node))
+        return _item_of_loop(node) if is_place(node.iter) else StoredValue(None, False, unknown=_of_loop(node))
     return StoredValue(
         None, False, unknown="the statement waited before it wrote; what it did until then is not tracked"
     )
+
+
+def _item_of_loop(node: ast.For | ast.AsyncFor) -> StoredValue:
+    """Return what a loop stored: an item of what it had when it began, which may be something else by now."""
+    is_kept = not _is_stored_in(node.iter, node.body)
+    return StoredValue(node.iter if is_kept else None, False, unknown=_of_loop(node))
 
 
 def _of_loop(node: ast.For | ast.AsyncFor) -> str:
@@ -290,7 +295,7 @@ def _stored(target: ast.expr, node: ast.AST) -> StoredValue:
         root = next(each for each in node.targets if any(part is target for part in ast.walk(each)))
         return _unpacked(root, node.value, target)
     if isinstance(node, (ast.For, ast.AsyncFor)):
-        return StoredValue(node.iter, False, unknown=_of_loop(node))
+        return _item_of_loop(node)
     assert isinstance(node, ast.withitem), node
     return StoredValue(node.context_expr, False, unknown="the result of __enter__ is not tracked")
 

@@ -326,8 +326,11 @@ bool
 cross_again(void)
 {
     bool is_due = cross_state.again;
-    if (is_due)
+    if (is_due) {
+        own_work_begin(); /* since Python 3.12 there is an object, which is ours */
         PyErr_Clear();
+        own_work_end();
+    }
     cross_state.again = false;
     return is_due;
 }
