@@ -35,6 +35,10 @@ _STAYS = {
     file.write file.truncate file.sync file.size file.lock file.unlock file.reserved file.control file.sector
     file.device
     """,
+    "_ssl": """
+    _SSLContext.set_ciphers _SSLContext.get_ciphers _SSLContext._set_alpn_protocols _SSLContext.options
+    _SSLContext.minimum_version _SSLContext.maximum_version _SSLContext.verify_flags
+    """,
     "replaydbg": "key moment",
 }
 _IF_INSIDE = {
@@ -61,6 +65,7 @@ _ASKS = {
     gethostname getprotobyname getservbyname getservbyport if_indextoname if_nameindex if_nametoindex getaddrinfo
     gethostbyname gethostbyname_ex gethostbyaddr getnameinfo
     """,
+    "_ssl": "_SSLContext.set_default_verify_paths _SSLContext.keylog_filename get_default_verify_paths",
     "pwd": "getpwuid getpwnam getpwall",
     "grp": "getgrgid getgrnam getgrall",
     "resource": "getrlimit",
