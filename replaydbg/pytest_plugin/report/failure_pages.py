@@ -43,7 +43,7 @@ def write_instead(folder: str, nodeid: str, reason: str, *, since: float) -> Non
     from replaydbg.pages.facts.page_facts import PageFacts
     from replaydbg.pages.facts.recording_facts import opening_commands
     from replaydbg.pages.markup.page_document import failure_page
-    from replaydbg.store.private import write_private
+    from replaydbg.store.private import make_directory, write_private
 
     recording = Path(folder, shared_names.RECORDING)
     is_there = recording.is_file()
@@ -57,4 +57,5 @@ def write_instead(folder: str, nodeid: str, reason: str, *, since: float) -> Non
         commands=tuple(opening_commands(str(recording), is_failure=True, is_test=True)) if is_there else (),
     )
     with suppress(OSError):  # the report has the reason, too
+        make_directory(page.parent)  # where the recording is not there yet
         write_private(page, failure_page(facts, HiddenTexts([recording])))
