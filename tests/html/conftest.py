@@ -13,7 +13,7 @@ from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.replays import Outcome, passed_on
 from tests.harness.replays import run as run_command
-from tests.harness.surroundings import without_steering
+from tests.harness.surroundings import key_beside, without_steering
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "pages"
 
@@ -30,7 +30,7 @@ def record(tmp_path: Path) -> Record:
         program.write_text(source, encoding="utf-8")
         recording = tmp_path / f"{program.stem}.rdbg"
         command = tool.record(sys.executable, recording, [name], options=options)
-        run(command, cwd=tmp_path, env={**without_steering(os.environ), **env}, timeout=100)
+        run(command, cwd=tmp_path, env={**without_steering(os.environ), **key_beside(tmp_path), **env}, timeout=100)
         return recording
 
     return record
@@ -42,6 +42,6 @@ def export(tmp_path: Path) -> Export:
 
     def export(*words: str | Path, **env: str) -> Outcome:
         command = [sys.executable, "-m", "replaydbg", "export", *map(str, words)]
-        return run_command(command, cwd=tmp_path, env={**passed_on(), **env})
+        return run_command(command, cwd=tmp_path, env={**passed_on(), **key_beside(tmp_path), **env})
 
     return export
