@@ -86,7 +86,7 @@ def test_all_orders_are_tried_systematically(tmp_path: Path) -> None:
 
 
 def test_timers_end_in_another_order_if_the_loop_looks_later(tmp_path: Path) -> None:
-    ground = Ground.make(tmp_path, TIMERS)
+    ground = Ground.passing(tmp_path, TIMERS)
 
     found = ground.futures(ground.event("time.perf_counter"), 64, "--shrink", "-o", "kept")
 
