@@ -46,6 +46,7 @@ bool fd_is_real(int fd);
 ino_t fd_peer(ino_t inode); /* of a socket that is one of a pair: the other one; of a pipe itself */
 
 /* parted.c: a replay stands still, and copies of it go on */
+int fd_moved(int fd);     /* to a number above, which the program does not have; -1: errno */
 void fd_part_begin(void); /* before the first copy is made: nobody here reads any more */
 bool fd_part(void);       /* in a copy: pipes and pairs are its own from now on; false: they cannot be made */
 bool fd_part_epoll(int number, const int *fds, const uint32_t *masks, size_t n); /* the same of an epoll object */

@@ -105,9 +105,8 @@ fill(int fd, const Buf *data)
     fcntl(fd, F_SETFL, flags);
 }
 
-/* At numbers above, which the program does not have. */
-static int
-moved(int fd)
+int
+fd_moved(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE);
     close(fd);
@@ -127,8 +126,8 @@ make_channel(Channel *c)
         setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &c->room, sizeof c->room);
     if (other)
         setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &other->room, sizeof other->room);
-    c->made[0] = moved(ends[0]);
-    c->made[1] = moved(ends[1]);
+    c->made[0] = fd_moved(ends[0]);
+    c->made[1] = fd_moved(ends[1]);
     if (other) {
         other->made[0] = c->made[1];
         other->made[1] = c->made[0];

@@ -1,4 +1,5 @@
-/* Which calls are about files of the layer, or its sockets. Each is looked at when it begins; its outcome is kept until it ends. */
+/* Which calls are about files of the layer, or its sockets. Each is looked at when it begins; its outcome is kept until
+ * it ends. */
 #include "base/core.h"
 #include "future/layer.h"
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096, ABOVE = 512, FIRST_PORT = 49152, LAST_PORT = 65535 };
+enum { MOST_LOOKED_AT = 4096, FIRST_PORT = 49152, LAST_PORT = 65535 };
 
 static Socket *sockets;
 static int32_t socket_count;
@@ -48,15 +48,6 @@ add(ino_t inode, int kept, int family, SocketState state)
     return socket_count - 1;
 }
 
-/* To a number that the program does not have. */
-static int
-moved(int fd)
-{
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE);
-    close(fd);
-    return high;
-}
-
 int
 socket_make(int family, int flags, int at)
 {
@@ -65,9 +56,9 @@ socket_make(int family, int flags, int at)
         return -1;
     fd_note_pair(ends);
     fd_widen(ends);
-    int fd = ends[0], kept = moved(ends[1]);
+    int fd = ends[0], kept = fd_moved(ends[1]);
     if (at >= 0 && fd != at) {
-        int high = moved(fd);
+        int high = fd_moved(fd);
         fd = dup3(high, at, O_CLOEXEC);
         close(high);
     }
