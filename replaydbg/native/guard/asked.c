@@ -89,7 +89,7 @@ make_moment(PyObject *noted)
     return result;
 }
 
-/* Two texts, of the type itself: a subclass could not be told by the log. */
+/* Two plain texts: of an object of a subclass, the log would have the text alone. */
 static PyObject *
 moment_noted(PyObject *args)
 {
