@@ -74,6 +74,8 @@ class Keeper:
         """Made for the first snapshot."""
         self._bisects, self._pages = bisects, pages
         self._began = began
+        self._since = time.time() - (time.monotonic() - began)
+        """The same in seconds since the epoch."""
         self._groups = _groups_of(live)
         """None: children are not recorded."""
         self.examiner: Examiner | None = None
@@ -99,7 +101,7 @@ class Keeper:
             kept=time.time(),
         )
         try:
-            make_empty(folder)
+            make_empty(folder, self._since)
             self._cutter.learn(place)  # before anything is packed
             snapshots = self._snapshots(
                 place, attempt.before.snapshots, failed[0].snapshots if failed is not None else 0
@@ -166,7 +168,7 @@ class Keeper:
         """Retry writes for which there was no room: the session's own files have been deleted."""
         for folder, result in self._unwritten.items():
             with suppress(OSError):
-                make_empty(folder)
+                make_empty(folder, self._since)
             report_text.write_about(Path(folder), result)
 
     def _snapshots(self, place: LogPosition, before: int, of_failure: int) -> KeptSnapshots | None:
@@ -224,13 +226,20 @@ def _remove_group(folder: str) -> None:
         remove_earlier(folder)
 
 
-def make_empty(folder: str) -> None:
-    """Create the directory of a test, or remove an earlier session's files from it. Raises OSError."""
+def make_empty(folder: str, since: float) -> None:
+    """Create the directory of a test, or remove an earlier session's files from it. Raises OSError.
+
+    `since`: when this session began, in seconds since the epoch. A page that is newer stays: it says that pytest ended
+    before the recording was there.
+    """
     try:
         os.mkdir(folder, DIRECTORY_MODE)  # noqa: PTH102 - most are new, and there may be thousands
     except FileExistsError:
-        for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY, shared_names.PAGE):
+        for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY):
             Path(folder, name).unlink(missing_ok=True)
+        page = Path(folder, shared_names.PAGE)
+        if page.exists() and page.stat().st_mtime < since:
+            page.unlink()
         _remove_group(folder)
     except FileNotFoundError:
         make_directory(Path(folder))
