@@ -92,6 +92,8 @@ class Header:
     """`sys.orig_argv` at the start."""
     cwd: str
     """The working directory."""
+    umask: int | None
+    """Which permissions new files do not get when it starts; None: not known."""
     commit: str
     """The commit that was checked out in the program's repository; empty: it is in none, or it is unknown."""
     path0: str | None

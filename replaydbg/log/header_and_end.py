@@ -180,6 +180,7 @@ def parse_header(path: str, data: bytes) -> Header:
         argv=fields.list("argv", str),
         orig_argv=fields.list("orig_argv", str),
         cwd=fields.text("cwd"),
+        umask=fields.optional("umask", 0o777),
         commit=fields.form("commit", _COMMIT),
         path0=None if fields.data.get("path0") is None else fields.text("path0"),
         env=fields.variables("env"),

@@ -108,6 +108,7 @@ class HeaderData(TypedDict):
     argv: list[str]
     orig_argv: list[str]
     cwd: str
+    umask: NotRequired[int]
     commit: NotRequired[str]
     secrets: NotRequired[SecretsData]
     path0: str | None

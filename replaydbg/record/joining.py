@@ -93,7 +93,7 @@ def join(invitation: Invitation) -> int:
         core = core_file(interpreter.soabi())
         if not may_grow(str(directory)):
             return TOO_LARGE
-        start = _prepared(invitation, directory, words, core)
+        start = _prepared(invitation, directory, words, core, umask)
         os.umask(umask)
         reset_signals([int(number) for number in interpreter.ignored_signals()])
         os.execve(os.fsdecode(invitation.executable), start.command, start.environment)
@@ -125,7 +125,7 @@ def _prefix() -> str:
     return parent if is_virtual else sys.prefix
 
 
-def _prepared(invitation: Invitation, directory: Path, words: list[str], core: str) -> InterpreterStart:
+def _prepared(invitation: Invitation, directory: Path, words: list[str], core: str, umask: int) -> InterpreterStart:
     orders: dict[str, Any] = json.loads((directory / ORDERS).read_bytes())
     own, rest = interpreter.leading_options(words)
     wanted = wanted_program(Started(this_one(), own, rest))
@@ -139,6 +139,7 @@ def _prepared(invitation: Invitation, directory: Path, words: list[str], core: s
         header["name"] = f"{orders['name']}/{invitation.number}"
         header["group"] = orders["group"]
         header["process"] = invitation.number
+        header["umask"] = umask
         header["python"] = {**header["python"], "prefix": _prefix()}
         boot = {
             **wishes.as_boot(),

@@ -126,6 +126,7 @@ def make_header(
         "argv": target.argv,
         "orig_argv": [python.first_word, *options.given, *target.options],
         "cwd": _cwd(),
+        "umask": _umask(),
         "commit": commit_of(_directory(target)),
         "path0": target.path0,
         "env": environment,
@@ -183,6 +184,12 @@ def continuing_command() -> list[bytes]:
 def _directory(target: Target) -> str:
     """Return where the program's repository is looked for: the directory of a script, otherwise the working one."""
     return os.path.dirname(target.what) if target.kind == SCRIPT else _cwd()  # noqa: PTH120
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _cwd() -> str:

@@ -96,7 +96,7 @@ class PastReader:
         self._most_acts = most_acts
         self.start_ns = recording.log_header.start_ns if recording.log_header is not None else 0
         """When the program started: nanoseconds since the epoch; 0: the log's header does not have it yet."""
-        self._umask: int | None = None
+        self._umask = recording.header.umask
         self._time_ns = self._events = self._act_count = 0
         self.has_ended = False
         """Whether the program reached its end."""

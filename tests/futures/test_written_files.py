@@ -161,6 +161,20 @@ open("new", "w").write("x")
 os.chdir("..")
 assert os.getcwd() == WHERE and open("made/new").read() == "x"
 """,
+    "permissions": """
+def mode(path): return stat.S_IMODE(os.stat(path).st_mode)
+assert os.umask(0o077) == 0o027
+os.mkdir("private"); os.mkdir("told", 0o705); open("new", "w").close()
+assert (mode("private"), mode("told"), mode("new")) == (0o700, 0o700, 0o600)
+os.chmod("private", 0o1751); os.rename("private", "moved")
+assert mode("moved") == 0o1751 and os.access("moved", os.X_OK)
+fd = os.open("moved", os.O_RDONLY)
+assert stat.S_IMODE(os.fstat(fd).st_mode) == 0o1751
+assert os.umask(0o022) == 0o077
+os.makedirs("a/b", 0o750)
+assert mode("a/b") == 0o750
+assert mode(tempfile.mkdtemp(dir="a")) == 0o700
+""",
     "a log": """
 logging.basicConfig(filename="log", level=logging.INFO)
 logging.info("one")
@@ -180,7 +194,7 @@ with dbm.dumb.open("shelf") as data:
 }
 
 
-def _program(act: str, before: str = "os.listdir('.')") -> str:
+def _program(act: str, before: str = "os.umask(0o027), os.listdir('.')") -> str:
     """Return a program that acts in a future alone: the recorded one is stopped before."""
     return (
         "import dbm.dumb, logging, os, pathlib, shutil, signal, stat, tempfile, time, zipfile\n"
@@ -214,6 +228,28 @@ def test_files_behave_as_on_a_file_system(what: str, tmp_path: Path) -> None:
     assert (group["verdict"], group["last_line"]) == ("passed", "done"), group
     assert {path: found for path, found in _everything(tmp_path).items() if "/kept/" not in path} == before
     assert ground.replay(group["recordings"][0]).status == 0
+
+
+def test_permissions_of_what_was_made_before(tmp_path: Path) -> None:
+    text = """import os, stat, tempfile, time
+def mode(path): return stat.S_IMODE(os.stat(path).st_mode)
+os.mkdir("usual"); open("file", "w").close()
+os.umask(0o077)
+os.mkdir("private"); os.mkdir("changed"); os.chmod("changed", 0o711)
+made = tempfile.mkdtemp(dir=".")
+time.monotonic()
+found = [oct(mode(each)) for each in ("usual", "file", "private", "changed", made)]
+assert found == ["0o750", "0o640", "0o700", "0o711", "0o700"], found
+"""
+    mask = os.umask(0o027)
+    try:
+        ground = Ground.make(tmp_path, text)
+    finally:
+        os.umask(mask)
+
+    group = ground.one(ground.event("time.monotonic"))
+
+    assert group["verdict"] == "passed", group
 
 
 UNKNOWN = {

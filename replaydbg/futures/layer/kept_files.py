@@ -97,9 +97,13 @@ class LayerName:
     """Of a link."""
     listing: tuple[str, ...] | None = None
     """The names in a directory, as the program was told."""
+    mode: int = 0o755
+    """The permissions of a directory that the program has made."""
 
     def encoded(self, path: str, node: int) -> bytes:
         """Return it as the core takes it; `node`: the index of its file, or -1."""
+        if self.kind is NameKind.MADE:
+            node = self.mode
         name, target = os.fsencode(path), os.fsencode(self.target)
         listing = b"" if self.listing is None else b"".join(os.fsencode(each) + b"\0" for each in self.listing) + b"\0"
         has_status = self.status is not None

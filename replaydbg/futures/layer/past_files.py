@@ -19,11 +19,12 @@ from replaydbg.resources.file_events import flags_of_mode
 from replaydbg.resources.file_names import FileNode
 
 _DIRECTORY = struct.Struct("=cI")
+_MASK = struct.Struct("=cI")
 _ENOENT, _EEXIST, _ENOTDIR = 2, 17, 20
 _OWN_STREAMS = 2
 """The highest number of a standard stream."""
-_UMASK = 0o022
-"""The usual one: the recording does not show it."""
+_USUAL_UMASK = 0o022
+"""For recordings that do not show it."""
 
 
 class PastFiles(ToldFiles):
@@ -44,6 +45,8 @@ class PastFiles(ToldFiles):
         """Paths by the names that events of SQLite have."""
         self._opened_then: list[OpenedThen] = []
         self._cwd = ""
+        self._umask = self._umask_then = _USUAL_UMASK if recording.header.umask is None else recording.header.umask
+        """Now, and at the moment."""
 
     def add(self, entry: Entry) -> None:
         """Read the next entry."""
@@ -95,7 +98,7 @@ class PastFiles(ToldFiles):
         was_there = self._known(path) is NameKind.FILE
         file = self._file(node, path, b"" if is_cut else content)
         if is_cut:
-            file.begin_anew(None if was_there else stat.S_IFREG | mode & ~_UMASK)
+            file.begin_anew(None if was_there else stat.S_IFREG | mode & ~self._umask)
         self.names.touch(path, NameKind.FILE, file)
 
     def _opened_later(self, path: str, node: FileNode, *, is_new: bool, appends: bool) -> None:
@@ -228,6 +231,7 @@ class PastFiles(ToldFiles):
             return
         if self._changes(path):
             self.names.touch(path, NameKind.MADE)
+            self.names.by_path[path].mode = integer(argument(event, 1, "mode", 0o777)) & 0o1777 & ~self._umask
         elif self._known(path) is NameKind.UNKNOWN:
             self.names.is_absent(path)
 
@@ -271,6 +275,11 @@ class PastFiles(ToldFiles):
         known.status = None
         if known.file is not None and mode >= 0:
             known.file.mode = stat.S_IFMT(known.file.mode) | mode & 0o7777
+        elif mode >= 0:
+            known.mode = mode & 0o7777
+
+    def _mask(self, event: Event) -> None:
+        self._umask = integer(argument(event, 0)) & 0o777
 
     # ---- the moment ----
 
@@ -278,6 +287,7 @@ class PastFiles(ToldFiles):
         """The moment: keep what is open, where it is, and the directory that the program is in."""
         state = self._history.state
         self._is_past = False
+        self._umask_then = self._umask
         for each in state.open:
             numbers = tuple(sorted(number for number in each.numbers if number > _OWN_STREAMS))
             if each.node is None or each.kind not in ("file", "directory"):
@@ -300,7 +310,8 @@ class PastFiles(ToldFiles):
         for file in self._files.values():
             self._find(file)
         cwd = os.fsencode(self._cwd)
-        parts = [_DIRECTORY.pack(b"C", len(cwd)), cwd, *(file.encoded() for file in self._files.values())]
+        parts = [_MASK.pack(b"U", self._umask_then), _DIRECTORY.pack(b"C", len(cwd)), cwd]
+        parts += [file.encoded() for file in self._files.values()]
         parts += [name.encoded(path, index.get(id(name.file), -1)) for path, name in self.names.by_path.items()]
         parts += [each.encoded(index.get(id(self._files.get(id(each.node))), -1)) for each in self._opened_then]
         return b"".join(parts)
@@ -322,6 +333,7 @@ _ACTIONS: dict[str, Callable[[PastFiles, Event], None]] = {
     "_sqlite3.vfs.delete": PastFiles._delete_database,
     "_sqlite3.vfs.access": PastFiles._access_database,
     "posix.mkdir": PastFiles._mkdir,
+    "posix.umask": PastFiles._mask,
     **dict.fromkeys(("posix.unlink", "posix.remove", "posix.rmdir"), PastFiles._remove),
     **dict.fromkeys(("posix.rename", "posix.replace"), PastFiles._rename),
     "posix.link": PastFiles._link,

@@ -35,6 +35,7 @@ typedef struct {
     bool is_touched;     /* the program has made, changed or removed it: what was told of it before is outdated */
     bool has_status;     /* as the recorded run was told */
     int32_t node;        /* of a file: what is in it; -1: nobody has asked yet */
+    uint32_t mode;       /* of a directory that was made: its permissions */
     char *target;        /* of a link */
     const char *listing; /* of a directory: names, each with a zero behind it; NULL: not known */
     size_t listing_size;
@@ -95,6 +96,7 @@ int directory_opened(const char *path, int flags, int at);
 Description *fd_description(int fd); /* NULL: it leads to nothing of the layer */
 void fd_copied(int fd, int copy);
 void fd_take(Description *description, bool writes); /* the memory file has its offset from now on */
+mode_t usual_mask(void);                             /* that of the process: which permissions new files do not get */
 uint64_t layer_now(void);                            /* ns since the epoch */
 
 /* ---- layer.c ---- */

@@ -5,12 +5,13 @@
 #include "resume/resume.h"
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct __attribute__((packed)) {
     char kind; /* 'P' */
     uint8_t what, is_touched, has_status;
-    int32_t node; /* as the launcher counts them; -1: none */
+    int32_t node; /* as the launcher counts them; -1: none. Of a directory that was made: its permissions */
     uint32_t path, target, listing;
 } NameHead;
 typedef struct __attribute__((packed)) {
@@ -34,6 +35,10 @@ typedef struct __attribute__((packed)) {
     char kind; /* 'C' */
     uint32_t path;
 } DirectoryHead;
+typedef struct __attribute__((packed)) {
+    char kind; /* 'U' */
+    uint32_t mask;
+} MaskPart;
 
 static const uint8_t **parts; /* in their order */
 static size_t part_count;
@@ -68,6 +73,8 @@ size_of(const uint8_t *p, size_t left)
             return 0;
         memcpy(&directory, p, sizeof directory);
         return sizeof directory + directory.path;
+    case 'U':
+        return sizeof(MaskPart);
     default:
         return 0;
     }
@@ -110,7 +117,8 @@ load_name(const uint8_t *p)
     free(path);
     name->kind = head.what <= IS_OTHER ? (NameKind)head.what : IS_OTHER;
     name->is_touched = head.is_touched;
-    name->node = head.node;
+    name->node = name->kind == IS_MADE ? -1 : head.node;
+    name->mode = name->kind == IS_MADE ? (uint32_t)head.node & 07777 : 0;
     name->target = head.target ? text_at(&p, head.target) : NULL;
     if (head.listing) {
         name->listing = (const char *)p;
@@ -179,6 +187,11 @@ layer_load(void)
             char *path = text_at(&p, size_of(parts[i], SIZE_MAX) - sizeof(DirectoryHead));
             names_go(path);
             free(path);
+        }
+        else if (*p == 'U') {
+            MaskPart part;
+            memcpy(&part, p, sizeof part);
+            umask((mode_t)part.mask);
         }
     }
 }

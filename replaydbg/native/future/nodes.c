@@ -31,6 +31,14 @@ node_indexed(int32_t index)
     return index < 0 || index >= node_count ? NULL : &nodes[index];
 }
 
+mode_t
+usual_mask(void)
+{
+    mode_t mask = umask(077);
+    umask(mask);
+    return mask;
+}
+
 int32_t
 node_new(uint32_t mode, bool is_known)
 {

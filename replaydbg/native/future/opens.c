@@ -11,9 +11,7 @@ static int waiting = -1; /* was opened for the constructor of FileIO, which has 
 static uint32_t
 new_mode(PyObject *given)
 {
-    mode_t mask = umask(0);
-    umask(mask);
-    return S_IFREG | ((uint32_t)number_of(given, 0777) & 07777 & ~mask);
+    return S_IFREG | ((uint32_t)number_of(given, 0777) & 07777 & ~usual_mask());
 }
 
 static bool

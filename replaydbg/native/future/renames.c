@@ -44,7 +44,9 @@ call_mkdir(Crossing *c)
     int error = name_parent_error(where.path);
     if (error)
         return error < 0 ? NOT_HERE : fails_with(error, path, NULL);
-    name_touch(name_of(where.path), IS_MADE, -1);
+    Name *made = name_of(where.path);
+    name_touch(made, IS_MADE, -1);
+    made->mode = (uint32_t)number_of(argument_of(c, 1, "mode"), 0777) & 01777 & ~usual_mask();
     return answered(Py_NewRef(Py_None));
 }
 
@@ -105,6 +107,7 @@ move_name(Name *from, Name *to)
     char *target = from->target;
     name_touch(to, from->kind, node);
     to->target = target;
+    to->mode = from->mode;
     from->target = NULL;
     name_touch(from, IS_ABSENT, -1);
 }
@@ -258,10 +261,17 @@ Taken
 call_chmod(Crossing *c)
 {
     Taken taken;
-    Node *node = node_by_path(c, argument_of(c, 0, "path"), !argument_is_false(c, "follow_symlinks"), &taken);
+    PyObject *path = argument_of(c, 0, "path");
     long mode = number_of(argument_of(c, 1, "mode"), -1);
-    if (node == NULL || mode < 0)
-        return node ? NOT_HERE : taken;
+    if (mode < 0)
+        return NOT_HERE;
+    Where where;
+    bool follows = !argument_is_false(c, "follow_symlinks");
+    if (name_where(path, argument_of(c, PY_SSIZE_T_MAX, "dir_fd"), follows, &where) && where.kind == IS_MADE)
+        where.name->mode = (uint32_t)mode & 07777;
+    Node *node = node_by_path(c, path, follows, &taken);
+    if (node == NULL)
+        return taken;
     node->mode = (node->mode & S_IFMT) | ((uint32_t)mode & 07777);
     return answered(Py_NewRef(Py_None));
 }

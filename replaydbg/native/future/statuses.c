@@ -40,11 +40,11 @@ status_of_node(const Node *node)
 }
 
 static PyObject *
-status_of_directory(const char *path)
+status_of_directory(const char *path, uint32_t mode)
 {
     int64_t now = (int64_t)layer_now();
     int64_t inode = (int64_t)(hash_bytes(path, strlen(path), 0) >> 16);
-    int64_t fields[STATUS_FIELDS] = {S_IFDIR | 0755, inode, 0x7264, 2,   geteuid(), getegid(),
+    int64_t fields[STATUS_FIELDS] = {S_IFDIR | mode, inode, 0x7264, 2,   geteuid(), getegid(),
                                      4096,           now,   now,    now, 4096,      8};
     return status_object(fields);
 }
@@ -69,7 +69,7 @@ status_of(const Where *where)
             return status_of_node(node_indexed(name->node));
         return name->has_status ? status_object(name->status) : NULL;
     case IS_MADE:
-        return status_of_directory(where->path);
+        return status_of_directory(where->path, name->mode);
     case IS_LINK:
         return name->is_touched && name->target ? status_of_link(name) : NULL;
     case IS_DIRECTORY:
@@ -115,7 +115,9 @@ call_fstat(Crossing *c)
     if (d->node >= 0)
         return answered(status_of_node(node_indexed(d->node)));
     Name *name = name_find(d->path);
-    return answered(name && name->has_status ? status_object(name->status) : status_of_directory(d->path));
+    if (name && name->has_status)
+        return answered(status_object(name->status));
+    return answered(status_of_directory(d->path, name && name->kind == IS_MADE ? name->mode : 0755));
 }
 
 Taken
@@ -144,12 +146,13 @@ call_access(Crossing *c)
         return answered(Py_NewRef(Py_False));
     if (where.kind == IS_UNKNOWN || (where.kind != IS_FILE && where.kind != IS_MADE && asked != F_OK))
         return NOT_HERE;
-    if (where.kind == IS_MADE || asked == F_OK)
+    if (asked == F_OK)
         return answered(Py_NewRef(Py_True));
-    Node *node = node_indexed(where.name->node);
-    if (node == NULL && !where.name->has_status)
+    bool is_made = where.kind == IS_MADE;
+    Node *node = is_made ? NULL : node_indexed(where.name->node);
+    if (!is_made && node == NULL && !where.name->has_status)
         return NOT_HERE;
-    uint32_t mode = node ? node->mode : (uint32_t)where.name->status[AT_MODE];
+    uint32_t mode = is_made ? where.name->mode : node ? node->mode : (uint32_t)where.name->status[AT_MODE];
     bool is_root = geteuid() == 0, can_read = is_root || (mode & 0444), can_write = is_root || (mode & 0222);
     bool is_allowed =
         (!(asked & R_OK) || can_read) && (!(asked & W_OK) || can_write) && (!(asked & X_OK) || (mode & 0111));
