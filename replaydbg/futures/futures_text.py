@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from replaydbg.classes import dataclass
-from replaydbg.errors import quoted
+from replaydbg.errors import clause, quoted
 from replaydbg.events.show import printable
 from replaydbg.futures.deciding_text import deciding_lines
 from replaydbg.futures.future import FutureVerdict
@@ -47,6 +47,8 @@ def futures_lines(report: FuturesReport) -> Iterator[str]:
     if found.is_fixed:
         why = "no threads were switched, no random numbers drawn, and no event loop ran"
         yield f"Every future is the same, 1 was run: {why}."
+    if found.unkept:
+        yield f"Recordings are missing: {clause(found.unkept)}."
     example = next((each.seed for group in found.groups for each in group.futures if each.seed in report.names), None)
     if example is not None:
         yield f"Open one: replaydbg debug {quoted(report.names[example])}"

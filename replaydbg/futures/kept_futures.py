@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from shutil import rmtree
 
 import replaydbg
+from replaydbg.errors import CannotRecord
 from replaydbg.events.records import Control
 from replaydbg.futures.future import Future, RunningFuture
 from replaydbg.futures.schedules.given import ScheduleKind
@@ -14,7 +16,7 @@ from replaydbg.launch.process import Ended
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import make_live_directory, shared_store, write_start
 from replaydbg.record.result import RecordResult
-from replaydbg.record.sealing import seal_recording
+from replaydbg.record.sealing import STAYS, seal_recording
 from replaydbg.resume.preparation import first_orders, written_to
 from replaydbg.store.directory import sealed_path
 
@@ -26,6 +28,37 @@ if TYPE_CHECKING:
 
 _OF_GROUPS = ("group", "process", "outputs", "branch")
 """Fields of the header that only processes of a group have."""
+
+
+OF_A_TEST = "a future of a test stops where the test ends, so it is no whole run"
+"""Why none of them is kept."""
+
+
+class FutureKeeper:
+    """Keeps recordings of futures, until one cannot be written: what came of all is worth more than they are."""
+
+    def __init__(self, recording: Recording, name: str, event: int, output: Path | None, store: Path) -> None:
+        """`recording`, called `name`, is that of their past, which ends with `event`.
+
+        `output`: the directory in which they are kept; None: they are kept in `store`.
+        """
+        self._recording, self._name, self._event = recording, name, event
+        self._output, self._store = output, store
+        self.unkept = ""
+        """Why one was not kept, and so no later one was; empty: all that were wanted were."""
+
+    def keep(self, running: RunningFuture, future: Future, file: str) -> Path | None:
+        """Write the recording of a future that has ended to `file` of the directory; None: see `unkept`."""
+        if future.is_of_test:
+            self.unkept = OF_A_TEST
+        if self.unkept:
+            return None
+        output = self._output / file if self._output is not None else None
+        try:
+            return keep(self._recording, self._name, self._event, running, future, output, self._store).path
+        except CannotRecord as error:
+            self.unkept = error.reason
+            return None
 
 
 def keep(
@@ -43,15 +76,34 @@ def keep(
     name in `store`, whose recordings share blocks). Raises CannotRecord.
     """
     live = make_live_directory(output, store)
+    try:
+        return _sealed(live, recording, name, event, running, future, shared_store(output, store))
+    except BaseException:
+        rmtree(live, ignore_errors=True)  # the past is in its recording, and nobody can go on with the rest
+        raise
+
+
+def _sealed(
+    live: Path,
+    recording: Recording,
+    name: str,
+    event: int,
+    running: RunningFuture,
+    future: Future,
+    shared: Path | None,
+) -> RecordResult:
     with written_to(live):
         recording.unpack(live)
         _copy(running.log, live / "log")
         if os.fstat(running.world.fileno()).st_size:
             _copy(running.world, live / "world")
         _write_notes(live, recording, event, running, future)
-    write_start(live, _header(recording, name, live, event, running), first_orders(recording.header))
-    ended = Ended(future.status, _cpu_before(recording) + future.cpu_seconds)
-    return seal_recording(live, ended, future.cpu_seconds, store=shared_store(output, store))
+        write_start(live, _header(recording, name, live, event, running), first_orders(recording.header))
+        ended = Ended(future.status, _cpu_before(recording) + future.cpu_seconds)
+        result = seal_recording(live, ended, future.cpu_seconds, store=shared)
+    if result.problem is not None:
+        raise CannotRecord(str(live), result.problem.partition(STAYS)[0])  # it is removed
+    return result
 
 
 def _copy(file: BinaryIO, path: Path) -> None:

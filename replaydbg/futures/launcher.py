@@ -14,7 +14,7 @@ from replaydbg.events.run_facts import GateRow
 from replaydbg.futures.checks import check_numbers, check_recording
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
 from replaydbg.futures.grouping import MOST_ENDINGS, FutureGroup, Share, grouped, share_of
-from replaydbg.futures.kept_futures import keep
+from replaydbg.futures.kept_futures import FutureKeeper
 from replaydbg.futures.pool import FuturePool, FutureRequest, await_ended
 from replaydbg.futures.schedules.bounded import bounded_schedule, steps_of
 from replaydbg.futures.schedules.given import TRACED, FutureSchedule, with_deviations
@@ -25,7 +25,6 @@ from replaydbg.gates.row import DRAWN
 from replaydbg.gates.table import OWN
 from replaydbg.launch.processors import processors
 from replaydbg.log.reader import Recording, open_recording
-from replaydbg.record.result import RecordResult
 
 FIRST_SEED = 1
 TIMEOUT = 10.0
@@ -86,6 +85,8 @@ class Futures:
     """What decides in groups of failed futures, if it was wanted."""
     systematic: SystematicCount | None = None
     """Of a systematic search: how far it came. Then the numbers of futures are no seeds."""
+    unkept: str = ""
+    """Why recordings that were wanted are missing; empty: none is."""
 
     @property
     def count(self) -> int:
@@ -100,7 +101,7 @@ class _Batch:
     recording: Recording
     name: str
     wishes: FutureWishes
-    store: Path
+    keeper: FutureKeeper
     standing: StandingReplay
     seen: Callable[[Future], None]
     done: list[Future] = field(default_factory=list)
@@ -141,15 +142,14 @@ class _Batch:
         kind = (future.verdict, future.kind, f"{future.ending}\n{future.last_line}")
         if self._is_wanted(future, kind):
             self.known.add(kind)
-            path = self._keep(running, future).path
-            self.kept[future.seed] = path
+            path = self._keep(running, future)
+            if path is not None:
+                self.kept[future.seed] = path
         self.seen(future)
 
     def _is_wanted(self, future: Future, kind: tuple[FutureVerdict, str, str]) -> bool:
         if future.verdict is FutureVerdict.INCONCLUSIVE:
             return False  # it ends where a recording cannot go on, and has no end of its own
-        if future.is_of_test:
-            return False  # so does one that ends with its test
         alike = sum(1 for verdict, ending, _ in self.known if (verdict, ending) == kind[:2])
         return self.wishes.keeps_all or (kind not in self.known and alike < MOST_ENDINGS)
 
@@ -157,14 +157,12 @@ class _Batch:
         """Yield what decides in the groups that failed, with a recording of each."""
 
         def kept(running: RunningFuture, future: Future) -> Path | None:
-            return self._keep(running, future, "-shrunk").path if not future.is_of_test else None
+            return self._keep(running, future, "-shrunk")
 
         yield from deciding_schedules(self.pool, groups, self.traced, kept)
 
-    def _keep(self, running: RunningFuture, future: Future, suffix: str = "") -> RecordResult:
-        directory = self.wishes.output
-        output = directory / f"future-{future.seed}{suffix}.rdbg" if directory is not None else None
-        return keep(self.recording, self.name, self.standing.event, running, future, output, self.store)
+    def _keep(self, running: RunningFuture, future: Future, suffix: str = "") -> Path | None:
+        return self.keeper.keep(running, future, f"future-{future.seed}{suffix}.rdbg")
 
 
 def run_futures(
@@ -183,14 +181,27 @@ def run_futures(
         replayed = time.monotonic() - began
         if wishes.output is not None:
             wishes.output.mkdir(parents=True, exist_ok=True)
-        batch = _Batch(recording, name, wishes, store, standing, seen)
+        keeper = FutureKeeper(recording, name, standing.event, wishes.output, store)
+        batch = _Batch(recording, name, wishes, keeper, standing, seen)
         systematic = _run_all(batch) if wishes.preemptions is not None else None
         is_fixed = systematic is None and _run(batch)
         groups = tuple(grouped(batch.done))
         deciding = tuple(batch.deciding(groups)) if wishes.shrinks else ()
     seconds = time.monotonic() - began
     share = share_of(batch.done)
-    return Futures(name, standing.event, groups, batch.kept, share, seconds, replayed, is_fixed, deciding, systematic)
+    return Futures(
+        name,
+        standing.event,
+        groups,
+        batch.kept,
+        share,
+        seconds,
+        replayed,
+        is_fixed,
+        deciding,
+        systematic,
+        keeper.unkept,
+    )
 
 
 def _check(wishes: FutureWishes) -> None:

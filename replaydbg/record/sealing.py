@@ -66,6 +66,10 @@ def _world_compressor() -> Callable[[bytes], bytes] | None:
     return BlockCache(str(user_cache_directory() / "world"), key).compress if key is not None else None
 
 
+STAYS = " and stays a directory"
+"""What follows the reason for which a recording could not be sealed."""
+
+
 def seal_recording(
     live: Path,
     ended: Ended,
@@ -112,7 +116,7 @@ def seal_recording(
             seal(live, target, end, sources, compress_world=_world_compressor(), common=wanted, hiding=hiding)
     except (OSError, Corrupt) as error:  # of a forked child, its parent's recording may be damaged
         why = error.reason if isinstance(error, Corrupt) else error.strerror
-        problem = f"it could not be sealed ({why}) and stays a directory"
+        problem = f"it could not be sealed ({why}){STAYS}"
         if may_have_secrets:
             problem += ", in which its secrets are in the clear"
         target = live

@@ -1,13 +1,16 @@
 """What `futures` cannot do, it says in one sentence; and where nothing can differ, it runs one."""
 
+import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.futures.made import TIMEOUT, Ground, environment
+from tests.futures.made import LOST_UPDATE, TIMEOUT, Ground, environment
 from tests.harness import tool
 from tests.harness.process import run
+from tests.harness.small_disk import small_disk
 
 pytestmark = pytest.mark.slow
 
@@ -104,3 +107,31 @@ assert os.path.exists("made") and open("made").read() == "x"
     group = ground.one(ground.event("time.sleep"))
 
     assert group["verdict"] == "passed", group
+
+
+def test_a_full_disk_costs_recordings_and_not_the_answer(tmp_path: Path) -> None:
+    ground = Ground.make(tmp_path, LOST_UPDATE, status=None)
+    with small_disk(tmp_path / "small", "3m"):
+        finished = ground.replaydbg(
+            "futures", "one.rdbg", "--at", str(ground.first_thread()), "-n", "100", "--keep", "all", "-o", "small/kept"
+        )
+        left = [each for each in (tmp_path / "small" / "kept").iterdir() if not each.is_file()]
+        kept = list((tmp_path / "small" / "kept").glob("*.rdbg"))
+        replayed = [ground.replay(f"small/kept/{each.name}").status for each in kept]
+
+    text = finished.stdout.decode()
+    assert text.startswith("100 futures of "), finished
+    assert re.search(r"Recordings are missing: .*No space left on device\)?\.\n", text), text
+    assert left == [] and 0 < len(kept) < 100 and set(replayed) <= {0, 1}
+
+
+def test_a_full_disk_costs_recordings_of_faults_and_not_the_table(tmp_path: Path) -> None:
+    ground = Ground.make(tmp_path, "import time\ntime.monotonic()\nopen('new', 'w').write('x')\n")
+    with small_disk(tmp_path / "small", "4k"):
+        finished = ground.replaydbg(
+            "futures", "one.rdbg", "--at", "1", "--faults", "open:EACCES", "--json", "-o", "small/kept"
+        )
+
+    found = json.loads(finished.stdout)
+    assert found["failed"] > 0 and found["unkept"] == "No space left on device", found
+    assert {each["recording"] for each in found["trials"]} == {None}

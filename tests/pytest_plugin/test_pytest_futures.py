@@ -1,11 +1,15 @@
 """Tests have futures from where their bodies begin, and a table says what came of them."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.harness.plugin_runs import run_pytest
+from tests.harness.process import run
+from tests.harness.surroundings import without_steering
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +68,10 @@ def test_the_command_that_finds_what_decides(tmp_path: Path) -> None:
 
     (command,) = re.findall(r"replaydbg futures (\S+) --at (\d+) --shrink", ran.output)
     assert (tmp_path / command[0]).is_file()
+    words = [sys.executable, "-m", "replaydbg", "futures", command[0], "--at", command[1], "-n", "3"]
+    finished = run(words, cwd=tmp_path, env=without_steering(os.environ), timeout=60)
+    said = b"Recordings are missing: a future of a test stops where the test ends, so it is no whole run.\n"
+    assert said in finished.stdout and finished.status in (0, 1), finished
 
 
 @pytest.mark.parametrize("count", ["x", "-1"])

@@ -1,14 +1,13 @@
 """The pytest plugin where nothing can be written: the tests run, and the lack of a recording is explained."""
 
-import os
 import re
 import resource
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.harness import small_disk as small_disks
 from tests.harness.plugin_runs import run_pytest
 
 pytestmark = pytest.mark.slow
@@ -35,13 +34,8 @@ def small_files() -> Iterator[None]:
 @pytest.fixture
 def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """A directory on a file system of a given size."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "none", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, timeout=10, check=False).returncode:
-        pytest.skip("a small file system cannot be mounted here")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], timeout=10, check=True)
+    with small_disks.small_disk(tmp_path / "small", request.param):
+        yield tmp_path / "small"
 
 
 def said(folder: Path, reason: str) -> str:

@@ -15,7 +15,7 @@ from replaydbg.events.values import OpenFile
 from replaydbg.futures.checks import check_recording
 from replaydbg.futures.faults.fault_orders import Fault, MetFault, met_faults
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
-from replaydbg.futures.kept_futures import keep
+from replaydbg.futures.kept_futures import FutureKeeper
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT
 from replaydbg.futures.pool import await_ended
 from replaydbg.futures.standing import StandingReplay
@@ -81,6 +81,8 @@ class Sweep:
     is_cut: bool
     """Whether there was more to try."""
     seconds: float
+    unkept: str = ""
+    """Why recordings that were wanted are missing; empty: none is."""
 
     def count(self, verdict: FutureVerdict) -> int:
         """How many have a verdict."""
@@ -94,7 +96,7 @@ class _Runs:
     recording: Recording
     name: str
     wishes: SweepWishes
-    store: Path
+    keeper: FutureKeeper
     standing: StandingReplay
     seen: Callable[[Future], None]
     known: set[tuple[object, ...]] = field(default_factory=set)
@@ -148,8 +150,7 @@ class _Runs:
             return None
         self.known.add(kind)
         words = "-".join(f"{each.column.name}-{each.fault}-{each.number}" for each in faults)
-        output = self.wishes.output / f"fault-{words}.rdbg" if self.wishes.output is not None else None
-        return keep(self.recording, self.name, self.standing.event, running, future, output, self.store).path
+        return self.keeper.keep(running, future, f"fault-{words}.rdbg")
 
 
 def run_sweep(
@@ -172,14 +173,16 @@ def run_sweep(
         asked = {column.name: column for column, _ in wishes.faults}
         counts = {each: sum(calls[gate] for gate in column.gates) for each, column in asked.items()}
         never = tuple(each for each, count in counts.items() if not count)
-        runs = _Runs(recording, name, wishes, store, standing, seen)
+        keeper = FutureKeeper(recording, name, standing.event, wishes.output, store)
+        runs = _Runs(recording, name, wishes, keeper, standing, seen)
         trials = sorted(runs.run(_singles(wishes, counts)), key=_place)
         if not trials:
             raise NoFutures(name, _never_called(tuple(asked), standing.event, calls, plain))
         if wishes.pairs:
             trials += sorted(runs.run(_pairs(wishes, counts, trials)), key=_place)
         seconds = time.monotonic() - began
-        return Sweep(name, standing.event, plain, tuple(trials), _by_column(calls), never, runs.is_cut, seconds)
+        by_column = _by_column(calls)
+        return Sweep(name, standing.event, plain, tuple(trials), by_column, never, runs.is_cut, seconds, keeper.unkept)
 
 
 def _place(trial: FaultTrial) -> list[tuple[str, str, int]]:

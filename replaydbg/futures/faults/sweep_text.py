@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from replaydbg.classes import dataclass
-from replaydbg.errors import quoted
+from replaydbg.errors import clause, quoted
 from replaydbg.events.show import printable
 from replaydbg.futures.faults.sweep import FaultTrial, Sweep
 from replaydbg.futures.future import FutureVerdict
@@ -47,6 +47,8 @@ def sweep_lines(report: SweepReport) -> Iterator[str]:
     if found.never:
         calls = ", ".join(f"{name} ({count:,})" for name, count in found.calls)
         yield f"Never called after the moment: {', '.join(found.never)}. It calls: {calls}."
+    if found.unkept:
+        yield f"Recordings are missing: {clause(found.unkept)}."
     example = next((each for each in found.trials if each.kept and each.future.verdict is FutureVerdict.FAILED), None)
     if example is not None and example.kept is not None:
         yield f"Open one: replaydbg debug {quoted(report.names[example.kept])}"

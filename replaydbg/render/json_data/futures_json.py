@@ -30,6 +30,7 @@ def futures_facts(report: FuturesReport) -> JsonObject:
         "inconclusive": found.count - found.share.decided,
         "share": {"low": low, "high": high, "confidence": 0.95},
         "is_fixed": found.is_fixed,
+        "unkept": found.unkept or None,
         "seconds": round(found.seconds, 3),
         "replay_seconds": round(found.replay_seconds, 3),
         "next": list(next_command(report)) or None,

@@ -20,6 +20,7 @@ def sweep_facts(report: SweepReport) -> JsonObject:
         "calls": dict(found.calls),
         "never_called": list(found.never),
         "is_cut": found.is_cut,
+        "unkept": found.unkept or None,
         "seconds": round(found.seconds, 3),
         "trials": [_trial_facts(each, report) for each in found.trials],
     }
