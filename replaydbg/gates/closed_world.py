@@ -44,12 +44,14 @@ _STAYS = {
 _IF_INSIDE = {
     "posix": """
     dup dup2 read readinto readv write writev eventfd_read eventfd_write get_blocking set_blocking fstat isatty lseek
+    kill
     """,
     "_io": """
     FileIO.__init__ FileIO.read FileIO.readall FileIO.readinto FileIO.write FileIO.seek FileIO.tell FileIO.seekable
     FileIO.isatty FileIO._isatty_open_only
     """,
     "select": "select poll().poll epoll.register epoll.modify epoll.unregister",
+    "_signal": "set_wakeup_fd",
     "_socket": """
     dup socket.__init__ socket.getsockname socket.getpeername socket.setsockopt socket.getsockopt socket.shutdown
     socket.recv socket.recvfrom socket.recv_into socket.recvfrom_into socket.send socket.sendall socket.sendmsg

@@ -33,7 +33,7 @@ POSIX: list[Row] = [
         """
         access chdir chmod chown chroot confstr ctermid fchdir fchmod fchown fdatasync fpathconf
         fstat fstatvfs fsync ftruncate get_blocking get_inheritable get_terminal_size getgrouplist getpgid getpriority
-        getsid getxattr initgroups isatty kill killpg lchown link listdir listxattr lockf login_tty lseek lstat mkdir
+        getsid getxattr initgroups isatty killpg lchown link listdir listxattr lockf login_tty lseek lstat mkdir
         mkfifo mknod nice pathconf posix_fadvise posix_fallocate readlink remove removexattr
         rename replace rmdir sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam
         sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler
@@ -144,6 +144,7 @@ PROCESSES: list[Row] = [
         """,
     ),
     *rows("_signal", "pthread_kill"),
+    *rows("posix", "kill", ARGS, "os_kill"),
     *rows("_thread", "get_native_id", 0),
     # As C code calls them, for instance through ctypes, for a thread of the program.
     *rows("libc", "pthread_getaffinity_np pthread_getschedparam", ARGS | FILLS, "native"),

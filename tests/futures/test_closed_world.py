@@ -61,6 +61,10 @@ INSIDE = {
     "random numbers": "assert len(os.urandom(9)) == 9 and 0 <= __import__('random').random() < 1",
     "what it has read before": "assert 'SIGALRM' in open('program.py').read() and os.path.exists('program.py')",
     "an exception": "\ntry: 1 / 0\nexcept ZeroDivisionError: __import__('traceback').print_exc()",
+    "send a signal to itself": (
+        "got = []; signal.signal(signal.SIGUSR1, lambda *a: got.append(a[0])); ME = os.getpid(); "
+        "os.kill(ME, signal.SIGUSR1); os.kill(ME, 0); assert got == [signal.SIGUSR1]"
+    ),
     "raise a signal": "signal.signal(signal.SIGUSR1, lambda *_: print('x')); signal.raise_signal(signal.SIGUSR1)",
 }
 
@@ -75,6 +79,67 @@ def test_what_stays_inside_is_done(what: str, tmp_path: Path) -> None:
 
     assert (group["verdict"], group["status"]) == ("passed", 0), group
     assert ground.replay(group["recordings"][0]).status == 0
+
+
+_SIGNALLED_LOOP = """import asyncio, os, signal, time
+ME = os.getpid()
+async def main():
+    loop, is_over = asyncio.get_running_loop(), asyncio.Event()
+    {before}loop.add_signal_handler(signal.SIGTERM, is_over.set)
+    time.monotonic_ns()
+    {after}loop.add_signal_handler(signal.SIGTERM, is_over.set)
+    loop.call_later(0.05, os.kill, ME, signal.SIGTERM)
+    await asyncio.wait_for(is_over.wait(), 2)
+    assert await asyncio.to_thread(lambda: 5) == 5
+    loop.remove_signal_handler(signal.SIGTERM)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("skips", [{"before": "0 and ", "after": ""}, {"before": "", "after": "0 and "}])
+def test_a_signal_wakes_an_event_loop(skips: dict[str, str], tmp_path: Path) -> None:
+    ground = Ground.make(tmp_path, _SIGNALLED_LOOP.format(**skips))
+
+    found = ground.futures(ground.event("time.monotonic_ns"), 12, "--keep", "all", "-o", "kept")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (12, 0, 0), found["groups"]
+    assert {ground.replay(each).status for each in found["groups"][0]["recordings"]} == {0}
+
+
+def test_a_thread_signals_the_process_of_the_future(tmp_path: Path) -> None:
+    text = """import os, signal, threading, time
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+ME = os.getpid()
+time.monotonic()
+thread = threading.Thread(target=lambda: os.kill(ME, signal.SIGUSR1))
+thread.start()
+thread.join()
+time.sleep(0.01)
+assert got == [signal.SIGUSR1], got
+"""
+    ground = Ground.make(tmp_path, text)
+
+    found = ground.futures(ground.event("time.monotonic"), 12, "--keep", "all", "-o", "kept")
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (12, 0, 0), found["groups"]
+    assert {ground.replay(each).status for each in found["groups"][0]["recordings"]} == {0}
+
+
+def test_a_signal_that_was_blocked_before_waits(tmp_path: Path) -> None:
+    text = """import os, signal, time
+got = []
+signal.signal(signal.SIGUSR1, lambda number, frame: got.append(number))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+time.monotonic()
+os.kill(os.getpid(), signal.SIGUSR1)
+assert signal.sigpending() == {signal.SIGUSR1} and got == []
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
+assert got == [signal.SIGUSR1]
+"""
+    ground = Ground.make(tmp_path, text)
+
+    assert ground.one(ground.event("time.monotonic"))["verdict"] == "passed"
 
 
 def test_pipes_of_the_past_are_each_futures_own(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "files/files.h"
 #include "future/inside.h"
+#include "signals/signals.h"
 #include "sqlite/sqlite.h"
 #include "values/values.h"
 #include <sys/stat.h>
@@ -134,6 +135,8 @@ stays_inside(const Crossing *c)
 {
     if (strcmp(c->gate->name, "socket.__init__") == 0) /* on a descriptor that is there */
         return c->nargs > 3 && PyLong_Check(c->args[3]) && is_inside(descriptor_of(c->args[3]));
+    if (strcmp(c->gate->name, "kill") == 0)
+        return c->nargs > 0 && signals_names_itself(c->args[0]);
     if (strcmp(c->gate->name, "FileIO.__init__") == 0)
         return PyLong_Check(c->args[0]) && is_inside(descriptor_of(c->args[0]));
     if (strcmp(c->gate->name, "poll().poll") == 0)

@@ -145,6 +145,7 @@ complete(void)
     clocks_continue();
     if (core.is_future) {
         signals_continue();
+        process_continue();
         streams_continue();
         own_work_end();
         return;

@@ -11,11 +11,12 @@
 
 typedef struct {
     const char *module, *name;
-    int keys; /* so many of its first arguments say what is set: the last call with the same ones counts */
+    int keys;     /* so many of its first arguments say what is set: the last call with the same ones counts */
+    bool is_ours; /* it concerns this process and what it has, and nothing that the fence keeps from a future */
 } Setting;
 static const Setting settings[] = {
-    {"_signal", "set_wakeup_fd", 0}, {"_signal", "siginterrupt", 1}, {"posix", "set_blocking", 1},
-    {"posix", "setpriority", 2},     {"resource", "setrlimit", 1},   {"posix", "nice", MOST_NUMBERS},
+    {"_signal", "set_wakeup_fd", 0, true}, {"_signal", "siginterrupt", 1, true}, {"posix", "set_blocking", 1, false},
+    {"posix", "setpriority", 2, false},    {"resource", "setrlimit", 1, false},  {"posix", "nice", MOST_NUMBERS, false},
 };
 
 typedef struct {
@@ -96,7 +97,8 @@ process_follow(const Crossing *c)
     if (strcmp(module, "_signal") == 0 && strcmp(name, "pthread_sigmask") == 0)
         note_mask(c);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (strcmp(module, settings[i].module) == 0 && strcmp(name, settings[i].name) == 0)
+        if ((settings[i].is_ours || !core.is_future) && strcmp(module, settings[i].module) == 0 &&
+            strcmp(name, settings[i].name) == 0)
             note_setting(c, settings[i].keys);
 }
 

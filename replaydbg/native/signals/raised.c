@@ -72,20 +72,51 @@ static PyObject *
 os_getpid(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
-    if (pid && core.mode == REPLAY && PyLong_Check(pid))
+    if (pid && (core.mode == REPLAY || core.is_future) && PyLong_Check(pid))
         recorded_pid = (pid_t)PyLong_AsLong(pid);
     return pid;
 }
 
-const HandlerEntry raised_handlers[] = {{"os_getpid", os_getpid}, {NULL, NULL}};
-
-/* A copy of a process of the debugger believes that it is the first one. */
+/* A copy of a process of the debugger believes that it is the first one, and a future that it is the recorded one. */
 static pid_t
 today(pid_t pid)
 {
-    bool is_own = core.mode == REPLAY && pid > 0 && (pid == recorded_pid || pid == clones_pid());
+    bool is_own = (core.mode == REPLAY || core.is_future) && pid > 0 && (pid == recorded_pid || pid == clones_pid());
     return is_own ? getpid() : pid_today(pid);
 }
+
+static pid_t
+today_of(PyObject *pid)
+{
+    int overflow;
+    long number = PyLong_Check(pid) ? PyLong_AsLongAndOverflow(pid, &overflow) : 0;
+    return number > 0 && number == (pid_t)number ? today((pid_t)number) : 0;
+}
+
+bool
+signals_names_itself(PyObject *pid)
+{
+    return today_of(pid) == getpid();
+}
+
+/* kill(pid, signal): the program of a future has the id of the recorded run. */
+static PyObject *
+os_kill(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (!core.is_future || nargs != 2 || kwnames || !signals_names_itself(args[0]))
+        return gate_regular(g, self, args, nargs, kwnames);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = NULL;
+    if (c.perform) {
+        PyObject *asked[] = {PyLong_FromLong(getpid()), args[1]};
+        result = asked[0] ? gate_call_original(g, self, asked, nargs, NULL) : NULL;
+        Py_XDECREF(asked[0]);
+    }
+    return cross_end(&c, result);
+}
+
+const HandlerEntry raised_handlers[] = {{"os_getpid", os_getpid}, {"os_kill", os_kill}, {NULL, NULL}};
 
 /* ---- signals that no handler of ours sees ---- */
 

@@ -27,6 +27,7 @@ PyObject *signals_after_importing(PyObject *result); /* steals it; handlers that
 /* raised.c */
 void *raising_call(const char *name); /* what stands for this function of the C library's; NULL: itself */
 void raising_calls_relink(void);
+bool signals_names_itself(PyObject *pid); /* the program means its own process, and nothing else */
 void signals_interpreter_has_ended(void); /* nothing of the program runs any more */
 typedef struct {
     void (*handler_is_late)(int signum); /* lenient: its place was not met for long: it runs here */
