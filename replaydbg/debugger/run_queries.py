@@ -105,10 +105,13 @@ class RunQueries:
         self._view.work.begin("collecting calls")
         return call_tree(self._view, first, last, own)
 
-    def each_call(self, *, own: OwnCode | None = None) -> Calls:
-        """Return each call of a function in the whole run, up to MOST_CALLS. `own`: only calls of own code."""
+    def each_call(self, first: int = 1, last: int = 0, *, own: OwnCode | None = None) -> Calls:
+        """Return each call of a function between two lines of the run, by their counts, up to MOST_CALLS.
+
+        `last` = 0: to its end. `own`: only calls of own code.
+        """
         self._view.work.begin("collecting calls")
-        return calls_between(self._view, 1, self._view.index.total, own)
+        return calls_between(self._view, first, last or self._view.index.total, own)
 
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""

@@ -79,6 +79,27 @@ def test_the_timeline_has_a_row_for_each_thread(page: ReadPage) -> None:
         assert name in page.contents["text"], page.contents["text"]
 
 
+def test_calls_are_a_flame_graph_over_time(page: ReadPage, session: Session) -> None:
+    assert "calls" in page.ids
+    drawn = [each for each in page.contents["title"] if " at " in each and " line" in each]
+    mains = [each for each in drawn if each.startswith("main ")]
+    assert len(mains) == 1 and f"{TILL}:32" in mains[0], drawn
+    calls = [each for each in session.run.each_call().each if each.code.file == str(TILL)]
+    moment = session.index.moment(next(each.begun for each in calls if each.code.function == "main"))
+    assert f" at {moment.event}:{moment.step}, " in mains[0]
+    # However short they are, what is drawn stands for all of them.
+    added = [each for each in calls if each.code.function == "Till.add"]
+    assert sum(_number(each) for each in drawn if each.startswith("Till.add ")) == len(added) > 0
+    main = next(each for each in calls if each.code.function == "main")
+    assert f"main{TILL}:321{main.ended - main.begun:,}" in page.rows, page.rows
+
+
+def _number(title: str) -> int:
+    """Return how many calls a bar stands for."""
+    _, several, rest = title.partition(f" {TIMES} ")
+    return int(rest.split()[0].replace(",", "")) if several else 1
+
+
 def test_the_growth_of_the_heap_is_shown(page: ReadPage) -> None:
     assert any(each.startswith("Size of the heap: 6 snapshots, from ") for each in page.contents["title"])
     assert any("till.log" in each for each in page.rows)

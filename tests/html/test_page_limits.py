@@ -10,6 +10,10 @@ from hypothesis import strategies as st
 
 from replaydbg.pages.facts.hidden_texts import HiddenTexts
 from replaydbg.pages.facts.page_facts import (
+    CallBar,
+    CallChart,
+    CalledFunction,
+    CallStrip,
     GroupFacts,
     HeapCourse,
     HeapPoint,
@@ -43,6 +47,7 @@ def full_page(text: str, number: int) -> PageFacts:
         for each in range(number)
     )
     bar = TimelineBar(text, tuple((each, each + 1) for each in range(1, number)))
+    calls = tuple(CallBar(each % 9, each, each + 1, text, text, is_library=False) for each in range(number))
     process = ProcessRow(1, text, text, text, is_shown=True, problem=text)
     return PageFacts(
         kind="Failure",
@@ -59,6 +64,15 @@ def full_page(text: str, number: int) -> PageFacts:
         writes_note=text,
         printed=PrintedPart(tuple(PrintedLine(each.count, text, 2, each) for each in instants), number, number),
         timeline=Timeline(1, number + 1, (bar,) * min(number, 24), ((instants[0], text),) * 60, 3),
+        calls=CallChart(
+            1,
+            number + 1,
+            (CallStrip(text, calls, 9),) * 6,
+            3,
+            (CalledFunction(text, text, number, number),) * 12,
+            number,
+            text,
+        ),
         heap=HeapCourse(tuple(HeapPoint(each, 1, 1) for each in instants), text, ((text, text, (1, 2), (1, 2)),) * 16),
         group=GroupFacts(text, (process,) * number, 7, (b"<svg>" + b" " * 10**6 + b"</svg>",), text),
         events=((text,) * 6,) * 40,

@@ -11,11 +11,13 @@ from replaydbg.errors import ReplaydbgError, clause
 from replaydbg.groups.group_session import GroupSession
 from replaydbg.log.group import GroupProcess, group_directory, process_number, read_group
 from replaydbg.log.reader import open_recording
+from replaydbg.pages.facts.call_chart import call_chart
 from replaydbg.pages.facts.group_facts import group_facts, recordings_of
 from replaydbg.pages.facts.heap_course import heap_course
 from replaydbg.pages.facts.hidden_texts import HiddenTexts
 from replaydbg.pages.facts.output_around import printed_around
 from replaydbg.pages.facts.page_facts import (
+    CallChart,
     GroupFacts,
     Instant,
     PageFacts,
@@ -90,6 +92,7 @@ class _Collector:
         timeline: Timeline | None = budget.part("timeline", self._timeline, None)
         printed: PrintedPart | None = budget.part("output", self._printed, None)
         group: GroupFacts | None = budget.part("processes", self._group, None)
+        calls = budget.part("calls", lambda: self._calls(timeline), None) if timeline is not None else None
         heap = (
             budget.part("heap growth", lambda: heap_course(session, timeline.first, here.count), None)
             if timeline is not None
@@ -114,6 +117,7 @@ class _Collector:
             writes_note=writes_note,
             printed=printed,
             timeline=timeline,
+            calls=calls,
             heap=heap,
             group=group,
             commands=tuple(
@@ -178,6 +182,10 @@ class _Collector:
 
     def _timeline(self) -> Timeline:
         return timeline_of(self._session, self._children())
+
+    def _calls(self, timeline: Timeline) -> CallChart | None:
+        names = {each.lane: each.name for each in timeline.bars if not each.is_process}
+        return call_chart(self._session, timeline.first, timeline.last, names)
 
     def _children(self) -> Sequence[GroupProcess]:
         if self._shown.group is None or not self._shown.is_process:

@@ -108,6 +108,8 @@ class TimelineBar:
     spans: tuple[tuple[int, int], ...]
     """Ranges of line counts in which it ran."""
     is_process: bool = False
+    lane: int = 0
+    """The number of the thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,60 @@ class Timeline:
     """Exceptions that the program's own code raised; a selection, if there are many."""
     more_bars: int = 0
     """Number of rows that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallBar:
+    """A call, or several short ones in a row."""
+
+    depth: int
+    """From the outermost call, 0."""
+    first: int
+    last: int
+    """The counts of lines at which it begins and ends."""
+    name: str
+    title: str
+    """Name, place, moment and length."""
+    is_library: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CallStrip:
+    """The calls of a thread."""
+
+    name: str
+    bars: tuple[CallBar, ...]
+    deepest: int
+    """How many levels of calls there were; the bars may have fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """A function that was called."""
+
+    name: str
+    place: str
+    """File and line, in short form."""
+    calls: int
+    lines: int
+    """From its calls to their ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallChart:
+    """The calls of functions from left to right."""
+
+    first: int
+    """The count of the line at which it begins."""
+    last: int
+    strips: tuple[CallStrip, ...]
+    more_strips: int
+    """Number of threads that are left out."""
+    functions: tuple[CalledFunction, ...]
+    """Those that took most lines."""
+    calls: int
+    """How many calls there are in all."""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +270,7 @@ class PageFacts:
     printed: PrintedPart | None = None
     """None: unknown."""
     timeline: Timeline | None = None
+    calls: CallChart | None = None
     heap: HeapCourse | None = None
     group: GroupFacts | None = None
     events: tuple[tuple[str, ...], ...] = ()

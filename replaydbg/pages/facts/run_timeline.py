@@ -49,7 +49,7 @@ def _threads(session: Session, first: int, last: int) -> Iterator[TimelineBar]:
         seen = tuple((max(a, first), min(b, last)) for a, b in each.spans if b >= first and a <= last)
         if seen:
             # Those that end up next to each other are as one.
-            yield TimelineBar(f"thread {each.lane} {each.name}".rstrip(), seen[:MOST_SPANS])
+            yield TimelineBar(f"thread {each.lane} {each.name}".rstrip(), seen[:MOST_SPANS], lane=each.lane)
 
 
 def _processes(session: Session, processes: Iterable[GroupProcess], first: int, last: int) -> Iterator[TimelineBar]:

@@ -35,6 +35,8 @@ class PageLimits(NamedTuple):
     """Characters of a value beside a line."""
     spans: int = 1_200
     """Stretches in the timeline, over all of its rows."""
+    calls: int = 400
+    """Bars in the drawing of calls."""
     points: int = 60
     """Snapshots in the drawing of the heap."""
     lines: int = 40

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from replaydbg.pages.facts.hidden_texts import HiddenTexts
 from replaydbg.pages.facts.page_facts import PageFacts
+from replaydbg.pages.markup.call_drawing import calls_part
 from replaydbg.pages.markup.drawings import heap_part, timeline_svg
 from replaydbg.pages.markup.escaping import PageLimits, PageText
 from replaydbg.pages.markup.page_style import PAGE_SCRIPT, page_style
@@ -115,6 +116,8 @@ def _parts(facts: PageFacts, page: PageText) -> Iterator[_Part]:
     output = output_part(facts.printed, count, page) if facts.printed is not None else ""
     if facts.timeline is not None:
         yield _Part("timeline", "Timeline", timeline_svg(facts.timeline, facts.instant, page))
+    if facts.calls is not None:
+        yield _Part("calls", "Calls over time", calls_part(facts.calls, facts.instant, page))
     yield _Part("output", "Output", output)
     yield _Part("stack", "Stack", stack_part(facts, page))
     if facts.heap is not None:

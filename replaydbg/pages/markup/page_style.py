@@ -8,13 +8,13 @@ _COLOURS = """
 :root { color-scheme: light; --text: #1c1e21; --back: #ffffff; --soft: #f2f4f6; --line: #d0d5da; --quiet: #57606a;
   --fail: #b3261e; --fail-soft: #fdecea; --link: #0550ae; --value: #6e3b00; --value-soft: #fff4e0;
   --keyword: #6639ba; --string: #0a6b34; --number: #0550ae; --comment: #57606a; --function: #953800; --bar: #4f7cbf;
-  --bar-two: #2f8f7f; }
+  --bar-two: #2f8f7f; --call: #cfe0f7; }
 """
 _DARK = """
   color-scheme: dark; --text: #e6e8eb; --back: #16181b; --soft: #22262b; --line: #414851; --quiet: #a5adb6;
   --fail: #ff8f86; --fail-soft: #3a2220; --link: #79b8ff; --value: #f0c987; --value-soft: #33291a;
   --keyword: #d2a8ff; --string: #7ee0a1; --number: #79c0ff; --comment: #a5adb6; --function: #ffb77c; --bar: #6fa3ea;
-  --bar-two: #56c2ae;
+  --bar-two: #56c2ae; --call: #24436b;
 """
 _LAYOUT = """
 * { box-sizing: border-box; }
@@ -96,6 +96,10 @@ svg .middle { text-anchor: middle; } svg .right { text-anchor: end; }
 .timeline .raised circle { fill: var(--fail); stroke: var(--back); }
 .timeline .now line { stroke: var(--fail); stroke-width: 2; } .calm .timeline .now line { stroke: var(--text); }
 .timeline .now text { font-weight: 600; }
+.calls text { font: 11px system-ui, sans-serif; fill: var(--text); } .calls svg { overflow: hidden; }
+.calls rect { fill: var(--call); stroke: var(--bar); stroke-width: .5; }
+.calls .library rect { fill: var(--soft); stroke: var(--line); }
+.calls .now line { stroke: var(--fail); stroke-width: 2; } .calm .calls .now line { stroke: var(--text); }
 .timeline .write line { stroke: var(--value); stroke-dasharray: 3 3; } .timeline .print line { stroke: var(--quiet); }
 .timeline .found, .timeline .write text, .timeline .print text { visibility: hidden; }
 .timeline :target .found { visibility: visible; stroke: var(--link); stroke-width: 3; stroke-dasharray: none; }
