@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from replaydbg.classes import dataclass
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
-from replaydbg.commands.searching import SearchRequest, parse_search
+from replaydbg.commands.searching import parse_search
 from replaydbg.commands.task_tree import task_tree
 from replaydbg.commands.view import View
 from replaydbg.commands.vocabulary import PromptCommand, expression_in
+from replaydbg.debugger.bisection.run_bisection import Bisection
 from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
 from replaydbg.debugger.exception_types import ANY, is_by_own_code, raised_as
 from replaydbg.debugger.session_results import Raised
@@ -92,13 +93,19 @@ def _bisect(view: View, rest: str) -> None:
 
 def _holds(view: View, rest: str) -> None:
     wanted = parse_search(expression_in(rest, "holds EXPRESSION"))
-    found = list(_stretches(view, wanted))
-    for line in bisection_text.stretch_lines(view.session, wanted.predicate.text, found, width=view.screen.columns):
+    search = wanted.search(view.session)
+    found = list(_stretches(view, search))
+    if found:
+        text, width = wanted.predicate.text, view.screen.columns
+        lines = bisection_text.stretch_lines(view.session, text, found, width=width)
+    else:
+        lines = bisection_text.never_true_lines(wanted.predicate, search.end, search.why_undecided())
+    for line in lines:
         view.screen.line(line)
 
 
-def _stretches(view: View, wanted: SearchRequest) -> Iterator[TrueStretch]:
-    for number, each in enumerate(true_stretches(wanted.search(view.session), MOST_CHANGES)):
+def _stretches(view: View, search: Bisection) -> Iterator[TrueStretch]:
+    for number, each in enumerate(true_stretches(search, MOST_CHANGES)):
         if number == MOST_CHANGES:
             view.screen.line(f"Showing the first {MOST_CHANGES:,}. Use --from MOMENT for later ones.", "dim")
             return

@@ -122,7 +122,11 @@ def check(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> N
     if len(stretches) > STRETCHES:
         answer.left_out.append(f"more than {STRETCHES} stretches: `from` continues")
     lines = [_stretch_text(found, each) for each in stretches[:STRETCHES]]
-    answer.add("result", lines or [f"{expression}: true at no line of the search"])
+    if not lines:
+        lines = [f"{expression}: true at no line of the search"]
+        if reason := search.why_undecided():
+            lines.append(f"at {texts.moment_text(search.end)}, its end, it cannot be evaluated: {reason}")
+    answer.add("result", lines)
     if stretches and stretches[0].begin is not None:
         at = texts.moment_text(stretches[0].begin.moment)
         answer.next.append(NextQuestion("look", {"recording": given["recording"], "at": at}))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
+from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.true_stretches import TrueStretch
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import clause
@@ -207,11 +208,18 @@ def _moments(moments: tuple[Moment, ...]) -> str:
     return f"{named} and {len(moments) - 3} more" if len(moments) > 3 else named
 
 
-def stretch_lines(session: Session, expression: str, found: Sequence[TrueStretch], *, width: int = 0) -> Iterator[str]:
-    """Yield the stretches as a table of `width` columns; if there are none, say so."""
-    if not found:
-        yield f"{expression} was never true."
+def never_true_lines(predicate: Predicate, end: Moment, reason: str) -> Iterator[str]:
+    """Yield that an expression was never true; `reason`: why it has no value at the end of the search, or empty."""
+    yield f"{predicate.text} was never true."
+    if not reason:
         return
+    yield f"At {moment_text(end)} it cannot be evaluated: {clause(reason)}."
+    if reason.startswith("NameError") and not predicate.frame:
+        yield "It is evaluated with the module's variables: --frame FUNCTION uses the local variables of a function."
+
+
+def stretch_lines(session: Session, expression: str, found: Sequence[TrueStretch], *, width: int = 0) -> Iterator[str]:
+    """Yield the stretches, at least one, as a table of `width` columns."""
     rows = tuple((*_stretch_end(session, each.begin), *_stretch_end(session, each.end)) for each in found)
     often = "once" if len(found) == 1 else f"{len(found):,} times"
     columns = ("true after", "line", "until after", "line")

@@ -73,8 +73,22 @@ def test_the_prompt(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "number == 4: true once" in printed
     assert "raises_in_a_loop.py:4" in "".join(printed.split())
     assert "number > 10 was never true." in typed("holds number > 10")
+    assert "cannot be evaluated" not in typed("holds number > 10")
     assert "usage: holds EXPRESSION" in typed("holds")
     assert "The predicate has side effects" in typed("holds globals().update(total=total + 1) or total > 3")
+
+
+def test_a_name_that_is_not_defined_is_reported(session: Session) -> None:
+    """A false expression and one that never had a value are two answers."""
+    typed = Typed.at("@start", session)
+
+    printed = typed("holds numbr == 4")
+    assert "numbr == 4 was never true." in printed
+    assert "it cannot be evaluated: NameError: name 'numbr' is not defined." in printed
+    assert "--frame FUNCTION uses the local variables" in printed
+    assert "--frame FUNCTION" not in typed("holds number / 0 == 4")
+    assert "cannot be evaluated" not in typed("holds --only-at raises_in_a_loop.py:4 number == 99")
+    assert "it cannot be evaluated: nothing() never runs" in typed("holds --frame nothing number == 4")
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
@@ -96,5 +110,8 @@ def test_the_command(recording: Path) -> None:
     cut = command(recording, "number % 2 == 1", "--limit", 2)
     assert "true 2 times" in cut.stdout and "Showing the first 2." in cut.stdout
     assert command(recording, "number > 99").returncode == 1
+    unknown = command(recording, "numbr > 99", "--json")
+    assert unknown.returncode == 1
+    assert json.loads(unknown.stdout)["last_reason"] == "NameError: name 'numbr' is not defined"
     assert command(recording, "number >").returncode == 2
     assert "--limit must be at least 1" in command(recording, "number", "--limit", 0).stderr

@@ -41,9 +41,15 @@ def run(args: argparse.Namespace) -> int:
         found = list(islice(true_stretches(search, args.limit), args.limit + 1))
         is_cut = len(found) > args.limit
         del found[args.limit :]
+        reason = "" if found else search.why_undecided()
         if args.json:
             facts = [bisection_json.stretch_facts(session, each) for each in found]
-            print_json({"expression": predicate.text, "stretches": facts, "is_cut": is_cut})
+            print_json(
+                {"expression": predicate.text, "stretches": facts, "is_cut": is_cut, "last_reason": reason or None}
+            )
+        elif not found:
+            for line in bisection_text.never_true_lines(predicate, search.end, reason):
+                view.screen.line(line)
         else:
             for line in bisection_text.stretch_lines(session, predicate.text, found):
                 view.screen.line(line)

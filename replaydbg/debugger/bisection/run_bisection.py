@@ -125,6 +125,20 @@ class Bisection(Healing):
         """Whether it is bad where the search begins."""
         return not self._predicate.is_of_history and self._ask(self._first)[0] is Verdict.BAD
 
+    @property
+    def end(self) -> Moment:
+        """Where the search ends."""
+        return self._view.index.moment(self._last)
+
+    def why_undecided(self) -> str:
+        """Return why it has no value at the end of the search, or, in a function, at every line; empty: it has one.
+
+        Where it was never true, this tells a false expression from one that names nothing. Raises Cancelled.
+        """
+        if self._predicate.is_of_history or self._predicate.only_at is not None:
+            return ""  # elsewhere than at its place it has no value anyway
+        return self._why_never()
+
     def verdict_changes(self, most: int = MOST_LISTED) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
 
