@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol, TextIO
 
+    from replaydbg.cli.common.option_parser import OptionParser
+
     class CommandModule(Protocol):
         """The interface of a command's module."""
 
@@ -265,9 +267,9 @@ def _arguments(name: str, words: list[str], command: CommandModule) -> argparse.
     return _parsed(parser, own, argparse.Namespace(program=program))
 
 
-def _parsed(parser: argparse.ArgumentParser, words: list[str], into: argparse.Namespace) -> argparse.Namespace:
+def _parsed(parser: OptionParser, words: list[str], into: argparse.Namespace) -> argparse.Namespace:
     try:
-        return parser.parse_args(words, into)
+        return parser.parse_anywhere(words, into)
     except SystemExit:
         if sys.stdout is not None:
             sys.stdout.flush()  # the help; at exit, a failure would have no message

@@ -1,11 +1,12 @@
 """Invalid command lines: JSON for those who asked for it, and the command that was probably meant."""
 
+import argparse
 import json
 from pathlib import Path
 
 import pytest
 
-from replaydbg.cli.main import main
+from replaydbg.cli.main import command_module, main
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "long_loop.py"
@@ -47,6 +48,41 @@ def test_without_json_stdout_is_empty(capsys: pytest.CaptureFixture[str]) -> Non
         main(["why"])
 
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["heap", "REC", "--limit", "3", "@end"], {"recording": "REC", "at": "@end", "limit": 3}),
+        (["export", "REC", "-o", "x", "total"], {"recording": "REC", "expression": "total", "output": "x"}),
+        (["resources", "REC", "--json", "1", "2"], {"recording": "REC", "moments": ["1", "2"], "json": True}),
+        (["tag", "REC", "--remove", "a", "b", "--remove", "c"], {"tags": ["b"], "remove": ["a", "c"]}),
+    ],
+)
+def test_options_may_precede_an_optional_argument(
+    words: list[str], expected: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, object] = {}
+
+    def run(args: argparse.Namespace) -> int:
+        given.update(vars(args))
+        return 0
+
+    monkeypatch.setattr(command_module(words[0]), "run", run)
+
+    assert main(words) == 0
+    assert {name: given[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [(["seek", "REC", "--json", "1", "2"], "2"), (["heap", "REC", "--limit", "3", "1", "--bogus"], "--bogus")],
+)
+def test_what_is_too_much_is_named(words: list[str], left: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+
+    assert f"unrecognized arguments: {left}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("word", "meant"), [("recrod", "record"), ("snapshot", "snapshots"), ("bisec", "bisect")])

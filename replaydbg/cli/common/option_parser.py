@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import ClassVar, NoReturn
 
 from replaydbg.errors import UsageError
@@ -17,6 +18,20 @@ class OptionParser(argparse.ArgumentParser):
     """Prints an error as JSON; None: that was not asked for. All parsers have it in common, those of parts, too."""
     usage_code = UsageError.exit_code
     """The exit code for an invalid command line."""
+
+    def parse_anywhere(self, words: Sequence[str], into: argparse.Namespace) -> argparse.Namespace:
+        """Parse a command line, as `parse_args`, with options also before an argument that may be missing.
+
+        At the first option argparse takes an optional argument for missing: `heap REC --limit 3 @end` would be an
+        error.
+        """
+        found, left = self.parse_known_args(words, copy(into))
+        is_whole = any(each.nargs in (argparse.PARSER, argparse.REMAINDER) for each in self._get_positional_actions())
+        if not is_whole and not all(each.startswith("-") for each in left):
+            found, left = self.parse_known_intermixed_args(words, copy(into))
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}")
+        return found
 
     def error(self, message: str) -> NoReturn:
         """Print how the command is used, and exit."""
