@@ -94,6 +94,9 @@ COMMANDS = {
     "why": Command("exploring", "show which line last wrote a value, and what the value came from", replays=True),
     "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),
     "log": Command("exploring", "print an expression every time a line ran (a retroactive print)", replays=True),
+    "exceptions": Command(
+        "exploring", "list the exceptions that a run raised, and the lines that raised them", replays=True
+    ),
     "heap": Command(
         "exploring", "show the objects in memory at a moment, what holds them, and what grows", replays=True
     ),
@@ -127,7 +130,10 @@ COMMANDS = {
 }
 """The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
-_NEED_CORE = "record replay resume futures hunt check demo stable debug seek why watch log bisect ci holds hits redact"
+_NEED_CORE = (
+    "record replay resume futures hunt check demo stable debug seek why watch log exceptions bisect ci holds hits "
+    "redact"
+)
 """Those that always record or replay. Where that is not possible, some of the others still have something to say."""
 
 

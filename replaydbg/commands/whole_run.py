@@ -201,7 +201,7 @@ def exceptions(view: View, rest: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class WantedExceptions:
     """Which exceptions to list."""
 
     who: str = ""
@@ -211,62 +211,83 @@ class _Wanted:
     """What the line must contain, in any case."""
     most: int = EXCEPTIONS
 
+    def listed(self, view: View) -> ListedExceptions:
+        """Return the exceptions of the run that are wanted."""
+        # Exceptions before the program's own first line, and during its end, are the interpreter's. Before the end come
+        # the handlers that run while the last exception leaves the program.
+        session = view.session
+        last = max(session.index.end, session.failure.count if session.failure is not None else 0)
+        raised = [each for each in raised_as(session, self.type) if session.first_own <= each.count <= last]
+        raised = [each for each in raised if each.type not in texts.SILENT]
+        if self.who == "own":
+            raised = [each for each in raised if is_by_own_code(each, view.own_code)]
+        found = [each for each in raised if self.text.lower() in raised_text(view, each).lower()]
+        hidden = 0
+        if not self.who and not self.text and self.type == ANY and len(found) > self.most:
+            shown = [each for each in found if each.is_uncaught or not is_standard(each.file)] or found
+            hidden, found = len(found) - len(shown), shown
+        return ListedExceptions(tuple(found[-self.most :]), len(found), hidden)
 
-def _wanted_exceptions(view: View, rest: str) -> _Wanted:
+
+@dataclass(frozen=True, slots=True)
+class ListedExceptions:
+    """A list of exceptions, in order."""
+
+    shown: tuple[Raised, ...]
+    """The last ones."""
+    number: int
+    """Of those that were found: there may be more than are shown."""
+    hidden: int
+    """The number of those that the standard library raised, if they are left out."""
+
+    @property
+    def hidden_text(self) -> str:
+        """The beginning of a sentence about them."""
+        return f"{self.hidden:,} that the standard library raised {'is' if self.hidden == 1 else 'are'} not listed"
+
+
+def _wanted_exceptions(view: View, rest: str) -> WantedExceptions:
     """Return what `[own|all] [TYPE] [TEXT] [N]` selects. Raises UsageError."""
     words = rest.split()
     who = words.pop(0) if words[:1] in (["own"], ["all"]) else ""
     is_number = bool(words) and words[-1].lstrip("-").isdecimal()
     most = number_of(words.pop()) if is_number else EXCEPTIONS
     kind = words.pop(0) if words and view.session.types_named(words[0]) else ANY
-    return _Wanted(who, kind, " ".join(words), most)
+    return WantedExceptions(who, kind, " ".join(words), most)
 
 
-def _print_raised(view: View, wanted: _Wanted) -> None:
-    # Exceptions before the program's own first line, and during its end, are the interpreter's. Before the end come
-    # the handlers that run while the last exception leaves the program.
-    failure = view.session.failure
-    own = range(view.session.first_own, max(view.session.index.end, failure.count if failure is not None else 0) + 1)
-    raised = [each for each in raised_as(view.session, wanted.type) if each.count in own]
-    raised = [each for each in raised if each.type not in texts.SILENT]
-    if wanted.who == "own":
-        raised = [each for each in raised if is_by_own_code(each, view.own_code)]
-    found = [each for each in raised if wanted.text.lower() in _raised_text(view, each).lower()]
-    hidden = 0
-    if not wanted.who and not wanted.text and wanted.type == ANY and len(found) > wanted.most:
-        shown = [each for each in found if each.is_uncaught or not is_standard(each.file)] or found
-        hidden, found = len(found) - len(shown), shown
-    if wanted != _Wanted(most=wanted.most) and not found:
+def _print_raised(view: View, wanted: WantedExceptions) -> None:
+    found = wanted.listed(view)
+    if wanted != WantedExceptions(most=wanted.most) and not found.shown:
         view.screen.line("No such exception was raised in this run.")
-    if len(found) > wanted.most:
-        more = " ".join(each for each in (wanted.who, wanted.type.strip(ANY), wanted.text, str(len(found))) if each)
-        view.screen.line(f"({len(found) - wanted.most:,} earlier ones; `exceptions {more}` shows them)", "dim")
-    for each in found[-wanted.most :]:
-        view.screen.line(_raised_text(view, each))
-    if hidden:
-        number = f"{hidden:,} that the standard library raised {'is' if hidden == 1 else 'are'} not listed"
-        view.screen.line(
-            f"({number}; `exceptions all` lists them, `exceptions own` lists those of your code alone)", "dim"
-        )
-    _print_left_out(view)
+    earlier = found.number - len(found.shown)
+    if earlier:
+        more = " ".join(each for each in (wanted.who, wanted.type.strip(ANY), wanted.text, str(found.number)) if each)
+        view.screen.line(f"({earlier:,} earlier ones; `exceptions {more}` shows them)", "dim")
+    for each in found.shown:
+        view.screen.line(raised_text(view, each))
+    if found.hidden:
+        ways = "`exceptions all` lists them, `exceptions own` lists those of your code alone"
+        view.screen.line(f"({found.hidden_text}; {ways})", "dim")
+    if left_out := left_out_text(view):
+        view.screen.line(f"{left_out}, and `catch` does not stop at them.", "dim")
 
 
-def _raised_text(view: View, each: Raised) -> str:
+def raised_text(view: View, each: Raised) -> str:
+    """Return the line of the list about an exception."""
     more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
     moment = texts.moment_text(view.session.index.moment(each.count))
     place = f"  {texts.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
     return f"{moment:>8}  thread {each.lane}  raised {each.text}{more}{place}"
 
 
-def _print_left_out(view: View) -> None:
+def left_out_text(view: View) -> str:
+    """Return a sentence, without its end, about the exceptions that were too many to keep; empty: there are none."""
     left_out = view.session.index.left_out
-    if left_out is not None:
-        first, last = (texts.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
-        view.screen.line(
-            f"Too many exceptions to keep all: {left_out.number:,} between {first} and {last} are "
-            "not listed, and `catch` does not stop at them.",
-            "dim",
-        )
+    if left_out is None:
+        return ""
+    first, last = (texts.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
+    return f"Too many exceptions to keep all: {left_out.number:,} between {first} and {last} are not listed"
 
 
 def tasks(view: View, rest: str) -> None:

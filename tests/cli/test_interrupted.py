@@ -47,6 +47,7 @@ COMMANDS = {
     "seek": ("seek", "FAILED", "@end"),
     "export": ("export", "FAILED", "begun", "-o", "FAILED.pkl"),
     "log": ("log", "FAILED", "long.py:6", "number"),
+    "exceptions": ("exceptions", "FAILED"),
     "watch": ("watch", "FAILED", "begun"),
     "heap": ("heap", "FAILED"),
     "diff": ("diff", "FAILED", "0:1", "@end"),

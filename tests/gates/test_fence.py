@@ -347,6 +347,7 @@ _REPLAYING = {
     "seek": ["seek", "REC", "@end"],
     "why": ["why", "REC", "x"],
     "log": ["log", "REC", "program.py:1", "x"],
+    "exceptions": ["exceptions", "REC", "--json"],
     "debug": ["debug", "REC"],
 }
 
