@@ -97,11 +97,13 @@ def key_of(header: Header) -> str:
     """Return what identifies a recording: the id of its run.
 
     Of one that continues another, which has the same id, and of those of earlier versions, when it began is in it, too.
+    A future has the id of the run that it comes from; several of one run differ in their names.
     """
-    run, resumed = header.raw.get("run"), header.raw.get("resumed")
-    if isinstance(run, str) and is_key(run) and not resumed:
+    run, resumed, future = (header.raw.get(each) for each in ("run", "resumed", "future"))
+    if isinstance(run, str) and is_key(run) and not resumed and not future:
         return run
-    return blake2b(json.dumps([run, header.created, resumed]).encode(), digest_size=16).hexdigest()
+    own = [future, header.raw.get("name")] if future else []
+    return blake2b(json.dumps([run, header.created, resumed, *own]).encode(), digest_size=16).hexdigest()
 
 
 def is_key(text: str) -> bool:

@@ -170,6 +170,21 @@ def test_a_copy_that_is_removed_leaves_the_tags_to_the_original(
     assert not [path for path in (store / ".tags").iterdir() if not path.name.startswith(".")]
 
 
+def test_a_future_has_none_of_the_tags_of_its_recording(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, future = {"run": "ab" * 16}, {"from": "run-4", "event": 70, "seed": 1}
+    for name, more in {"run-4": {}, "run-5": {"future": future}, "run-6": {"future": future}}.items():
+        made = example()
+        made.header = header_json(name=name, **header, **more)
+        made.write(store, name)
+
+    for name in ("run-4", "run-5"):
+        assert main(["tag", name, name]) == 0
+    capsys.readouterr()
+
+    assert listed(capsys, "--tag", "run-4") == ["run-4"]
+    assert listed(capsys, "--tag", "run-5") == ["run-5"]
+
+
 def test_a_recording_has_none_of_the_tags_of_an_earlier_one(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tag", "run-3", "slow"]) == 0
     made = example()
