@@ -217,7 +217,7 @@ class RunningFuture:
         begins = False
         for entry in self.entries(gates):
             is_later = isinstance(entry, Event) and entry.number > event
-            begins = begins or is_later or (isinstance(entry, Control) and entry.kind is ControlKind.CHAOS)
+            begins = begins or is_later or (isinstance(entry, Control) and _is_own(entry, event))
             if begins:
                 yield entry
 
@@ -230,6 +230,12 @@ class RunningFuture:
                 os.waitpid(self._pid, 0)
             self._pid = 0
         self._stack.close()
+
+
+def _is_own(entry: Control, event: int) -> bool:
+    """Whether an entry is of the future, and not of what it has in common: a fault is noted before the call's event."""
+    is_fault = entry.note is not None and entry.note[0] == "fault"
+    return entry.kind is ControlKind.CHAOS or (is_fault and entry.after >= event)
 
 
 def _with_text(exception: Uncaught | None, errors: bytes) -> Uncaught | None:

@@ -282,6 +282,17 @@ def test_bad_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_without_a_moment_the_first_call_that_fails_is_the_programs(tmp_path: Path) -> None:
+    """The interpreter opens files before the program begins. The call at which the futures begin can fail, too."""
+    ground = Ground.make(tmp_path, 'print(len(open("program.py").read()) > 1)\n')
+
+    finished = ground.replaydbg("futures", "one.rdbg", "--faults", "open:EACCES", "--json")
+
+    found = json.loads(finished.stdout)
+    assert [each["faults"][0]["line"] for each in found["trials"]] == ["program.py:1"], finished
+
+
+@pytest.mark.slow
 def test_a_program_is_tortured_from_its_first_line(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text((PROGRAMS / "careless_save.py").read_text())
     ground = Ground(tmp_path, 0)

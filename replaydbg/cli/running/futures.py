@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="MOMENT",
         help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3 (default: before the first "
-        "thread is started, or at @start)",
+        "thread is started; if none is, at @start, or with --faults where the program's own code begins)",
     )
     parser.add_argument(
         "-n",
@@ -138,7 +138,9 @@ def run(args: argparse.Namespace) -> int:
 def _beginning(args: argparse.Namespace, path: Path) -> tuple[int, tuple[bytes, ...]]:
     """Return the event before which futures begin, and the answer that is changed."""
     if args.set is None:
-        return event_before(args.at, path) if args.at is not None else first_choice(path), ()
+        if args.at is not None:
+            return event_before(args.at, path), ()
+        return first_choice(path, is_own=args.faults is not None), ()
     if args.faults is not None:
         raise UsageError("--set and --faults cannot be combined.")
     statement = statement_order(args.set)

@@ -9,6 +9,7 @@ from replaydbg.cli.common.output import print_json
 from replaydbg.errors import UsageError
 from replaydbg.events.records import Control, ControlKind
 from replaydbg.futures.curve_text import curve_lines
+from replaydbg.futures.faults.first_call import first_call
 from replaydbg.futures.launcher import FutureWishes
 from replaydbg.futures.searches import curve
 from replaydbg.futures.searches.curve import CurvePoint, CurveWishes, find_curve
@@ -73,13 +74,16 @@ def check_searches(args: argparse.Namespace) -> None:
         raise UsageError("--curve and --set cannot be used together.")
 
 
-def first_choice(path: Path) -> int:
-    """Return the event before which the first thread is started; 1 if none is."""
+def first_choice(path: Path, *, is_own: bool) -> int:
+    """Return the event before which the first thread is started.
+
+    If none is, it is the first event of all, or, for `is_own`, the one before which the program's own code begins.
+    """
     with open_recording(path) as recording:
         for entry in recording.events():
             if isinstance(entry, Control) and entry.kind is ControlKind.LANE_STARTED:
                 return max(entry.after, 1)
-    return 1
+        return first_call(recording) if is_own else 1
 
 
 def run_curve(
