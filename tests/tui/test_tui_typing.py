@@ -14,6 +14,7 @@ from replaydbg.tui.apps.pair_app import PairApp
 from replaydbg.tui.apps.replay_app import ReplayApp
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.help_dialog import HelpDialog
+from replaydbg.tui.dialogs.icicle_dialog import IcicleDialog
 from replaydbg.tui.dialogs.input_line import AskLine, InputLine
 from replaydbg.tui.dialogs.palette import PaletteDialog
 from replaydbg.tui.dialogs.status_line import StatusLine
@@ -65,6 +66,23 @@ def test_lines_in_one_piece_are_done_one_after_the_other(fails: Path) -> None:
 
         assert [line for line in seen.text("console").splitlines() if line.isdecimal()] == ["42", "48"]
         assert [each.name for each in seen.scene.marks] == ["here"]
+
+    see(fails, look)
+
+
+def test_answers_to_many_questions_do_not_pile_up(fails: Path) -> None:
+    """Each would have to be closed, and Textual draws all that are below: too many stop it."""
+
+    async def look(seen: Seen) -> None:
+        for _ in range(5):
+            seen.app.ask_why("account.balance")
+            seen.app.action_icicle()
+        await seen.until(lambda: len(seen.app.screen_stack) > 1)
+        await seen.settled()
+
+        assert [type(each) for each in seen.app.screen_stack[1:]] == [IcicleDialog]
+        await seen.press("escape")
+        assert len(seen.app.screen_stack) == 1
 
     see(fails, look)
 

@@ -34,7 +34,7 @@ class GroupActions(QueryActions):
 
     def _show_diagram(self, reply: Reply) -> None:
         if isinstance(reply.answer, DiagramAnswer):
-            self.push_screen(
+            self.show_late(
                 SpaceTimeDialog(reply.answer, self.glyphs, self._move_cut, self._cancel_moves), self._diagram_chosen
             )
 

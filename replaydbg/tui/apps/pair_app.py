@@ -246,7 +246,7 @@ class PairApp(TypedApp):
                 self._compare_heaps(held, key)
 
         hint = "Enter goes to its last write in both"
-        self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
+        self.show_late(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
     def _found(self, found: Sequence[FirstDifference] | str) -> None:
         self.call_from_thread(self._show_differences, found)
@@ -266,7 +266,7 @@ class PairApp(TypedApp):
                     if moment:
                         side.order(f"seek {moment}")
 
-        self.push_screen(Dialog("First differences", rows, hint="Enter goes there in both", is_late=True), chosen)
+        self.show_late(Dialog("First differences", rows, hint="Enter goes there in both", is_late=True), chosen)
 
 
 def _compare(one: Path, two: Path, found: Callable[[Sequence[FirstDifference] | str], None]) -> None:

@@ -57,7 +57,7 @@ class QueryActions(BasicActions):
         if not isinstance(answer, AnswerList):
             return
         rows = [plain(each.text, each.style, each if each.leads_somewhere else None) for each in answer.choices]
-        self.push_screen(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint, is_late=True), self._chosen)
+        self.show_late(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint, is_late=True), self._chosen)
 
     def _chosen(self, key: object) -> None:
         if not isinstance(key, Choice):
@@ -222,7 +222,7 @@ class QueryActions(BasicActions):
 
     def _show_icicle(self, reply: Reply) -> None:
         if isinstance(reply.answer, IcicleAnswer):
-            self.push_screen(IcicleDialog(reply.answer, self.glyphs), self._icicle_chosen)
+            self.show_late(IcicleDialog(reply.answer, self.glyphs), self._icicle_chosen)
 
     def _icicle_chosen(self, path: object) -> None:
         if isinstance(path, str):

@@ -6,6 +6,8 @@ several keys arrive together all would go to that widget, even those after the `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from textual import events
 from textual.app import App
 from textual.widgets import Input
@@ -29,6 +31,16 @@ class TypedApp(App[int]):
             self.take_pasted(event.text)
             return
         await super().on_event(event)
+
+    def show_late(self, dialog: Dialog, chosen: Callable[[object], None]) -> None:
+        """Open a dialog that was asked for some time ago, in the place of one that was asked for earlier.
+
+        Otherwise the answers to keys that were pressed many times would pile up. Each would have to be closed, and
+        Textual draws all of them: slower and slower, until it exceeds the recursion limit.
+        """
+        while isinstance(self.screen, Dialog) and self.screen.is_late:
+            self.screen.dismiss(None)
+        self.push_screen(dialog, chosen)
 
     async def _takes(self, key: events.Key) -> bool:
         """Run the action of a key; False: another handler may know it."""

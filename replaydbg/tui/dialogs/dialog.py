@@ -54,7 +54,7 @@ class Dialog(DismissedOnce, ModalScreen[object]):
         """
         super().__init__()
         self._head = head
-        self._is_late = is_late
+        self.is_late = is_late
         self._title, self._hint, self._cursor = title, hint, cursor
         self._shown = list(rows)
 
@@ -110,7 +110,7 @@ class Dialog(DismissedOnce, ModalScreen[object]):
 
     def is_new_to(self, key: events.Key) -> bool:
         """Whether a key was typed before the dialog was visible: that was meant for something else."""
-        return self._is_late and self.drawn_at > key.time
+        return self.is_late and self.drawn_at > key.time
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Return the chosen row."""
