@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 
 from replaydbg.debugger.replay_view import ReplayView
@@ -17,6 +18,9 @@ LONGEST = 80
 """Characters of a value that are shown."""
 
 MOST_PARTS = 3
+
+_BEHIND = re.compile(r"(?<=, \.\.\.[])}]) \([\d,]+ items\)\Z")
+"""The number of items behind the first ones of a large container."""
 
 
 def deeper_change_note(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
@@ -42,17 +46,24 @@ def deeper_change_note(view: ReplayView, place: PlaceExpression, watch: Watch, s
 
 
 def changed_parts(
-    view: ReplayView, writer: EngineProcess, reader: EngineProcess, watch: Watch
+    view: ReplayView, writer: EngineProcess, reader: EngineProcess, watch: Watch, before: str, after: str
 ) -> tuple[PartChange, ...]:
-    """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
+    """Return the items and attributes of a value that differ between two processes, if its two texts do not show that.
+
+    At most MOST_PARTS. Of a container with more items than its text has, none if there are more: where an item is
+    inserted, all after it differ.
+    """
+    if not before or _BEHIND.sub("", before) != _BEHIND.sub("", after):
+        return ()
     (found,) = writer.locate_each([watch])
     if found.is_part:
         return ()
     try:
-        before, after = (worker.ask(GetContent(found.object), idle=view.work.idle) for worker in (writer, reader))
+        old, new = (worker.ask(GetContent(found.object), idle=view.work.idle) for worker in (writer, reader))
     except AskFailed:
         return ()
-    return _changed_parts(before, after)[:MOST_PARTS] if before and after else ()
+    changes = _changed_parts(old, new) if old and new else ()
+    return changes[:MOST_PARTS] if before == after or len(changes) <= MOST_PARTS else ()
 
 
 def _changed_parts(before: ObjectContent, after: ObjectContent) -> tuple[PartChange, ...]:

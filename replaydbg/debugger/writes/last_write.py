@@ -230,7 +230,7 @@ def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch
         top = where.stack[0]
         before, after = text_at(view, writer, watch), text_at(view, runner, watch)
         is_binding = not watch.object[0] and writer.locate(watch) != runner.locate(watch)
-        parts = changed_parts(view, writer, runner, watch) if before and before == after else ()
+        parts = changed_parts(view, writer, runner, watch, before, after)
     written = where.changes.last_written
     return _answer(
         view,
@@ -344,8 +344,7 @@ def _written(
             before = "" if is_new else text_at(view, writer, watch)
             after = text_at(view, reader, watch)
             existed = bool(before or after)
-            # For an object whose text does not show its content.
-            parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
+            parts = changed_parts(view, writer, reader, watch, before, after)
             is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
         if not existed and watch.steps:
             raise _never_existed(place)
