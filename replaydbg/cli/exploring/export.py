@@ -1,4 +1,4 @@
-"""`replaydbg export`: save an object of a moment for today's Python, a failure as a page, or all calls for a viewer."""
+"""`replaydbg export`: an object of a moment, a failure as a page or as a test, or all calls for a viewer."""
 
 from __future__ import annotations
 
@@ -28,6 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write a page about the failure instead: source with values, stack, who wrote what, output, threads",
     )
+    parser.add_argument(
+        "--test",
+        metavar="FILE",
+        help="write a test for pytest instead, with the recorded inputs; it needs nothing of replaydbg",
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="with --test: run the test once, to see whether it fails as recorded"
+    )
     for name, viewer in VIEWERS.items():
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write all calls of functions instead, for {viewer}")
     add_place(parser)
@@ -40,6 +48,11 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     if args.html is not None:
         return _page(args)
+    if args.test is not None:
+        # Imported here: other exports do not need it.
+        from replaydbg.cli.exploring.export_test import write_exported_test
+
+        return write_exported_test(args)
     check_core()
     if any(getattr(args, name) is not None for name in VIEWERS):
         return write_calls(args)
@@ -56,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together, or are missing."""
-    wanted = [f"--{name}" for name in ("html", *VIEWERS) if getattr(args, name) is not None]
+    wanted = [f"--{name}" for name in ("html", "test", *VIEWERS) if getattr(args, name) is not None]
+    if args.check and args.test is None:
+        raise UsageError("--check needs --test: it runs the test that was written.")
     if not wanted:
         missing = [name for name, value in (("EXPR", args.expression), ("-o FILE", args.output)) if value is None]
         if missing:

@@ -1,0 +1,247 @@
+"""Collect the contents of files and of the standard input from the calls that read them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+
+from replaydbg.errors import Corrupt
+from replaydbg.events import linux
+from replaydbg.events.records import Event
+from replaydbg.events.values import ContentRef
+from replaydbg.exported_tests.recorded_inputs import FoundInputs
+from replaydbg.installed import is_installed
+from replaydbg.log.reader import Recording
+from replaydbg.resources.event_values import argument, byte_count, error_number, first, integer, items, number_of
+
+_DEVICES = ("/dev/", "/proc/", "/sys/", "/run/")
+_SYSTEM = ("/usr/", "/lib/", "/lib64/", "/etc/ssl/", "/etc/localtime", "/etc/mime.types", "/etc/pki/")
+_TEMPORARY = ("/tmp/", "/var/tmp/")
+_MOST_CONTENT = 64 << 20
+"""Bytes of one file that a test can have."""
+_READS = {
+    "_io.FileIO.read",
+    "_io.FileIO.readall",
+    "_io.FileIO.readinto",
+    "posix.read",
+    "posix.readinto",
+    "posix.readv",
+}
+_PREADS = {"posix.pread", "posix.preadv"}
+_WRITES = {"_io.FileIO.write", "posix.write", "posix.writev", "posix.pwrite", "posix.ftruncate", "_io.FileIO.truncate"}
+
+
+def received(recording: Recording, event: Event) -> bytes:
+    """Return the bytes that a call read or received; none if they are missing."""
+    value = event.outcome if event.filled is None else event.filled
+    value = value[0] if isinstance(value, tuple) and value else value
+    try:
+        if isinstance(value, ContentRef):
+            value = recording.content(value)
+    except Corrupt:
+        return b""
+    if pieces := items(value):
+        value = b"".join(each for each in pieces if isinstance(each, bytes))
+    length = byte_count(event.outcome)
+    return bytes(value[:length]) if isinstance(value, bytes | bytearray) else b""
+
+
+@dataclass(slots=True)
+class _Content:
+    """A file, as far as the program read it."""
+
+    data: bytearray = field(default_factory=bytearray)
+    parts: list[tuple[int, int]] = field(default_factory=list)
+    is_read: bool = False
+    is_written: bool = False
+    named: str = ""
+    """The name by which the program opened it first."""
+
+
+@dataclass(slots=True)
+class _Opened:
+    content: _Content | None
+    """None: a file whose content is not for the test."""
+    offset: int = 0
+
+
+class FileReads:
+    """Follows the calls for files in the order of the log."""
+
+    def __init__(self, recording: Recording, found: FoundInputs, *, is_test: bool) -> None:
+        """`is_test`: of pytest, which runs in the project itself, so all files are given at their paths."""
+        self._recording, self._found, self._is_test = recording, found, is_test
+        self._start = recording.header.cwd
+        self._cwd = self._start
+        self._sources = set(recording.end.sources) if recording.end is not None else set()
+        self._open: dict[int, _Opened] = {}
+        self._stdin = _Opened(_Content(found.stdin))
+        self._contents: dict[str, _Content] = {}
+
+    def event(self, event: Event) -> bool:
+        """Follow a call; return whether it is one for files."""
+        name = event.gate
+        if name in ("_io.FileIO.__init__", "posix.open"):
+            self._opened(event)
+        elif name in _READS or name in _PREADS:
+            self._read(event, is_at=name in _PREADS)
+        elif name in _WRITES:
+            self._wrote(event)
+        elif name in ("_io.FileIO.seek", "posix.lseek"):
+            opened = self._of(number_of(argument(event, 0)))
+            if opened is not None and not event.raised:
+                opened.offset = integer(event.outcome)
+        elif name in ("_io.FileIO.close", "posix.close"):
+            self._open.pop(number_of(argument(event, 0)), None)
+        elif name == "posix.chdir" and not event.raised:
+            self._moved(event)
+        elif name in ("posix.listdir", "posix.scandir") and not event.raised:
+            self._listed(event)
+        else:
+            return name.startswith("_io.FileIO.")
+        return True
+
+    def finish(self) -> None:
+        """Put what was read into the inputs."""
+        for path, content in self._contents.items():
+            self._add(path, content)
+
+    def _of(self, number: int) -> _Opened | None:
+        return self._open.get(number, self._stdin if number == 0 else None)
+
+    def _opened(self, event: Event) -> None:
+        given = argument(event, 0)
+        number = number_of(first(event.outcome)) if event.gate.startswith("_io") else number_of(event.outcome)
+        if not isinstance(given, str | bytes):
+            return  # a descriptor that was opened before
+        path = os.path.normpath(os.path.join(self._cwd, os.fsdecode(given)))  # noqa: PTH118 - no file of ours
+        is_absent = event.raised and error_number(event) == errno.ENOENT
+        if event.raised and not is_absent:
+            return
+        content = self._content_of(path, os.fsdecode(given), event)
+        if content is not None and not is_absent and _writes(event):
+            content.is_written = True
+        if not event.raised:
+            self._open[number] = _Opened(content)
+
+    def _content_of(self, path: str, named: str, event: Event) -> _Content | None:
+        """Return the content to collect; None: the file is none of the test's inputs."""
+        if argument(event, 3, "dir_fd") is not None and event.gate == "posix.open":
+            self._found.gaps[f"the file {named!a}, which is opened relative to a directory's descriptor"] = None
+            return None
+        if path == "/dev/null":
+            return None
+        if path.startswith(_DEVICES):
+            self._found.gaps[f"the device or system file {path!a}: it is that of the machine"] = None
+            return None
+        if path.endswith((".py", ".pyc")) or path in self._sources or is_installed(path):
+            return None  # the program's own sources are today's
+        if path.startswith(_SYSTEM):
+            return None
+        if path not in self._contents:
+            self._contents[path] = _Content(named=named)
+        return self._contents[path]
+
+    def _read(self, event: Event, *, is_at: bool) -> None:
+        opened = self._of(number_of(argument(event, 0)))
+        if opened is None or event.raised:
+            return
+        data = received(self._recording, event)
+        offset = integer(argument(event, 2)) if is_at else opened.offset
+        if not is_at:
+            opened.offset += byte_count(event.outcome) or 0
+        content = opened.content
+        if content is None or (content.is_written and not content.is_read):
+            return  # it reads what it wrote itself
+        content.is_read = True
+        if offset + len(data) > _MOST_CONTENT:
+            self._found.gaps[f"the file {content.named!a} beyond its first 64 MiB"] = None
+            return
+        self._put(content, offset, data)
+
+    def _put(self, content: _Content, offset: int, data: bytes) -> None:
+        if content.is_written:
+            return  # it may be what the program wrote
+        if len(content.data) < offset:
+            content.data.extend(bytes(offset - len(content.data)))
+        known = bytes(content.data[offset : offset + len(data)])
+        if known != data[: len(known)] and content.parts and known.strip(b"\0"):
+            self._found.gaps[f"the file {content.named!a} changed during the run: it has its first content"] = None
+        elif known != data[: len(known)]:
+            content.data[offset : offset + len(known)] = data[: len(known)]
+        content.data.extend(data[len(known) :])
+        content.parts.append((offset, offset + len(data)))
+
+    def _wrote(self, event: Event) -> None:
+        opened = self._open.get(number_of(argument(event, 0)))
+        if opened is None:
+            return
+        if opened.content is not None:
+            opened.content.is_written = True
+        if not event.raised and "pwrite" not in event.gate and "truncate" not in event.gate:
+            opened.offset += byte_count(event.outcome) or 0
+
+    def _moved(self, event: Event) -> None:
+        given = argument(event, 0)
+        if isinstance(given, str | bytes):
+            self._cwd = os.path.normpath(os.path.join(self._cwd, os.fsdecode(given)))  # noqa: PTH118 - as above
+            self._found.gaps[f"the change of its working directory to {os.fsdecode(given)!a}, if that is not there"] = (
+                None
+            )
+
+    def _listed(self, event: Event) -> None:
+        given = argument(event, 0, "path")
+        directory = os.fsdecode(given) if isinstance(given, str | bytes) else "."
+        if is_installed(os.path.join(directory, "x")) or is_installed(event.site.file or ""):  # noqa: PTH118 - as above
+            return  # of the importer, or what a package looks for
+        names = [os.fsdecode(each) for each in items(event.outcome) if isinstance(each, str | bytes)]
+        inside = self._inside(os.path.normpath(os.path.join(self._cwd, directory)), directory)  # noqa: PTH118
+        if inside is None or event.gate == "posix.scandir":
+            self._found.gaps[f"the names in the directory {directory!a}, and their order"] = None
+            return
+        self._found.gaps[f"the order of the names in the directory {directory!a}"] = None
+        for each in names:
+            if each not in ("", ".", "..") and not {"/", "\0"} & {*each}:
+                self._found.listed.add(os.path.normpath(os.path.join(inside, each)))  # noqa: PTH118
+
+    def _inside(self, path: str, named: str) -> str | None:
+        """Return the name below the working directory; None: it was named absolutely, or leads out of it."""
+        if self._is_test or named.startswith("/"):
+            return None
+        inside = os.path.relpath(path, self._start)
+        return None if inside == ".." or inside.startswith("../") or "\0" in inside else inside
+
+    def _add(self, path: str, content: _Content) -> None:
+        data = bytes(content.data) if content.is_read else None
+        if _has_holes(content):
+            self._found.gaps[f"the parts of the file {content.named!a} that the program did not read: zeros"] = None
+        inside = self._inside(path, content.named)
+        if data is None and content.is_written and path.startswith(_TEMPORARY):
+            return  # it makes such a file anew, and often by another name
+        if inside is not None:
+            if data is not None and inside != ".":
+                self._found.work_files[inside] = data
+        elif "\0" in path:
+            self._found.gaps[f"the file {content.named!a}: its name is not valid"] = None
+        elif not self._is_test and not content.named.startswith("/"):
+            self._found.gaps[f"the file {content.named!a}: its name leads out of the working directory"] = None
+        else:
+            self._found.served_files[path] = data
+
+
+def _writes(event: Event) -> bool:
+    """Whether a file is opened so that what it contained is lost, or new."""
+    mode = argument(event, 1, "mode")
+    if isinstance(mode, str):
+        return mode[:1] in ("w", "x") or "w" in mode or "x" in mode
+    return bool(integer(mode) & (linux.O_TRUNC | linux.O_EXCL))
+
+
+def _has_holes(content: _Content) -> bool:
+    end = 0
+    for begin, stop in sorted(content.parts):
+        if begin > end:
+            return True
+        end = max(end, stop)
+    return False

@@ -1,0 +1,1 @@
+"""Recordings as tests that need nothing of replaydbg."""

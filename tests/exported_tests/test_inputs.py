@@ -1,0 +1,215 @@
+"""A program in an exported test gets what it got when it was recorded, each kind of input, and fails in the same way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replaydbg.log.reader import open_recording
+from tests.exported_tests.conftest import Project, http_server
+
+pytestmark = pytest.mark.slow
+
+
+def test_files_of_the_working_directory(project: Project) -> None:
+    (project.root / "in").mkdir()
+    (project.root / "in" / "rows.csv").write_text("7,8\n")
+    project.record(
+        "from pathlib import Path\n"
+        "Path('out.txt').write_text('made')\n"
+        "rows = Path('in/rows.csv').read_text()\n"
+        "raise ValueError(rows.strip() + Path('out.txt').read_text())\n"
+    )
+    (project.root / "in" / "rows.csv").write_text("other\n")
+
+    project.assert_fails_with("ValueError: 7,8made")
+    assert (project.root / "in" / "rows.csv").read_text() == "other\n"
+
+
+def test_files_at_other_paths_are_found_there(project: Project, tmp_path: Path) -> None:
+    outside = tmp_path / "conf.ini"
+    outside.write_text("limit=3")
+    (project.root / "beside.txt").write_text("beside")
+    project.record(
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        f"text = open({str(outside)!r}).read() + (Path(__file__).parent / 'beside.txt').read_text()\n"
+        f"try: os.open({str(tmp_path / 'missing')!r}, os.O_RDONLY)\n"
+        "except FileNotFoundError as error: text += error.filename\n"
+        "raise ValueError(text)\n"
+    )
+    outside.unlink()
+    (project.root / "beside.txt").write_text("changed")
+    (tmp_path / "missing").write_text("is there now")
+
+    project.assert_fails_with(f"ValueError: limit=3beside{tmp_path / 'missing'}")
+
+
+def test_standard_input(project: Project) -> None:
+    project.record("import sys\nfirst = input()\nraise ValueError(first + sys.stdin.read())\n", stdin=b"one\ntwo")
+
+    project.assert_fails_with("ValueError: onetwo")
+
+
+def test_arguments_and_environment(project: Project) -> None:
+    project.record(
+        'import os, sys\nraise ValueError(f\'{sys.argv[1:]} {os.environ["WHO"]} {os.environ.get("HOST_ONLY")}\')\n',
+        "--fast",
+        "ü x",
+        WHO="me",
+    )
+    done = project.export()
+    text = project.test.read_text(encoding="ascii")
+
+    assert done.status == 0, done
+    assert 'ENVIRONMENT = {\n    "WHO": "me",\n}' in text
+    assert 'ABSENT = ["HOST_ONLY"]' in text
+    assert "ValueError: ['--fast', 'ü x'] me None" in project.run_test().stdout
+
+
+def test_clocks(project: Project) -> None:
+    project.record(
+        "import datetime, time\n"
+        "from datetime import datetime as when, timezone\n"
+        "a = time.time(), time.monotonic(), time.time_ns(), time.strftime('%H:%M:%S'), time.localtime().tm_sec\n"
+        "b = when.now(), datetime.datetime.now(timezone.utc), when.fromtimestamp(a[0]), datetime.date.today()\n"
+        "assert isinstance(b[0], when) and type(b[0]) is type(when(2020, 1, 1)) and when.now() > b[0]\n"
+        "print(*a, *b, sep='|')\n"
+        "raise ValueError('|'.join(map(str, (*a, *b))))\n"
+    )
+    recorded = project.record((project.root / "prog.py").read_text()).stdout.strip()
+
+    project.assert_fails_with(f"ValueError: {recorded}")
+
+
+def test_a_clock_that_is_read_more_often_goes_on(project: Project) -> None:
+    project.record("import time\nstart = time.monotonic()\nraise ValueError('slow')\n")
+    assert project.export().status == 0
+    project.mend("raise ValueError('slow')", "assert 0 <= time.monotonic() - start < 30 and time.time() > 1")
+
+    assert project.run_test().status == 0
+
+
+def test_random_numbers(project: Project) -> None:
+    done = project.record(
+        "import os, random, secrets, uuid\n"
+        "values = random.random(), random.Random().random(), secrets.token_hex(4), uuid.uuid4(), os.urandom(3)\n"
+        "print(values)\n"
+        "raise ValueError(str(values))\n"
+    )
+
+    project.assert_fails_with(f"ValueError: {done.stdout.strip()}")
+
+
+def test_the_order_of_a_set(project: Project) -> None:
+    done = project.record("words = ''.join({'one', 'two', 'three', 'four'})\nprint(words)\nraise ValueError(words)\n")
+
+    project.assert_fails_with(f"ValueError: {done.stdout.strip()}")
+
+
+CLIENTS = {
+    "urllib": "import json, urllib.request\ndef ask(url, data): return json.load(urllib.request.urlopen(url, data))\n",
+    "http.client": "import http.client, json, urllib.parse\n"
+    "connection = None\n"
+    "def ask(url, data):\n"
+    "    global connection\n"
+    "    parts = urllib.parse.urlsplit(url)\n"
+    "    connection = connection or http.client.HTTPConnection(parts.netloc)\n"
+    "    connection.request('POST' if data else 'GET', parts.path, data)\n"
+    "    return json.load(connection.getresponse())\n",
+    "asyncio": "import asyncio, json\n"
+    "async def talk(url, data):\n"
+    "    port = int(url.split(':')[2].partition('/')[0])\n"
+    "    reader, writer = await asyncio.open_connection('localhost', port)\n"
+    "    path = '/' + url.rpartition('/')[2]\n"
+    "    head = f'POST {path} HTTP/1.0\\r\\ncontent-length: {len(data or b\"\")}\\r\\n\\r\\n'\n"
+    "    writer.write(head.encode() + (data or b''))\n"
+    "    answer = await reader.read()\n"
+    "    writer.close()\n"
+    "    return json.loads(answer.partition(b'\\r\\n\\r\\n')[2])\n"
+    "def ask(url, data): return asyncio.run(talk(url, data))\n",
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_http(project: Project, client: str) -> None:
+    with http_server() as port:
+        project.record(
+            CLIENTS[client]
+            + f"found = [ask('http://localhost:{port}/a', None), ask('http://localhost:{port}/b', b'xyz')]\n"
+            "raise ValueError(found)\n"
+        )
+
+    found = [{"path": "/a", "got": 0, "count": 1}, {"path": "/b", "got": 3, "count": 2}]
+    project.assert_fails_with(f"ValueError: {found}")
+
+
+def test_a_refused_connection(project: Project) -> None:
+    with http_server() as port:
+        pass  # it has been closed: nobody listens there
+    project.record(f"import socket\nsocket.create_connection(('127.0.0.1', {port}))\n")
+
+    project.assert_fails_with("ConnectionRefusedError: [Errno 111] Connection refused")
+
+
+def test_a_new_connection_elsewhere_is_refused(project: Project) -> None:
+    with http_server() as port:
+        project.record(f"import urllib.request\nurllib.request.urlopen('http://127.0.0.1:{port}/')\nraise ValueError\n")
+    assert project.export().status == 0
+    project.mend("raise ValueError", "import socket; socket.create_connection(('192.0.2.1', 80))")
+
+    assert "ConnectionRefusedError: [Errno 111] not in the recorded run" in project.run_test().stdout
+
+
+def test_large_contents_are_beside_the_test(project: Project) -> None:
+    (project.root / "big.bin").write_bytes(bytes(range(256)) * 4000)
+    (project.root / "in").mkdir()
+    (project.root / "in" / "big.bin").write_bytes(b"x" * 5000)
+    project.record(
+        "from pathlib import Path\n"
+        "data = Path('big.bin').read_bytes(), Path('in/big.bin').read_bytes()\n"
+        "raise ValueError(f'{len(data[0])} {data[0][-1]} {len(data[1])}')\n"
+    )
+
+    project.assert_fails_with("ValueError: 1024000 255 5000")
+    folder = project.test.with_name("test_it_data")
+    assert sorted(each.name for each in folder.iterdir()) == ["2-big.bin", "big.bin"]
+    assert len(project.test.read_bytes()) < 6000
+
+
+def test_an_exit_code(project: Project) -> None:
+    project.record("import sys\nprint('bad')\nsys.exit(3)\n")
+
+    done = project.export("--check")
+
+    assert (done.status, done.stdout.splitlines()[-1]) == (
+        0,
+        "checked: the test fails as the recorded run did: exit code 3",
+    )
+    ran = project.run_test()
+    assert ran.status == 1 and "exit code 3\nbad\n" in ran.stdout
+
+
+@pytest.mark.parametrize("words", [["-m", "package"], ["-c", "import package.__main__"]])
+def test_other_forms_of_programs(project: Project, words: list[str]) -> None:
+    package = project.root / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "__main__.py").write_text(
+        "import sys\nraise ValueError(__name__.rpartition('.')[2] + str(sys.argv[1:]))\n"
+    )
+    project.record_words([*words, "one"])
+
+    project.assert_fails_with("ValueError: __main__['one']")
+
+
+def test_exporting_executes_nothing(project: Project, tmp_path: Path) -> None:
+    project.record(f"open({str(tmp_path / 'ran')!r}, 'a').write('x')\nraise ValueError\n")
+    (tmp_path / "ran").unlink()
+
+    assert project.export().status == 0
+
+    assert not (tmp_path / "ran").exists()
+    with open_recording(project.recording) as recording:
+        assert recording.end is not None
