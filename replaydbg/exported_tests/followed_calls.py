@@ -30,7 +30,7 @@ _LEFT = {
 }
 
 
-class Calls:
+class TimeAndChance:
     """Follows the calls for time and randomness."""
 
     def __init__(self, found: FoundInputs) -> None:

@@ -28,19 +28,27 @@ class Project:
         self.test.parent.mkdir()
         self._env = {**without_steering(os.environ), **key_beside(place)}
 
-    def record(self, source: str, *words: str, stdin: bytes = b"", **env: str) -> Outcome:
+    def record(
+        self, source: str, *words: str, stdin: bytes = b"", options: tuple[str, ...] = (), **env: str
+    ) -> Outcome:
         """Record a program that is given as text."""
         (self.root / "prog.py").write_text(source, encoding="utf-8")
-        return self.record_words(["prog.py", *words], stdin=stdin, **env)
+        return self.record_words(["prog.py", *words], stdin=stdin, options=options, **env)
 
-    def record_words(self, words: list[str], *, stdin: bytes = b"", **env: str) -> Outcome:
+    def record_words(
+        self, words: list[str], *, stdin: bytes = b"", options: tuple[str, ...] = (), **env: str
+    ) -> Outcome:
         """Record what a command line names."""
-        command = tool.record(sys.executable, self.recording, words)
+        command = tool.record(sys.executable, self.recording, words, options)
         return run(command, cwd=self.root, env={**self._env, **env}, stdin=stdin)
 
     def export(self, *words: str) -> Outcome:
         """Export the test."""
-        command = [sys.executable, "-m", "replaydbg", "export", "--test", str(self.test), *words, str(self.recording)]
+        return self.export_with("--test", str(self.test), *words)
+
+    def export_with(self, *words: str) -> Outcome:
+        """Run `replaydbg export` for the recording."""
+        command = [sys.executable, "-m", "replaydbg", "export", *words, str(self.recording)]
         return run(command, cwd=self.place, env={**passed_on(), **key_beside(self.place)})
 
     def run_test(self) -> Outcome:
@@ -92,7 +100,7 @@ class Answers(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

@@ -1,4 +1,4 @@
-"""A program in an exported test gets what it got when it was recorded, each kind of input, and fails in the same way."""
+"""A program in an exported test gets what it got when it was recorded, and fails in the same way."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return _page(args)
     if args.test is not None:
         # Imported here: other exports do not need it.
-        from replaydbg.cli.exploring.export_test import write_exported_test
+        from replaydbg.cli.exploring.export_tests import write_exported_test
 
         return write_exported_test(args)
     check_core()

@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.errors import Corrupt, NotBuilt, UsageError
 from replaydbg.events.records import Control, Event
-from replaydbg.exported_tests.followed_calls import Calls
+from replaydbg.exported_tests.followed_calls import TimeAndChance
 from replaydbg.exported_tests.followed_files import FileReads
 from replaydbg.exported_tests.followed_sockets import Sockets
 from replaydbg.exported_tests.gaps import GapFinder
@@ -56,7 +56,7 @@ class CollectedInputs:
     def _follow(self, recording: Recording) -> None:
         found = self.inputs
         files = FileReads(recording, found, is_test=self._test is not None)
-        sockets, calls, gaps = Sockets(recording, found), Calls(found), GapFinder(found)
+        sockets, calls, gaps = Sockets(recording, found), TimeAndChance(found), GapFinder(found)
         part = ProgramPart(recording, self._test)
         self.random_state = part.random_state
         for entry in part.entries():

@@ -11,10 +11,10 @@ from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import print_json
 from replaydbg.events.show import printable
+from replaydbg.exported_tests.checked import TestVerdict, check_test
+from replaydbg.exported_tests.exported_file import WrittenTest, write_test
+from replaydbg.exported_tests.exported_text import ended_text
 from replaydbg.exported_tests.recorded_inputs import RecordedProgram
-from replaydbg.exported_tests.test_check import TestVerdict, check_test
-from replaydbg.exported_tests.test_text import ended_text
-from replaydbg.exported_tests.written import WrittenTest, write_test
 from replaydbg.log.files import held
 from replaydbg.store.directory import member_path
 

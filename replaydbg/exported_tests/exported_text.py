@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 from replaydbg.errors import UsageError
-from replaydbg.exported_tests.collected import CollectedInputs
+from replaydbg.exported_tests.collected_inputs import CollectedInputs
 from replaydbg.exported_tests.literals import Literals, comment, quoted
 from replaydbg.exported_tests.recorded_inputs import Conversation, FoundInputs, RecordedProgram
 

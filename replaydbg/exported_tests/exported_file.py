@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.errors import UsageError
-from replaydbg.exported_tests.collected import CollectedInputs, mask_of
+from replaydbg.exported_tests.collected_inputs import CollectedInputs, mask_of
+from replaydbg.exported_tests.exported_text import TestText
 from replaydbg.exported_tests.literals import Literals
 from replaydbg.exported_tests.recorded_inputs import RecordedProgram
-from replaydbg.exported_tests.test_text import TestText
 from replaydbg.log.reader import open_recording
 from replaydbg.store.private import DIRECTORY_MODE, write_private
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from replaydbg.exported_tests.written import WrittenTest
+from replaydbg.exported_tests.exported_file import WrittenTest
 from replaydbg.replay.launcher import replay
 
 _LIMIT = 600
