@@ -60,7 +60,8 @@ def parse_moment(
     if word.startswith("@out:"):
         return _line_of_output(word, index)
     if match := _NOTED.match(word):
-        return _noted_moment(word, index, noted(match["kind"], match["text"]))
+        kind, text = match["kind"], match["text"]
+        return _noted_moment(word, index, kind, text, noted(kind, text))
     if word.startswith("@"):
         return Position(_named(word, index, marks, event_at))
     if word.endswith("%"):
@@ -133,10 +134,19 @@ def _line_of_output(word: str, index: Index) -> Position:
     raise NoSuchMoment(word, f"the program wrote {lines:,} lines")
 
 
-def _noted_moment(word: str, index: Index, event: int) -> Position:
+def _noted_moment(word: str, index: Index, kind: str, text: str, event: int) -> Position:
     if not event:
-        raise NoSuchMoment(word, "the program has noted no such text by replaydbg.moment()")
+        printed = _printed_at(text, index) if kind == "log" else 0
+        line = f", but it printed it, in line {printed:,} of its output: @out:{printed}" if printed else ""
+        raise NoSuchMoment(word, f"the program has noted no such text by replaydbg.moment(){line}")
     return Position(index.count(Moment(event, 0)), event=event)
+
+
+def _printed_at(text: str, index: Index) -> int:
+    """Return the number of the first line of output with a text, as `@out:N` counts; 0: none has it."""
+    output = b"".join(each.data for each in index.output)
+    at = output.find(text.encode("utf-8", "backslashreplace"))
+    return output.count(b"\n", 0, at) + 1 if at >= 0 else 0
 
 
 def _number(text: str, moment: str) -> float:

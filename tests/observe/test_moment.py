@@ -70,6 +70,16 @@ def test_what_was_not_noted_is_said(moment: str, tmp_path: Path) -> None:
     assert finished.status == 2 and b"No such moment" in finished.stderr
 
 
+def test_a_text_that_was_only_printed_is_found_in_the_output(tmp_path: Path) -> None:
+    recorded(tmp_path, 'print("one")\nprint("tw", end="")\nprint("o: lost")\nprint("lost")')
+
+    printed = command(tmp_path, "seek", "one.rdbg", "@log:two: lost")
+    missing = command(tmp_path, "seek", "one.rdbg", "@log:three")
+
+    assert b"it printed it, in line 2 of its output: @out:2" in printed.stderr, printed
+    assert b"@out" not in missing.stderr
+
+
 def test_a_process_of_a_group_has_its_number(tmp_path: Path) -> None:
     text = """import os, replaydbg
 if os.fork() == 0:

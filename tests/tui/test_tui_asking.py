@@ -201,7 +201,7 @@ def test_a_search_for_values_that_is_not_finished_can_be_repeated(fails: Path, m
         await seen.press("v")
         unfinished = await answer(seen)
         await seen.press("enter")
-        await seen.until(lambda: isinstance(seen.app.screen, Dialog) and len(seen.app.screen.query_one(Rows).rows) > 1)
+        await seen.until(lambda: any(len(each.rows) > 1 for each in seen.app.screen.query("Dialog Rows").results(Rows)))
         finished = await answer(seen)
 
         assert unfinished == ["Stopped after 0 s, none found yet: Enter searches again, for up to 60 s"]
