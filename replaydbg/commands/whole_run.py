@@ -17,7 +17,7 @@ from replaydbg.debugger.bisection.run_bisection import Bisection
 from replaydbg.debugger.bisection.true_stretches import TrueStretch, true_stretches
 from replaydbg.debugger.exception_types import ANY, is_by_own_code, raised_as
 from replaydbg.debugger.session_results import Raised
-from replaydbg.errors import UsageError, clause
+from replaydbg.errors import AskFailed, UsageError, clause
 from replaydbg.installed import is_standard
 from replaydbg.render import bisection_text, texts
 
@@ -132,9 +132,19 @@ def _history(view: View, rest: str) -> None:
         view.screen.line(texts.change_text(view.session, change))
         found += 1
     if not found:
-        view.screen.line("No changes.")
+        view.screen.line(" ".join(("No changes.", *why_absent(view, expression))))
     if history.note:
         view.screen.line(f"{expression}: {clause(history.note)}.")
+
+
+def why_absent(view: View, expression: str) -> Iterator[str]:
+    """Yield why an expression without changes has no value here; nothing if it has one, or that is not known."""
+    try:
+        error = view.session.ask.evaluate(expression, **view.at).error
+    except AskFailed:
+        return
+    if error:
+        yield f"{expression} has no value here: {clause(str(error))}."
 
 
 def _log(view: View, rest: str) -> None:

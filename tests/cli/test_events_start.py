@@ -39,6 +39,15 @@ def test_the_start_is_one_line(
     assert any("Random.seed" in row[3] for row in others)
 
 
+@pytest.mark.parametrize("words", [["--call", "nosuch"], ["--from", "9999"], ["--from", "3", "--to", "2"]])
+def test_a_selection_of_nothing_says_so(words: list[str], recording: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["events", *words, str(recording)]) == 0
+
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "No event of the recording is selected." in printed.err
+
+
 @pytest.mark.parametrize("words", [["--all"], ["--from", "1"], ["--to", "999"], ["--call", "*"]])
 def test_whoever_selects_events_gets_all_of_them(
     words: list[str], recording: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

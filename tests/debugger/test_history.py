@@ -149,6 +149,15 @@ def test_of_an_object_whose_text_does_not_tell_it_the_answer_says_what_was_writt
     assert "after   bag['k'] = 2" in bag
 
 
+def test_of_what_has_no_value_the_reason_is_shown(session: Session) -> None:
+    typed = Typed.at("@exc", session)
+
+    missing = typed("history state['users']['ann']")
+
+    assert "No changes. state['users']['ann'] has no value here: KeyError: 'ann'." in missing
+    assert "has no value here" not in typed("history __name__")
+
+
 def test_every_change_of_a_small_array_is_found(session: Session) -> None:
     session.seek("@end")
     assert [each.text for each in session.run.history("numbers")] == [

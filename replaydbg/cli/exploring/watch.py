@@ -6,6 +6,7 @@ import argparse
 
 from replaydbg.cli.common.opening import add_place, add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
+from replaydbg.commands.whole_run import why_absent
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 from replaydbg.render.json_data.writes_json import change_facts
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
             facts = {"expression": args.expression, "changes": changes, "is_more": is_more}
             print_json(facts | {"note": history.note or None})
         elif not number:
-            view.screen.complain("It did not change.")
+            view.screen.complain(" ".join(("It did not change.", *why_absent(view, args.expression))))
         elif is_more:
             limit = args.limit
             view.screen.complain(f"Showing the first {limit:,} changes. Use --limit {10 * limit} for more.")

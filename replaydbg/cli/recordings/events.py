@@ -59,8 +59,13 @@ def run(args: argparse.Namespace) -> int:
         else:
             if limit is None and is_terminal():
                 limit = ON_A_TERMINAL
-            is_folded = is_terminal() and not args.all and (args.gate, args.first, args.last) == (None, None, None)
+            is_selected = (args.gate, args.first, args.last) != (None, None, None)
+            is_folded = is_terminal() and not args.all and not is_selected
             start, entries = _without_start(entries) if is_folded else (0, entries)
+            head = list(itertools.islice(entries, 1))
+            if is_selected and not head:
+                print("No event of the recording is selected.", file=sys.stderr)
+            entries = itertools.chain(head, entries)
             rows = (entry_row(entry) for entry in itertools.islice(entries, limit))
             folded = [(f"1-{start}", "-", "0", "the interpreter starts (--all lists these events)", "", "")]
             print_table(COLUMNS, itertools.chain(folded if start else (), rows), right=("event", "time"))
