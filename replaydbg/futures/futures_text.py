@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
@@ -18,6 +19,7 @@ MOST_SHOWN = 20
 """How many groups are listed; the JSON has all."""
 _LONGEST = 100
 """Characters of an ending or a line of output."""
+_DIRECTORY = re.compile(r" at /\S*/([^/ ]+:\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def _group_lines(group: FutureGroup, names: Mapping[int, str], found: Futures) -
     kept = next((names[each.seed] for each in group.futures if each.seed in names), "")
     word_of = "seed" if found.systematic is None else "number"
     example = f"{word_of} {group.example.seed}{': ' + kept if kept else ''}"
-    yield f"{len(group.futures):7,}  {word}{_short(group.ending)}{outputs} ({example})"
+    yield f"{len(group.futures):7,}  {word}{_short(without_directory(group.ending))}{outputs} ({example})"
     if group.last_line and group.last_line not in group.ending and group.ending not in group.last_line:
         yield f"         | {_short(group.last_line)}"
 
@@ -102,6 +104,11 @@ def _all_text(count: SystematicCount) -> str:
     if count.left:
         return f"Schedules with {preemptions}: at least {count.left:,} were not tried. Try more with -n."
     return f"All schedules with {preemptions} at lines of the program were tried."
+
+
+def without_directory(ending: str) -> str:
+    """Return an ending with only the name of the file in it: the JSON has the whole path."""
+    return _DIRECTORY.sub(r" at \1", ending)
 
 
 def _short(text: str) -> str:

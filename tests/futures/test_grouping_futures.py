@@ -12,9 +12,11 @@ from replaydbg.replay.ending import ExceptionFrame, Uncaught
 _PASSED, _FAILED, _OPEN = FutureVerdict.PASSED, FutureVerdict.FAILED, FutureVerdict.INCONCLUSIVE
 
 
-def future(seed: int, verdict: FutureVerdict = _PASSED, text: str | None = None, line: str = "") -> Future:
+def future(
+    seed: int, verdict: FutureVerdict = _PASSED, text: str | None = None, line: str = "", file: str = "bank.py"
+) -> Future:
     """Return one; a text is that of the exception that ended it."""
-    frame = ExceptionFrame("bank.py", 12, "<module>", False)
+    frame = ExceptionFrame(file, 12, "<module>", False)
     exception = Uncaught("ValueError", text, (frame,)) if text is not None else None
     why = "needs posix.unlink('x') at bank.py:9" if verdict is _OPEN else ""
     return Future(seed, verdict, int(verdict is _FAILED), exception, False, why, line, line, 90, 0.0)
@@ -54,6 +56,14 @@ def test_each_future_is_in_one_group(verdicts: list[FutureVerdict]) -> None:
 
     assert seeds == list(range(len(verdicts)))
     assert (share.failed, share.decided) == (verdicts.count(_FAILED), len(verdicts) - verdicts.count(_OPEN))
+
+
+def test_a_file_is_named_without_its_directory() -> None:
+    futures = [future(2, _FAILED, "x", file="/home/ann/b.py")]
+
+    lines = list(futures_lines(FuturesReport(_found(futures), {})))
+
+    assert any(line.endswith("ValueError: x at b.py:12 (seed 2)") for line in lines)
 
 
 def test_the_answer_in_words() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from replaydbg.errors import clause, quoted
 from replaydbg.events.show import printable
 from replaydbg.futures.faults.sweep import FaultTrial, Sweep
 from replaydbg.futures.future import FutureVerdict
+from replaydbg.futures.futures_text import without_directory
 
 MOST_ROWS = 100
 """Rows of the table; the JSON has all."""
 _LONGEST = 90
-_DIRECTORY = re.compile(r" at /\S*/([^/ ]+:\d+)$")
 _HEAD = ("call", "k", "fault", "line", "outcome")
 
 
@@ -56,7 +55,7 @@ def sweep_lines(report: SweepReport) -> Iterator[str]:
 
 def outcome_of(verdict: FutureVerdict, ending: str) -> str:
     """Return a verdict and an ending in a few words."""
-    text = _DIRECTORY.sub(r" at \1", printable(ending))
+    text = without_directory(printable(ending))
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return f"{verdict.value}: {text}" if verdict is not FutureVerdict.PASSED else "passed"
 
