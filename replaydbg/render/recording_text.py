@@ -36,6 +36,10 @@ def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[st
         lines.append(("process", f"{header.process} of its group"))
     if header.durable:
         lines.append(("durable", "yes: it was recorded to survive power loss"))
+    if header.chaos is not None:
+        lines.append(("chaos", f"seed {header.chaos}"))
+    if future := header.raw.get("future"):
+        lines.append(("future", _future(future)))
     if continued := header.raw.get("continued"):
         lines.append(("checkpoint", _checkpoint(continued)))
     for each in header.resumptions:
@@ -79,6 +83,13 @@ def _secrets(recording: Recording) -> str:
         return f"masked for good ({where}): no key could be used when it was sealed, so nobody can see them"
     missing = "you have no key for them" if has_age() else "this Python lacks the package pyrage, which a key needs"
     return f"masked ({where}), encrypted for {' '.join(recording.masked_for)}; {missing}"
+
+
+def _future(facts: object) -> str:
+    """Return which run a future comes from; the header of a damaged recording can have anything in it."""
+    known = facts if isinstance(facts, dict) else {}
+    base, event, seed = (known.get(each, "?") for each in ("from", "event", "seed"))
+    return f"of {base}, after event {event}, with seed {seed}"
 
 
 def _checkpoint(continued: object) -> str:

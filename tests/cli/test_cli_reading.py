@@ -121,6 +121,18 @@ def test_the_command_is_shown_as_it_was_given(
     assert run("ls").out.splitlines()[-1].endswith(command)
 
 
+def test_info_has_what_decided_the_schedule(store: Path, run: Any) -> None:
+    made = example()
+    made.header |= {"chaos": 7, "future": {"from": "run-1", "event": 70, "seed": 3}}
+    made.write(store, "run-4")
+
+    shown = run("info", "run-4").out
+
+    assert "chaos:      seed 7\n" in shown
+    assert "future:     of run-1, after event 70, with seed 3\n" in shown
+    assert "chaos:" not in run("info", "run-1").out
+
+
 def test_info_as_json(store: Path, run: Any) -> None:
     facts = run("info", "run-1", "--json").json()
 

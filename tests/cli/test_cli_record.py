@@ -284,3 +284,15 @@ def test_a_module_of_the_programs_named_like_one_of_the_standard_library(tmp_pat
     recorded = run(words, cwd=tmp_path, env={**passed_on(), "PYTHONPATH": str(tmp_path / "modules")})
 
     assert (recorded.status, recorded.stderr) == (3, "")
+
+
+def test_the_seed_of_the_first_failure_is_reported(tmp_path: Path) -> None:
+    program = "import os; raise SystemExit(os.path.exists('ran') or open('ran', 'w').close())"
+    command = [sys.executable, "-m", "replaydbg", "record", "--chaos", "4", "--chaos-runs", "3", "-o", "x.rdbg"]
+
+    done = subprocess.run(
+        [*command, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+    )
+
+    assert done.returncode == 1, done
+    assert "replaydbg: run 2 failed, with --chaos 5\n" in done.stderr

@@ -172,17 +172,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, settings: Settings, children: str) -> int:
-    result: RecordResult | None
+    first = ""
     if args.join is not None:
         result = _joined(args)
     elif args.chaos_runs is not None:
-        result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
-        if result is None:
+        failed = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
+        if failed is None:
             print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
             return 0
+        result, first = failed.result, f"replaydbg: run {failed.run:,} failed, with --chaos {failed.seed}\n"
     else:
         result = _recorded(args, settings, children)
-    _report(args, settings, result)
+    _report(args, settings, result, first)
     return end_like(result.status)
 
 
@@ -232,8 +233,8 @@ def _joined(args: argparse.Namespace) -> RecordResult:
     return record_joined(args.program, directory)
 
 
-def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) -> None:
-    """Print the summary."""
+def _report(args: argparse.Namespace, settings: Settings, result: RecordResult, first: str) -> None:
+    """Print the summary, `first` before it."""
     try:
         if args.json:
             # Imported here: only this option needs it.
@@ -247,7 +248,7 @@ def _report(args: argparse.Namespace, settings: Settings, result: RecordResult) 
             if result.group is not None:
                 name = str(result.path.parent) if name == str(result.path) else name.removesuffix("/1")
             lines = summary_lines(result, name, is_held=args.keep_checkpoints, output=args.output)
-            print("\n".join(lines), file=sys.stderr)
+            print(first + "\n".join(lines), file=sys.stderr)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
