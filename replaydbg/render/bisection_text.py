@@ -105,6 +105,7 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         yield f"{found.predicate}: true at no line from {moment_text(found.first)} to {moment_text(found.last)}."
     elif found.last_reason:
         yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {clause(found.last_reason)}."
+        yield from _scope_hint(found.last_reason, in_module=found.in_module)
     else:
         yield f"{found.predicate}: not true at {moment_text(found.last)}, where the search ends."
         if session.index.count(found.last) >= session.index.total:
@@ -214,7 +215,12 @@ def never_true_lines(predicate: Predicate, end: Moment, reason: str) -> Iterator
     if not reason:
         return
     yield f"At {moment_text(end)} it cannot be evaluated: {clause(reason)}."
-    if reason.startswith("NameError") and not predicate.frame:
+    yield from _scope_hint(reason, in_module=not predicate.frame)
+
+
+def _scope_hint(reason: str, *, in_module: bool) -> Iterator[str]:
+    """Yield how to evaluate with local variables, if a name was not defined."""
+    if in_module and reason.startswith("NameError"):
         yield "It is evaluated with the module's variables: --frame FUNCTION uses the local variables of a function."
 
 

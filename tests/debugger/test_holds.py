@@ -91,6 +91,13 @@ def test_a_name_that_is_not_defined_is_reported(session: Session) -> None:
     assert "it cannot be evaluated: nothing() never runs" in typed("holds --frame nothing number == 4")
 
 
+def test_a_bisection_names_the_option_for_local_variables(session: Session) -> None:
+    typed = Typed.at("@start", session)
+
+    assert "--frame FUNCTION uses the local variables" in typed("bisect numbr == 4")
+    assert "--frame FUNCTION uses" not in typed("bisect --frame nothing number == 4")
+
+
 def command(*words: object) -> subprocess.CompletedProcess[str]:
     every = [sys.executable, "-m", "replaydbg", "holds", *map(str, words)]
     return subprocess.run(every, capture_output=True, text=True, timeout=100, check=False)

@@ -113,6 +113,8 @@ or that was not checked."""
     """Without a culprit because it is good at the end: the line after which the last violation was over."""
     seen_at: Moment | None = None
     """Of a predicate that is evaluated at one place only: where it was seen to be bad."""
+    in_module: bool = False
+    """Whether the predicate was evaluated with the variables of a module, and not those of a function."""
     has_unseen: bool = False
     """Whether some lines could not be checked in a search of every line: it may have been bad there."""
 

@@ -320,6 +320,7 @@ class Bisection(Healing):
             passing=0,
             first_passing=None,
             is_exact=False,
+            in_module=not self._predicate.frame,
         )
 
     def _nothing(self) -> Bisected:
