@@ -74,7 +74,7 @@ def test_answers_to_many_questions_do_not_pile_up(fails: Path) -> None:
     """Each would have to be closed, and Textual draws all that are below: too many stop it."""
 
     async def look(seen: Seen) -> None:
-        for _ in range(5):
+        for _ in range(3):
             seen.app.ask_why("account.balance")
             seen.app.action_icicle()
         await seen.until(lambda: len(seen.app.screen_stack) > 1)
