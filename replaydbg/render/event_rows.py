@@ -8,13 +8,14 @@ from replaydbg.events.show import printable, show_call, show_outcome
 COLUMNS = ("event", "time", "thread", "what", "outcome", "where")
 
 
-def entry_row(entry: Entry) -> tuple[str, ...]:
-    """Return the cells of an entry, printable."""
+def entry_row(entry: Entry, directory: str = "") -> tuple[str, ...]:
+    """Return the cells of an entry, printable; files in `directory` have no path."""
     # The log has a clock mark every few hundred events: before the first one the time is unknown.
     time = f"{entry.time_ns / 1e9:.3f}" if entry.time_ns else "-"
     if isinstance(entry, Control):
         return "", time, str(entry.lane), _control(entry), "", ""
-    return str(entry.number), time, str(entry.lane), show_call(entry), show_outcome(entry), printable(str(entry.site))
+    place = printable(str(entry.site).removeprefix(f"{directory}/" if directory else ""))
+    return str(entry.number), time, str(entry.lane), show_call(entry), show_outcome(entry), place
 
 
 def _control(entry: Control) -> str:

@@ -34,7 +34,9 @@ def test_the_start_is_one_line(
 
     last = int(first[0].removeprefix("1-"))
     assert "the interpreter starts" in first[3]
-    assert others == everything[last:]
+    assert [row[:5] for row in others] == [row[:5] for row in everything[last:]]
+    assert "program.py:3 in <module>" in [row[5] for row in others]
+    assert any(row[5].endswith("/program.py:3 in <module>") for row in everything)
     assert "<frozen site>" in everything[last - 1][5]
     assert any("Random.seed" in row[3] for row in others)
 

@@ -66,7 +66,9 @@ def run(args: argparse.Namespace) -> int:
             if is_selected and not head:
                 print("No event of the recording is selected.", file=sys.stderr)
             entries = itertools.chain(head, entries)
-            rows = (entry_row(entry) for entry in itertools.islice(entries, limit))
+            # A terminal has no room for the directory of the program in each line.
+            directory = recording.header.cwd if is_terminal() else ""
+            rows = (entry_row(entry, directory) for entry in itertools.islice(entries, limit))
             folded = [(f"1-{start}", "-", "0", "the interpreter starts (--all lists these events)", "", "")]
             print_table(COLUMNS, itertools.chain(folded if start else (), rows), right=("event", "time"))
             if args.limit is None and limit is not None and next(entries, None) is not None:
