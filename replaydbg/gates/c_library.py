@@ -1,4 +1,4 @@
-"""Functions of the C library that C code calls directly: `replaydbg/native/libc/rows.c` has the effect of each.
+"""Functions of C libraries that C code calls: `replaydbg/native/libc/rows.c` and `zmq.c` have the effect of each.
 
 Calls of a function that is not listed here bypass the core in a recording made with this table.
 """
@@ -53,3 +53,19 @@ C_LIBRARY: list[Row] = [
     ),
 ]
 """One row for each function; those of the second group send bytes to the outside."""
+
+ZMQ: list[Row] = [
+    *rows(
+        "libzmq",
+        """
+        zmq_ctx_new zmq_init zmq_ctx_term zmq_ctx_destroy zmq_term zmq_ctx_shutdown zmq_ctx_set zmq_ctx_get zmq_socket
+        zmq_close zmq_getsockopt zmq_bind zmq_connect zmq_unbind zmq_disconnect zmq_socket_monitor zmq_join zmq_leave
+        zmq_recv zmq_poll zmq_proxy zmq_proxy_steerable zmq_device zmq_msg_more zmq_msg_get zmq_msg_routing_id
+        zmq_curve_keypair zmq_msg_recv zmq_msg_gets
+        """,
+        ARGS | FILLS,
+        "native",
+    ),
+    *rows("libzmq", "zmq_setsockopt zmq_send zmq_msg_send", ARGS | FILLS | DIGEST, "native"),
+]
+"""One row for each function of ZeroMQ that pyzmq calls, but for those that concern a message in memory alone."""

@@ -23,6 +23,7 @@ _HEARING = {
     socket.recvmsg socket.recvmsg_into
     """,
     "_ssl": "_SSLSocket.read _SSLSocket.do_handshake",
+    "libzmq": "zmq_msg_recv zmq_recv zmq_poll zmq_getsockopt",
     "_multiprocessing": "SemLock.acquire SemLock.__enter__ SemLock._get_value SemLock._is_zero",
 }
 CHANGE_NAMES = {

@@ -20,6 +20,7 @@ _SEEN = {
     "libc": """
     connect fdatasync fsync kill killpg posix_spawn posix_spawnp send sendmsg sendto shutdown splice sync system tgkill
     """,
+    "libzmq": "zmq_connect zmq_msg_send zmq_send",
     "syslog": "syslog",
 }
 _WRITES = {

@@ -6,7 +6,7 @@ from __future__ import annotations
 from _blake2 import blake2b
 
 from replaydbg.gates.asked import ASKED
-from replaydbg.gates.c_library import C_LIBRARY
+from replaydbg.gates.c_library import C_LIBRARY, ZMQ
 from replaydbg.gates.closed_world import with_futures
 from replaydbg.gates.entry_points import is_plugin_row, plugin_rows
 from replaydbg.gates.input_rows import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
@@ -16,7 +16,7 @@ from replaydbg.gates.outputs import with_outputs
 from replaydbg.gates.row import Row
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
-_ROWS = [*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY, *ASKED]
+_ROWS = [*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY, *ZMQ, *ASKED]
 
 OWN: list[Row] = with_futures(with_liberties(with_outputs(marked(_ROWS))))
 """Our own rows. Their order is part of each recording's header, not of the format."""

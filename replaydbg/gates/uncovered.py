@@ -23,7 +23,6 @@ UNCOVERED = (
     Uncovered("gevent", _LOOP),
     Uncovered("eventlet", "replaces functions that are recorded"),
     Uncovered("grpc", "has threads and a network of its own; a recording ends where they begin"),
-    Uncovered("zmq", "has threads and a network of its own"),
     Uncovered("confluent_kafka", "has threads and a network of its own"),
     Uncovered("pycurl", _NETWORK),
     Uncovered("psycopg2", _NETWORK),

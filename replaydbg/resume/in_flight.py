@@ -184,6 +184,8 @@ _PATTERNS: tuple[tuple[str, Rule], ...] = tuple(
         "_ssl.*",
         # Writes at given offsets; the core makes the database's files anew.
         *("sqlite", "_sqlite3.*"),
+        # A program that uses ZeroMQ cannot go live.
+        "libzmq.*",
         # What a program asks the recorder for. If it had gone on from a checkpoint, this would not be its log.
         "replaydbg.*",
         # Calls of C libraries that only read.

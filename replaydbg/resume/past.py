@@ -230,6 +230,9 @@ def _attribute(event: Event) -> PlanRow | None:
         return PlanRow("process", Fate.REFUSED, show_call(event), f"set at event {event.number}, and not set again")
     if event.gate in _ATTRIBUTES:
         return PlanRow("process", Fate.LOST, show_call(event), f"set at event {event.number}, and not set again")
+    if event.gate == _ZMQ and event.outcome:
+        reason = f"made at event {event.number}; its sockets cannot be made again"
+        return PlanRow("ZeroMQ", Fate.REFUSED, show_call(event), reason, is_final=True)
     return None
 
 
@@ -238,6 +241,8 @@ def _names(module: str, names: str) -> frozenset[str]:
 
 
 _LISTING = "posix.scandir"
+_ZMQ = "libzmq.zmq_ctx_new"
+"""Its context: a replay has none, see native/libc/zmq.c."""
 _LOADS = "_ssl._SSLContext."
 _FILE_LOCKS = _names("fcntl", "flock lockf")
 _PRIVILEGES = _names(
@@ -267,6 +272,7 @@ _NOTED = (
     | _ATTRIBUTES
     | _FILE_LOCKS
     | _names("posix", "umask scandir ScandirIterator.close ScandirIterator.__next__")
+    | {_ZMQ}
 )
 _DATABASE_WRITES = _names("_sqlite3", "file.write file.truncate")
 _SYNCHRONISES_DATABASE = "_sqlite3.file.sync"

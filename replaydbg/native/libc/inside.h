@@ -107,6 +107,10 @@ typedef struct {
 /* functions whose results have a form of their own; the last has no name */
 extern const LibcForm libc_forms[];
 
+/* zmq.c */
+extern const LibcForm zmq_forms[];
+void zmq_library_loaded(void); /* libraries may be new: is it one of them? */
+
 /* memory.c */
 extern const LibcForm libc_memory[];
 extern const Relink libc_freeing[]; /* for libraries that are not the program's */

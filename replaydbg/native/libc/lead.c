@@ -207,6 +207,7 @@ libc_library_loaded(void)
     if (!leads || !lanes.is_on || count == known)
         return;
     known = count;
+    zmq_library_loaded();
     lanes_relink(); /* theirs first: ours call them */
     clones_library_loaded();
     foreign.functions = functions;
@@ -266,17 +267,20 @@ libc_install(void)
     _Static_assert(sizeof stubs / sizeof *stubs >= 400, "a stub for each row");
     if (libc_row_count > (int)(sizeof stubs / sizeof *stubs) || gate_named("libc", libc_rows[0].name) == NULL)
         return; /* a recording from before has no such events */
-    functions = calloc((size_t)libc_row_count + 64, sizeof *functions);
+    functions = calloc((size_t)libc_row_count + 128, sizeof *functions);
     if (functions == NULL)
         return;
     dl_iterate_phdr(find_c_library, (void *)(uintptr_t)dlsym(RTLD_DEFAULT, "getpid"));
     libc_trap_range(c_library.code_start, c_library.code_end);
     int n = 0;
+    bool has_zmq = gate_named("libzmq", zmq_forms[0].name) != NULL;
     for (int i = 0; i < libc_row_count; i++)
         bind_row(i);
     for (const LibcForm *f = libc_forms; f->name; f++)
         functions[n++] = (Relink){f->name, f->function};
     for (const LibcForm *f = libc_memory; f->name; f++)
+        functions[n++] = (Relink){f->name, f->function};
+    for (const LibcForm *f = zmq_forms; has_zmq && f->name; f++)
         functions[n++] = (Relink){f->name, f->function};
     functions[n++] = (Relink){"syscall", (void *)our_syscall};
     functions[n++] = (Relink){"dlsym", (void *)our_dlsym};

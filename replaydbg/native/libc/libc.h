@@ -7,6 +7,7 @@
  *   libc.c    one call of a row
  *   forms.c   results that are no plain bytes: lists of addresses, requests to devices, maps of files
  *   memory.c  memory at the same addresses in both modes
+ *   zmq.c     functions of libzmq, whose sockets live in threads of its own
  *   lead.c    how calls get here: tables of offsets, dlsym(), syscall()
  *   trap.c    system calls that pass by the C library
  */
