@@ -23,6 +23,7 @@ from replaydbg.engine.queries import (
     FindRows,
     FindVariable,
     GetArguments,
+    GetCachedSource,
     GetHandledExceptions,
     GetItems,
     GetModules,
@@ -113,6 +114,10 @@ class FrameQueries:
         """Return the modules that the program has loaded, by their names."""
         self._standing.work.begin("reading modules")
         return self._ask(GetModules())
+
+    def cached_source(self, file: str) -> str | None:
+        """Return the text that the program's `linecache` has for a file; None: it has none."""
+        return self._ask(GetCachedSource(file))
 
     def module_variables(self, module: str) -> tuple[Variable, ...]:
         """Return the variables of a module; at most MOST_LISTED. Raises AskFailed if it is not loaded."""

@@ -45,7 +45,7 @@ from replaydbg.engine.protocol import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.reports import EXIT, EndReport, Frame, Where
 from replaydbg.engine.travel import SPACING, Travel
-from replaydbg.errors import EngineLost, NoSuchMoment
+from replaydbg.errors import AskFailed, EngineLost, NoSuchMoment
 from replaydbg.log.files import held
 from replaydbg.log.reader import open_recording
 
@@ -127,6 +127,8 @@ class Session:
         self.path = path = Path(path)
         self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
         self._cursor: EngineProcess | None = None
+        self._uncached: set[tuple[str, int]] = set()
+        """Files without a text in `linecache`, with the position at which that was asked."""
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
@@ -170,7 +172,7 @@ class Session:
                 self._open_ahead()
             else:
                 self._pass.run(held[1] if held is not None else None)
-                self.sources = SourceFiles(path, (each.file for each in self.index.hits), current=current_source)
+                self.sources = self._source_files(current=current_source)
                 """The text of the program's source files."""
                 self._cursor, self.here = self._at_failure()
                 if earlier is None and not current_source and keeps_index:
@@ -183,7 +185,7 @@ class Session:
 
     def _open_ahead(self) -> None:
         where = self._pass.begin()
-        self.sources = SourceFiles(self.path, (each.file for each in self.index.hits))
+        self.sources = self._source_files()
         self.here = self._stand_at_failure(where)
 
     def _settle(self) -> None:
@@ -585,6 +587,22 @@ class Session:
             return worker.look()
         finally:
             worker.kill()
+
+    def _source_files(self, *, current: bool = False) -> SourceFiles:
+        files = (each.file for each in self.index.hits)
+        return SourceFiles(self.path, files, current=current, cached=self._cached_source)
+
+    def _cached_source(self, file: str) -> str | None:
+        """Return what the program's `linecache` has for a file here; None: nothing, or it cannot be asked."""
+        if self._cursor is None or (file, self.here.count) in self._uncached:
+            return None
+        try:
+            text = self.ask.cached_source(file)
+        except (AskFailed, NoSuchMoment):
+            text = None
+        if text is None:
+            self._uncached.add((file, self.here.count))
+        return text
 
     def source_line(self, file: str, line: int) -> str:
         """Return a line of source without its indentation; empty if it is not available."""

@@ -126,6 +126,15 @@ class GetModules(Query[tuple[LoadedModule, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
+class GetCachedSource(Query[str | None]):
+    """The text that the program's `linecache` has for a file; None: it has none."""
+
+    tag = "cached_source"
+    shape = _TEXT_OR_NONE
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class GetArguments(ListQuery):
     """The parameters of a frame's function."""
 
@@ -531,6 +540,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
         GetTasks,
         GetTaskKeys,
         GetModules,
+        GetCachedSource,
         GetModuleVariables,
         GetHandledExceptions,
         IsMutable,

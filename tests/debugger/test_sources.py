@@ -82,3 +82,26 @@ def test_it_is_known_whether_a_file_has_the_recorded_text(tmp_path: Path) -> Non
     assert not sources.is_text_of(str(program), tmp_path / "other.py")
     program.write_text("value = 2\n")
     assert not sources.is_text_of(str(program), program)
+
+
+def test_source_that_only_linecache_has_is_shown(tmp_path: Path) -> None:
+    """As that of a notebook's cell, whose file never exists."""
+    program = tmp_path / "prog.py"
+    program.write_text(
+        "import linecache\n"
+        "text = 'total = 1\\ntotal += 41\\n'\n"
+        "name = '/tmp/kernel/cell.py'\n"
+        "linecache.cache[name] = (len(text), None, text.splitlines(True), name)\n"
+        "exec(compile(text, name, 'exec'))\n"
+        "print(total)\n"
+    )
+    recording = record_file(program, tmp_path)
+
+    with Session(recording) as session:
+        shown = Typed(session)("start", "b cell.py:2", "c", "list", "rc", "c")
+        why = Typed(session)("seek @end", "why total")
+        assert session.sources.lines("/tmp/kernel/none.py") == ()
+
+    assert "-> 2  total += 41" in shown
+    assert "-> 2  total += 41" in why
+    assert session.sources.line("/tmp/kernel/cell.py", 1) == "total = 1"

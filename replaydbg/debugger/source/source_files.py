@@ -1,8 +1,11 @@
-"""Text of the program's source files as recorded; read from disk only if the recording lacks it."""
+"""Text of the program's source files as recorded; read from disk only if the recording lacks it.
+
+Source that never was in a file, such as a notebook's cell, is what `linecache` has in the replayed program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePath
 
 from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
@@ -25,14 +28,23 @@ def is_library(file: str) -> bool:
 class SourceFiles:
     """Looks source files up by the names that the program's code objects have for them."""
 
-    def __init__(self, path: Path, files: Iterable[str] = (), *, current: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        files: Iterable[str] = (),
+        *,
+        current: bool = False,
+        cached: Callable[[str], str | None] | None = None,
+    ) -> None:
         """`path`: the recording; `files`, in which lines ran, show the location of the standard library.
 
-        `current`: today's files come first.
+        `current`: today's files come first. `cached` returns the text that the program itself has for a file where the
+        session is, or None.
         """
         self._path = path
         self._files = tuple(files)
         self._is_current = current
+        self._cached = cached
         self._recording: Recording | None = None
         self._read: dict[str, bytes] | None = None
         self._lines: dict[str, tuple[str, ...]] = {}
@@ -62,7 +74,9 @@ class SourceFiles:
         """Return the lines of `file` without their ends; none if its text is nowhere."""
         if file not in self._lines:
             data = self._content(file)
-            self._lines[file] = tuple(source_text(data).splitlines()) if data is not None else ()
+            if data is None and (text := self._cached(file) if self._cached is not None else None) is None:
+                return ()  # the program may have it later
+            self._lines[file] = tuple((source_text(data) if data is not None else text or "").splitlines())
         return self._lines[file]
 
     def text(self, file: str) -> str:
@@ -82,7 +96,10 @@ class SourceFiles:
     def stores(self, file: str) -> tuple[StoreTarget, ...]:
         """Return where `file` stores into variables, attributes and items."""
         if file not in self._stores:
-            self._stores[file] = stores_in(self.text(file))
+            found = stores_in(self.text(file))
+            if file not in self._lines:
+                return found
+            self._stores[file] = found
         return self._stores[file]
 
     def _content(self, file: str) -> bytes | None:

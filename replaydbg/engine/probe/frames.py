@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from replaydbg.engine.probe.value_text import Described
 
 
+_LARGEST_SOURCE = 16 << 20
+"""Characters of a source."""
+
+
 def innermost() -> Any:
     """The program's innermost frame; None: there is none."""
     return of_program(sys._getframe())
@@ -90,6 +94,17 @@ def modules(query: queries.GetModules) -> list[tuple[str, str, int]]:
             count = sum(not _is_pythons_own(each) for each in list(names))
             found.append((name, file if isinstance(file, str) else "", count))
     return sorted(found)
+
+
+def cached_source(query: queries.GetCachedSource) -> str | None:
+    """Return the text that `linecache` has for a file that is none, such as a notebook's cell; no code of it runs."""
+    names = names_of_module(sys.modules.get("linecache"))
+    cache = names.get("cache") if names is not None else None
+    entry = cache.get(query.file) if type(cache) is dict else None
+    if type(entry) is not tuple or len(entry) != 4 or type(entry[2]) is not list:
+        return None  # one that is read when it is asked for has a file
+    lines = [each for each in entry[2] if type(each) is str]
+    return "".join(lines) if sum(map(len, lines)) <= _LARGEST_SOURCE else None
 
 
 def _is_pythons_own(name: Any) -> bool:

@@ -8,7 +8,15 @@ from replaydbg.engine.probe.data_frames import cell, cell_stores, steps_to_data_
 from replaydbg.engine.probe.encoding import encoded
 from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
 from replaydbg.engine.probe.exception_names import types_named
-from replaydbg.engine.probe.frames import arguments, exception, module_variables, modules, spans, variables
+from replaydbg.engine.probe.frames import (
+    arguments,
+    cached_source,
+    exception,
+    module_variables,
+    modules,
+    spans,
+    variables,
+)
 from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
 from replaydbg.engine.probe.offered_words import offer_attributes, offer_keys, offer_names
 from replaydbg.engine.probe.passages import at_lines, passing
@@ -43,6 +51,7 @@ HANDLERS: dict[str, Callable[[Any], object]] = {
     "offer_attributes": offer_attributes,
     "offer_keys": offer_keys,
     "modules": modules,
+    "cached_source": cached_source,
     "module_variables": module_variables,
     "exception": exception,
     "mutable": mutable,
