@@ -48,17 +48,21 @@ class Positions:
             return [entry.time_ns for entry in recording.events(controls=False)]
 
     def _noted(self, kind: str, text: str) -> int:
-        """Return the first event at which the program has noted a text that contains `text`; 0: there is none."""
+        """Return the first event at which the program has noted `text`, else a text that contains it; 0: none."""
+        containing = 0
         with open_recording(self._path) as recording:
             for entry in recording.selected_events("replaydbg.moment".__eq__):
-                if isinstance(entry, Event) and _notes(entry.outcome, kind, text):
+                noted = _noted_text(entry.outcome, kind) if isinstance(entry, Event) else ""
+                if isinstance(entry, Event) and noted == text:
                     return entry.number
-        return 0
+                if isinstance(entry, Event) and text in noted:
+                    containing = containing or entry.number
+        return containing
 
     def _event_at(self, nanoseconds: float) -> int:
         return bisect_right(self._times, nanoseconds)
 
 
-def _notes(outcome: object, kind: str, text: str) -> bool:
-    """Whether `replaydbg.moment` has noted this; anybody may have written the recording."""
-    return isinstance(outcome, tuple) and len(outcome) == 3 and outcome[1] == kind and text in str(outcome[2])
+def _noted_text(outcome: object, kind: str) -> str:
+    """Return what `replaydbg.moment` has noted, if it is of this kind; anybody may have written the recording."""
+    return str(outcome[2]) if isinstance(outcome, tuple) and len(outcome) == 3 and outcome[1] == kind else ""

@@ -118,3 +118,15 @@ for thread in threads: thread.join()
     finished = command(tmp_path, "futures", "one.rdbg", "-n", "4", "--json")
 
     assert json.loads(finished.stdout)["passed"] == 4
+
+
+def test_a_text_that_is_equal_comes_before_one_that_contains_it(tmp_path: Path) -> None:
+    text = """from replaydbg import moment
+def first(): moment("cell", "13")
+def second(): moment("cell", "3")
+first(); second()
+"""
+    recorded(tmp_path, text)
+
+    assert seen(tmp_path, "@cell:3")[1] == "second"
+    assert seen(tmp_path, "@cell:1")[1] == "first"
