@@ -61,6 +61,7 @@ COMMANDS = {
     "torture": Command(
         "running", "record a program once, then let each of its calls fail: no disk space, errors, resets", replays=True
     ),
+    "jupyter": Command("running", "install a Jupyter kernel that is recorded, with questions about earlier cells"),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),

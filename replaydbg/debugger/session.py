@@ -49,6 +49,11 @@ from replaydbg.errors import AskFailed, EngineLost, NoSuchMoment
 from replaydbg.log.files import held
 from replaydbg.log.reader import open_recording
 
+NOTEBOOK = "<replaydbg notebook>"
+"""The name of the code in a recorded kernel that marks the cells, see `replaydbg.jupyter.kernel_start`."""
+CELLS = ("@cell:", "@code:")
+"""How moments begin that are named by a cell's number, or by its source."""
+
 PATH_DIFFERS = "The control flow of this replay differs from the previous one."
 
 _Options = ParamSpec("_Options")
@@ -332,6 +337,9 @@ class Session:
             self._replace_cursor(self._worker_at(position, moment))
         where = self.cursor.look()
         self.here = self._stand(where, why, breakpoint_=breakpoint_, message=message)
+        if where.stack and where.stack[0].file == NOTEBOOK and str(moment).startswith(CELLS):
+            self.step(own=OwnCode())  # from the mark to the first line of the cell, or of the next one
+            self.here = replace(self.here, why=why)
         return self.here
 
     def _worker_at(self, position: Position, moment: str | int | Moment) -> EngineProcess:

@@ -47,6 +47,7 @@ def record(
     blocks: Path | None = None,
     cut_every: float = 0,
     follows_activated: bool = False,
+    in_background: bool = False,
 ) -> RecordResult:
     """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
@@ -58,7 +59,8 @@ def record(
     with its process id, and must not raise; `children` is "fork" to record each child that it forks, too, all in the
     directory of a group, "python" to record the Python programs that it starts as well, or "none"; `blocks` is the
     directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
-    between live cuts of the group, 0 for none; `follows_activated`: see `split_command`. Raises UsageError for a target
+    between live cuts of the group, 0 for none; `follows_activated`: see `split_command`; `in_background`: this process
+    ends when the program has, and a copy of it returns. Raises UsageError for a target
     that cannot be recorded,
     UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
     nothing can be written.
@@ -96,6 +98,11 @@ def record(
         if clock is not None:
             clock.stop()
         seconds = time.monotonic() - began
+    if in_background:
+        # Imported here: few programs are recorded so.
+        from replaydbg.launch.background import leave_the_foreground
+
+        leave_the_foreground(ended.status)
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
         return _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
 

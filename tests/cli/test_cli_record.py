@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,18 @@ def test_the_seed_of_the_first_failure_is_reported(tmp_path: Path) -> None:
 
     assert done.returncode == 1, done
     assert "replaydbg: run 2 failed, with --chaos 5\n" in done.stderr
+
+
+def test_a_recording_is_sealed_in_the_background(tmp_path: Path) -> None:
+    """Whoever waits for the program does not wait for its recording, and may end the process group at once."""
+    (tmp_path / "program.py").write_text("print('done'); raise SystemExit(3)")
+    words = ["record", "--seal-in-background", "--children=none", "-o", "run.rdbg", "program.py"]
+
+    recorded = run([sys.executable, "-m", "replaydbg", *words], cwd=tmp_path, env=passed_on())
+    until = time.monotonic() + 60
+    while (tmp_path / "run.rdbg-live").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+
+    assert (recorded.status, recorded.stdout, recorded.stderr) == (3, "done\n", "")
+    with open_recording(tmp_path / "run.rdbg") as recording:
+        assert recording.end is not None and recording.end.status == 3

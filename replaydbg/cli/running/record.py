@@ -102,6 +102,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="take a cut of all recorded processes at this interval, such as 5s or 200ms; no process is stopped",
     )
+    parser.add_argument(
+        "--seal-in-background",
+        action="store_true",
+        help="exit as soon as the program has ended, and seal the recording in the background; no summary is printed",
+    )
     _add_snapshot_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
     parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
@@ -198,6 +203,7 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
             children=children,
             cut_every=_interval(args.cut_every) if args.cut_every is not None else 0,
             follows_activated=True,
+            in_background=args.seal_in_background,
         )
     except NoGroups:
         if args.children is not None or args.cut_every is not None:

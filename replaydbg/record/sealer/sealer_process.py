@@ -46,7 +46,8 @@ class SealerProcess:
         """End it: nothing is left to be sealed."""
         self._close()
         os.kill(self._pid, signal.SIGKILL)  # our child, and nobody else has waited for it
-        os.waitpid(self._pid, 0)
+        with suppress(ChildProcessError):  # of a launcher that has gone on in the background
+            os.waitpid(self._pid, 0)
 
     def finish(self, status: int | None) -> bool:
         """Return when all recordings of processes that have ended are sealed; `status` is the first program's.

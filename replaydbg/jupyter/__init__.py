@@ -1,0 +1,1 @@
+"""Recorded Jupyter kernels: their kernelspecs, and what such a kernel runs besides ipykernel."""
