@@ -92,6 +92,7 @@ COMMANDS = {
     ),
     "mcp": Command("exploring", "answer an agent's questions about recordings (Model Context Protocol)", replays=True),
     "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
+    "requests": Command("exploring", "list the requests to a recorded web application, and which of them failed"),
     "why": Command("exploring", "show which line last wrote a value, and what the value came from", replays=True),
     "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),
     "log": Command("exploring", "print an expression every time a line ran (a retroactive print)", replays=True),
