@@ -94,8 +94,9 @@ class RecordedGroup:
         joins: bool,
         blocks: Path | None = None,
         identity: str | None = None,
+        only_failing: bool = False,
     ) -> None:
-        """Make it; `joins`: Python programs that are started join it; `blocks`: see `record`.
+        """Make it; `joins`: Python programs that are started join it; `blocks` and `only_failing`: see `record`.
 
         `identity` is that of the group that goes on in it; None: it is a new one.
 
@@ -105,6 +106,7 @@ class RecordedGroup:
         self._identity = os.urandom(16).hex() if identity is None else identity
         self._store = shared_store(output, settings.store)
         """The store that it is in; None: the user has named its directory."""
+        self._only_failing = only_failing
         self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None
         self._replaced: Path | None = None
@@ -190,7 +192,9 @@ class RecordedGroup:
     def start_sealer(self, header: HeaderData) -> None:
         """Start the process that seals the recordings of children. Raises CannotRecord."""
         command = command_of(header["kind"], header["target"], header["argv"])
-        self._sealer = SealerProcess(self.live.parent, self._identity, command, self._blocks)
+        self._sealer = SealerProcess(
+            self.live.parent, self._identity, command, self._blocks, only_failing=self._only_failing
+        )
         self._let_go()
 
     def _let_go(self) -> None:
@@ -219,6 +223,17 @@ class RecordedGroup:
         with suppress(OSError, Corrupt):  # somebody has removed the group
             rows, more = page_rows(directory)
         is_alone = self._has_left()
+        passes = False
+        if self._only_failing:
+            # Imported here: few recordings are dropped.
+            from replaydbg.record.sealer.failing import dropped, has_failed, others_have_failed
+
+            passes = not has_failed(self.live, ended.status)
+            if passes and (is_alone or not others_have_failed(directory)):
+                result = dropped(self.live, ended)
+                if not is_alone:
+                    self.abandon()
+                return result
         try:
             common = common_of(self._blocks, 1, rows)
             store, secrets = (self._store, set()) if is_alone else (None, _secrets_of_others(self.live))
@@ -230,7 +245,7 @@ class RecordedGroup:
             raise
         if is_alone:
             return result._replace(not_recorded=reasons_of(rows, more))
-        if not self.finish(ended.status) and not result.problem:
+        if not self.finish(ended.status, passes=passes) and not result.problem:
             result = result._replace(problem=_NOT_SEALED)
         self._remove_replaced()
         if not (directory / FACTS).exists():
@@ -278,13 +293,14 @@ class RecordedGroup:
             self._sealer = None
         self._remove()
 
-    def finish(self, status: int | None) -> bool:
+    def finish(self, status: int | None, *, passes: bool = False) -> bool:
         """Wait until the recordings of children that have ended are sealed; `status` is the program's.
 
+        `passes`: nothing has failed in it, and the group is removed if nothing fails in the others that still run.
         Returns False if the process that seals was killed.
         """
         sealer, self._sealer = self._sealer, None
-        return sealer is None or sealer.finish(status)
+        return sealer is None or sealer.finish(status, passes=passes)
 
     def _remove(self) -> None:
         self._let_go()

@@ -48,6 +48,7 @@ def record(
     cut_every: float = 0,
     follows_activated: bool = False,
     in_background: bool = False,
+    only_failing: bool = False,
 ) -> RecordResult:
     """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
@@ -60,7 +61,8 @@ def record(
     directory of a group, "python" to record the Python programs that it starts as well, or "none"; `blocks` is the
     directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
     between live cuts of the group, 0 for none; `follows_activated`: see `split_command`; `in_background`: this process
-    ends when the program has, and a copy of it returns. Raises UsageError for a target
+    ends when the program has, and a copy of it returns; `only_failing`: the recording is removed if no request failed,
+    nor the program itself, and so are those of its children, each when it ends. Raises UsageError for a target
     that cannot be recorded,
     UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
     nothing can be written.
@@ -69,7 +71,7 @@ def record(
     settings = load_settings() if settings is None else settings
     wanted = wanted_program(split_command(argv, follows_activated=follows_activated))
     core = core_file(interpreter.soabi())
-    group = _new_group(output, settings, children, blocks) if children != "none" else None
+    group = _new_group(output, settings, children, blocks, only_failing) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         seed = interpreter.choose_hash_seed(wanted.environment, wanted.options) if hash_seed is None else hash_seed
@@ -104,6 +106,12 @@ def record(
 
         leave_the_foreground(ended.status)
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
+        if only_failing and group is None:
+            # Imported here: few recordings are dropped.
+            from replaydbg.record.sealer.failing import dropped, has_failed
+
+            if not has_failed(live, ended.status):
+                return dropped(live, ended)
         return _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
 
 
@@ -148,11 +156,13 @@ def _wishes(settings: Settings) -> Wishes:
     )
 
 
-def _new_group(output: Path | None, settings: Settings, children: str, blocks: Path | None) -> RecordedGroup:
+def _new_group(
+    output: Path | None, settings: Settings, children: str, blocks: Path | None, only_failing: bool
+) -> RecordedGroup:
     # Imported here: most recordings are of one process.
     from replaydbg.record.group import RecordedGroup
 
-    return RecordedGroup(output, settings, joins=children == "python", blocks=blocks)
+    return RecordedGroup(output, settings, joins=children == "python", blocks=blocks, only_failing=only_failing)
 
 
 def _orders(

@@ -36,3 +36,5 @@ class RecordResult(NamedTuple):
     """The processes that were recorded together; None: only one was to be recorded."""
     not_recorded: Mapping[str, int] = {}
     """Why processes that it started are not recorded, each with their number."""
+    is_dropped: bool = False
+    """Whether it was removed because nothing had failed, see `record`."""

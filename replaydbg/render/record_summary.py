@@ -23,6 +23,8 @@ _NOT_FAILURES = frozenset({linux.SIGHUP, linux.SIGINT, linux.SIGKILL, linux.SIGT
 
 def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> list[str]:
     """Return the summary; `name` is the recording's in commands, `output` the file name that the user gave."""
+    if result.is_dropped:
+        return ["replaydbg: no request failed, so the recording was removed"]
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     if result.group is not None:
         lines += [f"replaydbg: {line}" for line in _about_group(result.group, name)]

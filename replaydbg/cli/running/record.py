@@ -43,6 +43,7 @@ _GROUPS_OWN = (
     "snapshot_objects",
     "snapshot_at_signal",
     "cut_every",
+    "keep_failing_requests",
 )
 """Options that a program cannot have which joins a group: it has those of the group."""
 
@@ -90,6 +91,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=CHILDREN,
         help="child processes to record, too, each in a recording of its own: none, fork (forked children), or python "
         "(also the Python programs that the program starts) (default: python)",
+    )
+    parser.add_argument(
+        "--keep-failing-requests",
+        action="store_true",
+        help="remove the recording of each process that has ended and in which no request failed (status 500 or "
+        "higher, or an exception), as the middleware of replaydbg.web marks them",
     )
     parser.add_argument(
         "--join",
@@ -166,6 +173,8 @@ def run(args: argparse.Namespace) -> int:
     is_of_one = args.chaos_runs is not None or args.keep_checkpoints
     if is_of_one and args.children not in (None, "none"):
         raise UsageError(f"--children={args.children} cannot be combined with --chaos-runs or --keep-checkpoints.")
+    if is_of_one and args.keep_failing_requests:
+        raise UsageError("--keep-failing-requests cannot be combined with --chaos-runs or --keep-checkpoints.")
     if args.cut_every is not None and (is_of_one or settings.children == "none"):
         raise UsageError("--cut-every needs the recording of a group: one process has no cuts.")
     try:
@@ -204,6 +213,7 @@ def _recorded(args: argparse.Namespace, settings: Settings, children: str) -> Re
             cut_every=_interval(args.cut_every) if args.cut_every is not None else 0,
             follows_activated=True,
             in_background=args.seal_in_background,
+            only_failing=args.keep_failing_requests,
         )
     except NoGroups:
         if args.children is not None or args.cut_every is not None:

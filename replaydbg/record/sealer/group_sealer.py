@@ -37,6 +37,7 @@ from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.hiding import masked_argv, masked_words, masks_of
+from replaydbg.record.sealer.failing import NOTHING_FAILED, drop_group, has_failed
 from replaydbg.record.sealer.group_secrets import GroupSecrets
 from replaydbg.record.sealing import seal_recording
 from replaydbg.store.directory import is_group, sealed_path
@@ -116,8 +117,14 @@ def _replacements(rows: Iterable[GroupProcess]) -> list[int]:
 class GroupSealer:
     """Follows the rows of a group's page, and seals."""
 
-    def __init__(self, directory: Path, first: GroupProcess, identity: str, blocks: BlockPlaces) -> None:
+    def __init__(
+        self, directory: Path, first: GroupProcess, identity: str, blocks: BlockPlaces, *, only_failing: bool = False
+    ) -> None:
+        """`only_failing`: recordings of processes in which nothing failed are removed."""
         self._directory = directory
+        self._only_failing = only_failing
+        self._nothing_failed = only_failing
+        """Whether all of the group can be removed."""
         self._blocks = blocks
         self._synced: set[str] = set()
         """The paths of blocks that are on the disk."""
@@ -221,11 +228,28 @@ class GroupSealer:
         try:
             self._secrets.of(row.number)  # known to the others, also where no key can be used
             secrets = self._secrets.of_others(row.number)
+            if self._only_failing and self._is_dropped(row, rows):
+                return row._replace(recording=None, why_not=NOTHING_FAILED)
             why = UNKNOWN if status is None else None
             result = seal_recording(live, ended, seconds, unknown=why, common=common, secrets=secrets)
         except (ReplaydbgError, OSError) as error:
             return row._replace(why_not=str(error))
         return row._replace(why_not=result.problem or "")
+
+    def _is_dropped(self, row: GroupProcess, rows: Iterable[GroupProcess]) -> bool:
+        """Remove the recording of a process in which nothing failed, unless it is needed; return whether it was."""
+        live = self._directory / f"{row.number}.rdbg-live"
+        if has_failed(live, row.status):
+            self._nothing_failed = False
+            return False
+        # A child that it has forked begins with its log.
+        is_needed = any(
+            each.how == "fork" and each.parent == row.number and each.number in self._watched for each in rows
+        )
+        if row.number == 1 or is_needed:
+            return False
+        remove_live(live)
+        return True
 
     def _rows(self) -> list[GroupProcess]:
         try:
@@ -255,6 +279,7 @@ class GroupSealer:
     def launcher_is_killed(self) -> None:
         """Take note that nobody else seals the recording of the first program, which may run, or be about to."""
         self.is_over = True
+        self._nothing_failed = False
         self._ended_at = time.monotonic()
         with suppress(OSError):  # it was about to make an ordinary recording of the group
             (self._directory / HIDDEN_PAGE).rename(self._directory / PAGE)
@@ -265,8 +290,9 @@ class GroupSealer:
 
                 remove_group(self._directory)
 
-    def first_ends(self, status: int | None) -> None:
-        """Take note that the launcher has sealed the recording of the first program."""
+    def first_ends(self, status: int | None, *, passes: bool = False) -> None:
+        """Take note that the launcher has sealed the recording of the first program; `passes`: nothing failed in it."""
+        self._nothing_failed = self._nothing_failed and passes
         has_recording = (self._directory / "1.rdbg").exists()
         why_not = "" if has_recording else "it could not be sealed"
         self._done[1] = self._first._replace(has_ended=True, status=status, status_from="launcher", why_not=why_not)
@@ -291,6 +317,10 @@ class GroupSealer:
             self.is_complete = is_alone and self.has_finished  # the disk is full: the page has the rows
 
     def _write(self, *, is_complete: bool) -> None:
+        if is_complete and self._nothing_failed:
+            self.is_complete = True
+            drop_group(self._directory, self._blocks.store)
+            return
         rows, more = page_rows(self._directory)
         rows = self._masked([self._row(each) for each in rows])
         has_begun = not is_complete or not self._is_without_program()
@@ -327,15 +357,17 @@ def _log_header(live: Path) -> LogHeader | None:
         return None
 
 
-def seal_group(directory: Path, launcher: tuple[int, int], wake: int, blocks: BlockPlaces) -> None:
+def seal_group(
+    directory: Path, launcher: tuple[int, int], wake: int, blocks: BlockPlaces, *, only_failing: bool = False
+) -> None:
     """Seal the recordings of children until the launcher has ended, and all of them.
 
     `launcher` has the descriptors by which the launcher reports its end, and is answered; `wake` is that of the group's
-    fifo; `blocks` is where the blocks are that the recordings share.
+    fifo; `blocks` is where the blocks are that the recordings share; `only_failing`: see `GroupSealer`.
     """
     control, answer = launcher
     group = read_group(directory)
-    sealer = GroupSealer(directory, group.processes[0], group.identity, blocks)
+    sealer = GroupSealer(directory, group.processes[0], group.identity, blocks, only_failing=only_failing)
     while not sealer.is_complete:
         ready = _wait(sealer, [wake] if sealer.is_over else [wake, control])
         if wake in ready:
@@ -388,4 +420,5 @@ def _hear(sealer: GroupSealer, control: int) -> None:
     if not data:
         sealer.launcher_is_killed()
         return
-    sealer.first_ends(int(data) if data.strip(b"-\n").isdigit() else None)
+    status, _, passes = data.partition(b" ")
+    sealer.first_ends(int(status) if status.strip(b"-\n").isdigit() else None, passes=bool(passes))

@@ -22,7 +22,10 @@ _CONTROL, _ANSWER = 3, 4
 class SealerProcess:
     """The process that seals the recordings of children, each when it has ended; it outlives us if children do."""
 
-    def __init__(self, directory: Path, identity: str, argv: list[str], blocks: BlockPlaces) -> None:
+    def __init__(
+        self, directory: Path, identity: str, argv: list[str], blocks: BlockPlaces, *, only_failing: bool = False
+    ) -> None:
+        """Start it; `only_failing`: it removes recordings in which nothing failed. Raises CannotRecord."""
         opened: list[int] = []
         first = GroupProcess(1, 0, 0, 0, "program", argv, False, None, "", "1.rdbg", "")
         try:
@@ -38,7 +41,7 @@ class SealerProcess:
                 os.close(each)
             raise CannotRecord(str(directory), reason_of(error)) from error
         if self._pid == 0:
-            _be_the_sealer(control, answer, directory, blocks)
+            _be_the_sealer(control, answer, directory, blocks, only_failing=only_failing)
         os.close(control)
         os.close(answer)
 
@@ -49,14 +52,17 @@ class SealerProcess:
         with suppress(ChildProcessError):  # of a launcher that has gone on in the background
             os.waitpid(self._pid, 0)
 
-    def finish(self, status: int | None) -> bool:
+    def finish(self, status: int | None, *, passes: bool = False) -> bool:
         """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
 
-        None: it did not start. Returns False if the sealer was killed: live directories stay.
+        None: it did not start. `passes`: see `RecordedGroup.finish`. Returns False if the sealer was killed: live
+        directories stay.
         """
         answer = b""
         with suppress(OSError):
-            os.write(self._control, b"none\n" if status is None else b"%d\n" % status)
+            os.write(
+                self._control, b"none\n" if status is None else b"%d%s\n" % (status, b" passes" if passes else b"")
+            )
             answer = os.read(self._answer, 1)
         self._close()
         with suppress(ChildProcessError):
@@ -68,7 +74,7 @@ class SealerProcess:
         os.close(self._answer)
 
 
-def _be_the_sealer(control: int, answer: int, directory: Path, blocks: BlockPlaces) -> None:
+def _be_the_sealer(control: int, answer: int, directory: Path, blocks: BlockPlaces, *, only_failing: bool) -> None:
     """Become the process that seals: with nothing of ours open that somebody could wait for."""
     try:
         os.setsid()
@@ -89,6 +95,6 @@ def _be_the_sealer(control: int, answer: int, directory: Path, blocks: BlockPlac
         select.select([wake, _CONTROL], [], [])  # most programs start no other
         from replaydbg.record.sealer.group_sealer import seal_group
 
-        seal_group(directory, (_CONTROL, _ANSWER), wake, blocks)
+        seal_group(directory, (_CONTROL, _ANSWER), wake, blocks, only_failing=only_failing)
     finally:
         os._exit(0)

@@ -21,6 +21,7 @@ def record_facts(result: RecordResult) -> JsonObject:
         "snapshots": result.snapshots,
         "processes": None if result.group is None else [process_facts(each) for each in result.group.processes],
         "not_recorded": dict(result.not_recorded),
+        "dropped": result.is_dropped,
     }
 
 
