@@ -93,6 +93,14 @@ record_between(int signum, const Place *place)
 
 static bool waiting[MOST_SIGNALS]; /* for the end of what the importer does */
 
+/* Whether the launcher may get the signal as well, and forward it: it looks whether the program has handled one. */
+static bool
+is_forwarded(int signum)
+{
+    return signum == SIGTERM || signum == SIGHUP || signum == SIGUSR1 || signum == SIGUSR2 || signum == SIGINT ||
+           signum == SIGQUIT;
+}
+
 static PyObject *
 stub(PyObject *self, PyObject *args)
 {
@@ -104,7 +112,8 @@ stub(PyObject *self, PyObject *args)
         waiting[signum] = true;
         Py_RETURN_NONE;
     }
-    log_signal_handled();
+    if (is_forwarded(signum))
+        log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
     sender_known(signum);
