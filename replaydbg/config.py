@@ -247,6 +247,11 @@ def orders_of_tests() -> dict[str, int]:
     return {name: int(value) for name, value in values.items() if value.isdigit()}
 
 
+ALWAYS_VARIABLE = "REPLAYDBG_ALWAYS"
+"""With `off`, `replaydbg always` does not record a program and its children; `plain PID` is for one process alone."""
+ALWAYS_OF_OURS = "replaydbg"
+"""Its value in the processes of a command of replaydbg; a program that one of them starts does not get it."""
+
 FENCE_VARIABLE = "REPLAYDBG_NO_FENCE"
 """Set to 1 to replay without the fence. No settings file can do that: a project may come from somebody else."""
 

@@ -126,6 +126,7 @@ COMMANDS = {
         "recordings", "delete shared blocks that no recording uses; with --recordings, recordings that no rule keeps"
     ),
     "key": Command("machine", "print your public key, by which others can encrypt recordings for you"),
+    "always": Command("machine", "record each run of a virtual environment's Python, and keep the last ones"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
     "completion": Command("machine", "print a shell completion script"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 
 from replaydbg.classes import NamedTuple
-from replaydbg.config import TEST_PREFIX
+from replaydbg.config import ALWAYS_OF_OURS, ALWAYS_VARIABLE, TEST_PREFIX
 from replaydbg.errors import UsageError
 from replaydbg.launch.command_line import WITH_VALUE
 from replaydbg.launch.command_line import leading_options as leading_options
@@ -157,9 +157,11 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
 def own_environment() -> dict[str, str]:
     """Return the environment that we were given: without the LC_CTYPE that Python adds to it in the C locale.
 
-    Orders of the tests are left out, too.
+    Orders of the tests are left out, too, and what `replaydbg always` adds for our own processes.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}
+    if environment.get(ALWAYS_VARIABLE) == ALWAYS_OF_OURS:
+        del environment[ALWAYS_VARIABLE]
     is_of_python = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
     if is_of_python and not any(entry.startswith(b"LC_CTYPE=") for entry in _first_environment()):
         del environment["LC_CTYPE"]

@@ -19,7 +19,7 @@ from replaydbg.record.place import handled_signals, make_live_directory, removed
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshot_orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.start import Wishes, make_header, wanted_program, write_files
-from replaydbg.store.directory import sealed_path
+from replaydbg.store.directory import GROUP, sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def record(
     follows_activated: bool = False,
     in_background: bool = False,
     only_failing: bool = False,
+    judges: bool = False,
 ) -> RecordResult:
     """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
@@ -62,7 +63,8 @@ def record(
     directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
     between live cuts of the group, 0 for none; `follows_activated`: see `split_command`; `in_background`: this process
     ends when the program has, and a copy of it returns; `only_failing`: the recording is removed if no request failed,
-    nor the program itself, and so are those of its children, each when it ends. Raises UsageError for a target
+    nor the program itself, and so are those of its children, each when it ends; `judges`: the result has whether a
+    request failed. Raises UsageError for a target
     that cannot be recorded,
     UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
     nothing can be written.
@@ -112,7 +114,16 @@ def record(
 
             if not has_failed(live, ended.status):
                 return dropped(live, ended)
-        return _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
+        is_failing = judges and _has_failed_request(live)
+        result = _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
+    return result._replace(has_failed_request=is_failing) if judges else result
+
+
+def _has_failed_request(live: Path) -> bool:
+    # Imported here: few recordings are judged.
+    from replaydbg.record.sealer.failing import has_failed_request, has_failed_request_in
+
+    return has_failed_request_in(live.parent) if live.parent.name.endswith(GROUP) else has_failed_request(live)
 
 
 def _sealed(

@@ -38,3 +38,5 @@ class RecordResult(NamedTuple):
     """Why processes that it started are not recorded, each with their number."""
     is_dropped: bool = False
     """Whether it was removed because nothing had failed, see `record`."""
+    has_failed_request: bool = False
+    """Whether a request failed in one of the processes; only with `judges`, see `record`."""

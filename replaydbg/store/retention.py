@@ -23,7 +23,9 @@ UNFINISHED = "not sealed"
 _RULE = re.compile(r"([a-z]+)(?: ([0-9]{1,9}))?")
 _NUMBERED = {
     "days": "keeps what is at most N days old",
+    "newest": "keeps the newest N of the others",
     "gigabytes": "keeps the newest of the others, until they and what earlier rules keep would exceed N GB",
+    "megabytes": "the same in MB",
     "hourly": "keeps the last recording of each of the last N hours that have one",
     "daily": "the same for days",
     "weekly": "the same for weeks",
@@ -38,7 +40,7 @@ _OF_EACH, _OF_TIMES = ("first", "last"), ("hourly", "daily", "weekly")
 RULES = _PLAIN | _NUMBERED
 """The rules with what each does."""
 
-_GIGABYTE = 10**9
+_SIZES = {"gigabytes": 10**9, "megabytes": 10**6}
 
 
 class KeepRule(NamedTuple):
@@ -115,8 +117,8 @@ def _decided(
     kept = {row.name: reason for row in rows if (reason := _out_of_reach(row))}
     for rule in rules:
         left = [row for row in rows if row.name not in kept]
-        if rule.kind == "gigabytes":
-            chosen = list(_affordable(rows, kept, rule.number * _GIGABYTE, room()))
+        if rule.kind in _SIZES:
+            chosen = list(_affordable(rows, kept, rule.number * _SIZES[rule.kind], room()))
         else:
             chosen = list(_CHOOSE[rule.kind](left, rows, tags, rule.number, now))
         if rule.kind in (*_OF_EACH, *_OF_TIMES):
@@ -212,6 +214,12 @@ def _days(
     return (row for row in left if now - _time(row, now) <= timedelta(days=number))
 
 
+def _newest(
+    left: Sequence[CatalogRow], rows: Sequence[CatalogRow], tags: object, number: int, now: datetime
+) -> Iterator[CatalogRow]:
+    return iter(left[-number:] if number else ())
+
+
 def _generation(form: str) -> Callable[..., Iterator[CatalogRow]]:
     def choose(
         left: Sequence[CatalogRow], rows: Sequence[CatalogRow], tags: object, number: int, now: datetime
@@ -229,6 +237,7 @@ _CHOOSE: dict[str, Callable[..., Iterator[CatalogRow]]] = {
     "first": _first,
     "last": _last,
     "days": _days,
+    "newest": _newest,
     "hourly": _generation("%Y-%m-%dT%H"),
     "daily": _generation("%Y-%m-%d"),
     "weekly": _generation("%G-W%V"),

@@ -20,6 +20,7 @@ from replaydbg import __version__
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import add_json, print_json, print_table
 from replaydbg.cli.common.program_words import split_words as split_words
+from replaydbg.cli.machine.always import current_environments, describe
 from replaydbg.errors import NotBuilt, UsageError
 from replaydbg.events.show import printable
 from replaydbg.gates.uncovered import installed
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         return run_trace(args, limit=args.trace_limit or TRACE_LIMIT)
     if args.program:
         raise UsageError("doctor takes a program only with --trace; without --trace it checks this machine.")
-    checks = [_python(), _core(), _compiler(), _packages(), _fence(), *_calls(), _store(), _strace()]
+    checks = [_python(), _core(), _compiler(), _packages(), _fence(), *_calls(), _store(), _always(), _strace()]
     uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)
     if args.json:
@@ -136,6 +137,11 @@ def _core() -> DoctorCheck:
         missing = importlib.util.find_spec("replaydbg.native") is None or "No module named" in str(error)
         return DoctorCheck("native core", False, True, str(NotBuilt("" if missing else str(error))))
     return DoctorCheck("native core", True, True, str(module.__file__))
+
+
+def _always() -> DoctorCheck:
+    found = [f"on in {where}: {describe(ring)}" for where, ring in current_environments()]
+    return DoctorCheck("always", True, False, "; ".join(found) or "off in this environment, and in the activated one")
 
 
 def _compiler() -> DoctorCheck:

@@ -42,10 +42,11 @@ def has_failed(live: Path, status: int | None) -> bool:
     """Whether the recording of a process that has ended is kept; `status` None: nobody knows how it ended."""
     if status not in _ORDERLY:
         return True
-    return _has_stopped(live) or _has_failed_request(live)
+    return _has_stopped(live) or has_failed_request(live)
 
 
-def _has_failed_request(live: Path) -> bool:
+def has_failed_request(live: Path) -> bool:
+    """Whether a request has failed in a process; if it is the first one, also in those that are sealed."""
     try:
         with (live / "marks").open("rb") as file:
             return any(line.split(b" ", 4)[-1].startswith(_FAILED_REQUEST) for line in file)
@@ -53,6 +54,22 @@ def _has_failed_request(live: Path) -> bool:
         return False
     except OSError:
         return True
+
+
+def has_failed_request_in(directory: Path) -> bool:
+    """Whether a request has failed in a process of a group that is not sealed yet, as long as its first one is not."""
+    first = directory / f"1{LIVE}"
+    # The first one last: what is sealed meanwhile is noted there before.
+    return any(map(has_failed_request, sorted(directory.glob(f"*{LIVE}"), key=first.__eq__)))
+
+
+def note_failed_request(directory: Path) -> None:
+    """Note in the first process of a group that a request has failed in another one, which is about to be sealed."""
+    first = directory / f"1{LIVE}"
+    with suppress(OSError):
+        if first.is_dir():
+            with (first / "marks").open("ab", buffering=0) as file:
+                file.write(b"0 0 0 0 " + _FAILED_REQUEST + b'"text": "in another process"}\n')
 
 
 def _has_stopped(live: Path) -> bool:

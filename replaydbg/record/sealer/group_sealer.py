@@ -37,7 +37,13 @@ from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
 from replaydbg.record.hiding import masked_argv, masked_words, masks_of
-from replaydbg.record.sealer.failing import NOTHING_FAILED, drop_group, has_failed
+from replaydbg.record.sealer.failing import (
+    NOTHING_FAILED,
+    drop_group,
+    has_failed,
+    has_failed_request,
+    note_failed_request,
+)
 from replaydbg.record.sealer.group_secrets import GroupSecrets
 from replaydbg.record.sealing import seal_recording
 from replaydbg.store.directory import is_group, sealed_path
@@ -230,6 +236,8 @@ class GroupSealer:
             secrets = self._secrets.of_others(row.number)
             if self._only_failing and self._is_dropped(row, rows):
                 return row._replace(recording=None, why_not=NOTHING_FAILED)
+            if row.number > 1 and has_failed_request(live):
+                note_failed_request(self._directory)
             why = UNKNOWN if status is None else None
             result = seal_recording(live, ended, seconds, unknown=why, common=common, secrets=secrets)
         except (ReplaydbgError, OSError) as error:
