@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from replaydbg.classes import dataclass, replace
 from replaydbg.errors import CannotResume
 from replaydbg.launch.process import ended_by_signals
+from replaydbg.log.edit.other_answer import NewAnswer
 from replaydbg.resources.kinds import OpenedFile, OpenResource
 from replaydbg.resume.calls.situation import Situation
 from replaydbg.resume.checks.files_in_flight import FilesInFlight, files_in_flight
@@ -46,6 +47,8 @@ class ResumeChoices:
     """Whether it goes live although files differ or something cannot be brought back."""
     after_power_loss: bool = False
     """Whether the machine lost power, so that the disk may lack writes, or have some that the log lacks."""
+    answer: NewAnswer | None = None
+    """Another answer of an event before that; None: all are as recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,11 @@ from pathlib import Path
 from replaydbg.classes import replace
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotResume, Corrupt
+from replaydbg.gates.row import OPENS
+from replaydbg.gates.table import OWN
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended
+from replaydbg.log.edit.other_answer import NewAnswer, set_answer
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, shared_store, write_start
 from replaydbg.record.result import RecordResult
@@ -120,6 +123,8 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
     with ExitStack() as stack:
         with written_to(live):
             unpacked = recording.unpack(live)
+            if run.choices.answer is not None:
+                _change_answer(recording, live, run.choices.answer, run.plan.name)
             write_start(live, continued_header(recording, live, run.plan), first_orders(recording.header))
         if unpacked.is_world_cut:
             raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
@@ -131,6 +136,14 @@ def _perform(recording: Recording, live: Path, run: GoingLive, settings: Setting
             return start
 
         return perform(recording, live, run, prepared, stack, idle=idle_limit(recording))
+
+
+def _change_answer(recording: Recording, live: Path, answer: NewAnswer, name: str) -> None:
+    """Change the answer of an event in the log that is replayed, before the program goes live."""
+    if recording.header.durable:
+        raise CannotResume(name, "--set cannot change a recording that was made with --durable: it has checksums")
+    more_than_values = {row.full_name for row in OWN if row.flags & OPENS or row.handler == "slot"}
+    set_answer(live / "log", answer, recording.header.gates, more_than_values)
 
 
 def _enter(run: GoingLive, started: ExitStack) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,10 +106,12 @@ class Answers(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def http_server() -> Iterator[int]:
-    """Serve `Answers` while the block runs; yield the port."""
+def http_server(context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Serve `Answers` while the block runs, over TLS with `context`; yield the port."""
     handler = type("Handler", (Answers,), {"count": 0})
     server = HTTPServer(("127.0.0.1", 0), handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:

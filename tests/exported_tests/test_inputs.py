@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -143,6 +146,51 @@ def test_http(project: Project, client: str) -> None:
 
     found = [{"path": "/a", "got": 0, "count": 1}, {"path": "/b", "got": 3, "count": 2}]
     project.assert_fails_with(f"ValueError: {found}")
+
+
+MODEL = Path(__file__).parents[1] / "pages" / "worlds" / "docs" / "how-to" / "record-an-agent"
+
+
+def test_https(project: Project) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(MODEL / "model.pem", MODEL / "key.pem")
+    with http_server(context) as port:
+        project.record(
+            "import json, ssl, urllib.request\n"
+            f"trusted = ssl.create_default_context(cafile={str(MODEL / 'model.pem')!r})\n"
+            "def ask(path):\n"
+            f"    url = 'https://localhost:{port}/' + path\n"
+            "    return json.load(urllib.request.urlopen(url, b'data', context=trusted))\n"
+            "raise ValueError([ask('a'), ask('b')])\n"
+        )
+
+    found = [{"path": "/a", "got": 4, "count": 1}, {"path": "/b", "got": 4, "count": 2}]
+    project.assert_fails_with(f"ValueError: {found}")
+
+
+def test_a_protocol_in_which_the_server_speaks_first(project: Project) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        thread = threading.Thread(target=greets, args=(listener,))
+        thread.start()
+        project.record(
+            "import socket\n"
+            f"with socket.create_connection(('127.0.0.1', {port})) as peer:\n"
+            "    words = [peer.recv(100)]\n"
+            "    peer.sendall(b'hello'); words.append(peer.recv(100)); words.append(peer.recv(100))\n"
+            "raise ValueError(words)\n"
+        )
+        thread.join()
+
+    project.assert_fails_with("ValueError: [b'220 ready', b'250 hello', b'']")
+
+
+def greets(listener: socket.socket) -> None:
+    """Serve one client as a mail server does."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(b"220 ready")
+        connection.sendall(b"250 " + connection.recv(100))
 
 
 def test_a_refused_connection(project: Project) -> None:

@@ -16,10 +16,12 @@ from replaydbg.cli.running.event_option import event_before
 from replaydbg.cli.running.resume_group import LATEST, run_group
 from replaydbg.cli.running.resume_result import check_own, print_result, print_wait
 from replaydbg.config import load_settings
-from replaydbg.errors import UsageError
+from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.events.show import printable, show_status
 from replaydbg.launch.endings import end_like
+from replaydbg.log.edit.other_answer import NewAnswer
 from replaydbg.log.group import is_of_several, read_group
+from replaydbg.log.reader import open_recording
 from replaydbg.render.json_data.resume_json import plan_facts
 from replaydbg.render.resume_text import plan_lines, question, start_line
 from replaydbg.resume.going_live import Listener, ResumeChoices
@@ -49,6 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MOMENT",
         help="go live before this event, or at @end, @start, @t+1.5s or a snapshot such as @#3 (default: after the "
         "last event)",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="TEXT",
+        help="change what one call of the recorded run returned, such as 'event 812 = b\"yes\"', and go live right "
+        "after it",
     )
     parser.add_argument(
         "--at-cut",
@@ -126,6 +134,8 @@ def run(args: argparse.Namespace) -> int:
     if directory is not None and is_of_several(group := read_group(directory)):
         if args.images is not None:
             raise UsageError("--images is for a single process: a group is replayed from the beginning.")
+        if args.set is not None:
+            raise UsageError("--set is for a single process: record it with --children=none.")
         return run_group(args, directory, group, store, settings)
     if args.at_cut is not None:
         raise UsageError("--at-cut is for a group of processes: one process is resumed with --at.")
@@ -170,11 +180,44 @@ def _listener(args: argparse.Namespace, *, is_verbose: bool) -> Listener:
 def _choices(args: argparse.Namespace, path: Path) -> ResumeChoices:
     """Return what the options choose. Raises UsageError."""
     at = event_before(args.at, path) if args.at is not None else 0  # after the last one
-    choices = ResumeChoices(at, args.in_flight, args.force, args.after_power_loss)
+    answer = _answer(args)
+    if answer is not None:
+        at = _event_after(answer, path)
+    choices = ResumeChoices(at, args.in_flight, args.force, args.after_power_loss, answer)
     if args.after_power_loss and (args.follow or args.at is not None):
         other = "--follow" if args.follow else "--at"
         raise UsageError(f"--after-power-loss cannot be used with {other}: the event is chosen by what is on disk.")
     return choices
+
+
+def _answer(args: argparse.Namespace) -> NewAnswer | None:
+    """Return the answer that is changed; None: none. Raises UsageError."""
+    if args.set is None:
+        return None
+    for name, is_given in (
+        ("--at", args.at is not None),
+        ("--follow", args.follow),
+        ("--images", args.images is not None),
+        ("--after-power-loss", args.after_power_loss),
+    ):
+        if is_given:
+            raise UsageError(f"--set cannot be used with {name}: the program goes live right after the changed answer.")
+    # Imported here: only this option needs it.
+    from replaydbg.futures.faults.set_answer import parsed_answer
+
+    found = parsed_answer(args.set)
+    if found.is_raised:
+        raise UsageError("resume --set takes a value; for an exception, use `replaydbg futures --set`.")
+    return NewAnswer(found.event, found.value)
+
+
+def _event_after(answer: NewAnswer, path: Path) -> int:
+    """Return the event before which the program goes live; 0: after the last one. Raises NoSuchMoment."""
+    with open_recording(path) as recording:
+        events = recording.log_header.crossings if recording.log_header is not None else 0
+    if not 1 <= answer.event <= events:
+        raise NoSuchMoment(str(answer.event), f"the recording has {events:,} events")
+    return answer.event + 1 if answer.event < events else 0
 
 
 def _images(args: argparse.Namespace) -> ImageWishes | None:
