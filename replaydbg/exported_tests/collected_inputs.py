@@ -30,7 +30,7 @@ _RANDOM = re.compile(r"\brandom\b|\bshuffle\b")
 class CollectedInputs:
     """Everything for a test, in values that have no secrets in the clear."""
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, name: str) -> None:
         """Read a recording that was opened without its secrets. Raises Corrupt, and UsageError without a test."""
         if recording.header.branch is not None:
             raise UsageError(f"{recording.name} is a forked child, which begins in the middle: export its parent.")
@@ -49,7 +49,7 @@ class CollectedInputs:
                 self.inputs.gaps["random numbers that libraries draw: the program's own code names no `random`"] = None
             self.inputs.seeds.clear()
             self.random_state = None
-        self.program = _program(recording, self._test, sources)
+        self.program = _program(recording, name, self._test, sources)
         if recording.header.stdio[:1] == ("tty",) and self.inputs.stdin:
             self.inputs.gaps["the terminal: its standard input is a pipe with what was typed"] = None
 
@@ -59,6 +59,8 @@ class CollectedInputs:
         sockets, calls, gaps = Sockets(recording, found), TimeAndChance(found), GapFinder(found)
         part = ProgramPart(recording, self._test)
         self.random_state = part.random_state
+        if part.has_earlier_inputs:
+            found.gaps["what the project's code read before the test's setup, such as files in imports"] = None
         for entry in part.entries():
             if isinstance(entry, Control):
                 gaps.control(entry)
@@ -74,7 +76,9 @@ class CollectedInputs:
                 break
 
 
-def _program(recording: Recording, test: dict[str, object] | None, sources: dict[str, str]) -> RecordedProgram:
+def _program(
+    recording: Recording, name: str, test: dict[str, object] | None, sources: dict[str, str]
+) -> RecordedProgram:
     header, end = recording.header, recording.end
     assert end is not None
     kind, target, status = header.kind, header.target, end.status
@@ -88,7 +92,7 @@ def _program(recording: Recording, test: dict[str, object] | None, sources: dict
     named = {name for each in sources.values() for name in _NAMED.findall(each)}
     read = {name for each in sources.values() for name in _READ.findall(each)}
     return RecordedProgram(
-        recording=recording.name,
+        recording=name,
         created=header.created,
         kind=kind,
         target=target,

@@ -30,12 +30,15 @@ class WrittenTest:
     """Where the program runs today."""
 
 
-def write_test(recording_path: Path, target: Path) -> WrittenTest:
-    """Write the test of a recording. Raises UsageError, the errors of `open_recording`, and NotBuilt."""
+def write_test(recording_path: Path, target: Path, name: str = "") -> WrittenTest:
+    """Write the test of a recording. Raises UsageError, the errors of `open_recording`, and NotBuilt.
+
+    `name` is that of the recording in commands (default: its own).
+    """
     _check_target(target)
     folder = target.with_name(target.stem + "_data")
     with open_recording(recording_path, with_secrets=False) as recording:
-        collected = CollectedInputs(recording)
+        collected = CollectedInputs(recording, name or recording.name)
         literals = Literals(mask_of(recording))
         if recording.masked:
             _name_masks(collected)

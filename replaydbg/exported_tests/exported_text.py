@@ -29,6 +29,7 @@ class TestText:
         self._inputs: FoundInputs = collected.inputs
         self._literals, self._target, self._root = literals, target, root
         self._random_state = collected.random_state
+        self._constant_names: set[str] = set()
         self._check()
         self._has_entropy = bool(self._inputs.seeds or self._random_state) or any(
             each.startswith("os.") for each in self._inputs.answers
@@ -154,13 +155,19 @@ class TestText:
     def _file_lines(self) -> list[str]:
         lines = []
         found, to = self._inputs, self._literals.value
-        found.listed -= {*found.work_files} | {each for path in found.work_files for each in _parents(path)}
+        known = {*found.work_files, *found.listed}
+        directories = found.directories | {each for path in known for each in _parents(path)}
+        found.listed -= {*found.work_files} | directories
+        empty = sorted(found.directories - {each for path in known for each in _parents(path)} - {"."})
+        if empty:
+            self._constant_names.add("DIRECTORIES")
+            lines.append(f"DIRECTORIES = {self._literals.listed(list(empty))}  # in the working directory")
         if found.work_files or found.listed:
             lines.append("# Files in the working directory.\nFILES = {")
             lines += [
                 f"    {to(path)}: {self._literals.content(data, path, 4)}," for path, data in found.work_files.items()
             ]
-            lines += [f'    {to(path)}: b"",  # only its name was listed' for path in sorted(found.listed)]
+            lines += [f'    {to(path)}: b"",  # its content was not read' for path in sorted(found.listed)]
             lines.append("}")
         if found.served_files:
             lines.append("# Files at other paths; None: there was none, or the program wrote it.\nSERVED = {")
@@ -289,11 +296,20 @@ class TestText:
         }
         return text + _filled(_part("test"), fields)
 
+    def _directory(self, has_files: bool) -> str:
+        """Return the fixture that makes the working directory."""
+        text = _part("directory")
+        files, directories = text.index("    for path, data"), text.index("    for path in DIRECTORIES")
+        end = text.index("    return")
+        made = text[files:directories] if has_files else ""
+        made += text[directories:end] if "DIRECTORIES" in self._constant_names else ""
+        return text[:files] + made + text[end:]
+
     def _files_fixture(self) -> str:
         text = ""
         if self.program.kind != "test":
             has_files = bool(self._inputs.work_files or self._inputs.listed)
-            text += _part("directory") if has_files else _part("empty_directory")
+            text += self._directory(has_files)
         return text + (_part("copies") if self._inputs.served_files else "")
 
 

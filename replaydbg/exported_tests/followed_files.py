@@ -10,6 +10,7 @@ from replaydbg.errors import Corrupt
 from replaydbg.events import linux
 from replaydbg.events.records import Event
 from replaydbg.events.values import ContentRef
+from replaydbg.exported_tests.followed_names import Names
 from replaydbg.exported_tests.recorded_inputs import FoundInputs
 from replaydbg.installed import is_installed
 from replaydbg.log.reader import Recording
@@ -34,7 +35,9 @@ _WRITES = {"_io.FileIO.write", "posix.write", "posix.writev", "posix.pwrite", "p
 
 def received(recording: Recording, event: Event) -> bytes:
     """Return the bytes that a call read or received; none if they are missing."""
-    value = event.outcome if event.filled is None else event.filled
+    # A call that can fill a buffer may have returned the bytes, if it got none.
+    is_returned = event.filled is None or isinstance(event.outcome, bytes | ContentRef)
+    value = event.outcome if is_returned else event.filled
     value = value[0] if isinstance(value, tuple) and value else value
     try:
         if isinstance(value, ContentRef):
@@ -72,8 +75,7 @@ class FileReads:
     def __init__(self, recording: Recording, found: FoundInputs, *, is_test: bool) -> None:
         """`is_test`: of pytest, which runs in the project itself, so all files are given at their paths."""
         self._recording, self._found, self._is_test = recording, found, is_test
-        self._start = recording.header.cwd
-        self._cwd = self._start
+        self._names = Names(recording.header.cwd, found, is_test=is_test)
         self._sources = set(recording.end.sources) if recording.end is not None else set()
         self._open: dict[int, _Opened] = {}
         self._stdin = _Opened(_Content(found.stdin))
@@ -94,12 +96,8 @@ class FileReads:
                 opened.offset = integer(event.outcome)
         elif name in ("_io.FileIO.close", "posix.close"):
             self._open.pop(number_of(argument(event, 0)), None)
-        elif name == "posix.chdir" and not event.raised:
-            self._moved(event)
-        elif name in ("posix.listdir", "posix.scandir") and not event.raised:
-            self._listed(event)
         else:
-            return name.startswith("_io.FileIO.")
+            return self._names.event(event) or name.startswith("_io.FileIO.")
         return True
 
     def finish(self) -> None:
@@ -115,7 +113,7 @@ class FileReads:
         number = number_of(first(event.outcome)) if event.gate.startswith("_io") else number_of(event.outcome)
         if not isinstance(given, str | bytes):
             return  # a descriptor that was opened before
-        path = os.path.normpath(os.path.join(self._cwd, os.fsdecode(given)))  # noqa: PTH118 - no file of ours
+        path = self._names.path_of(given)
         is_absent = event.raised and error_number(event) == errno.ENOENT
         if event.raised and not is_absent:
             return
@@ -124,6 +122,8 @@ class FileReads:
             content.is_written = True
         if not event.raised:
             self._open[number] = _Opened(content)
+            if content is not None:
+                self._names.opened(path, os.fsdecode(given))
 
     def _content_of(self, path: str, named: str, event: Event) -> _Content | None:
         """Return the content to collect; None: the file is none of the test's inputs."""
@@ -182,41 +182,11 @@ class FileReads:
         if not event.raised and "pwrite" not in event.gate and "truncate" not in event.gate:
             opened.offset += byte_count(event.outcome) or 0
 
-    def _moved(self, event: Event) -> None:
-        given = argument(event, 0)
-        if isinstance(given, str | bytes):
-            self._cwd = os.path.normpath(os.path.join(self._cwd, os.fsdecode(given)))  # noqa: PTH118 - as above
-            self._found.gaps[f"the change of its working directory to {os.fsdecode(given)!a}, if that is not there"] = (
-                None
-            )
-
-    def _listed(self, event: Event) -> None:
-        given = argument(event, 0, "path")
-        directory = os.fsdecode(given) if isinstance(given, str | bytes) else "."
-        if is_installed(os.path.join(directory, "x")) or is_installed(event.site.file or ""):  # noqa: PTH118 - as above
-            return  # of the importer, or what a package looks for
-        names = [os.fsdecode(each) for each in items(event.outcome) if isinstance(each, str | bytes)]
-        inside = self._inside(os.path.normpath(os.path.join(self._cwd, directory)), directory)  # noqa: PTH118
-        if inside is None or event.gate == "posix.scandir":
-            self._found.gaps[f"the names in the directory {directory!a}, and their order"] = None
-            return
-        self._found.gaps[f"the order of the names in the directory {directory!a}"] = None
-        for each in names:
-            if each not in ("", ".", "..") and not {"/", "\0"} & {*each}:
-                self._found.listed.add(os.path.normpath(os.path.join(inside, each)))  # noqa: PTH118
-
-    def _inside(self, path: str, named: str) -> str | None:
-        """Return the name below the working directory; None: it was named absolutely, or leads out of it."""
-        if self._is_test or named.startswith("/"):
-            return None
-        inside = os.path.relpath(path, self._start)
-        return None if inside == ".." or inside.startswith("../") or "\0" in inside else inside
-
     def _add(self, path: str, content: _Content) -> None:
         data = bytes(content.data) if content.is_read else None
         if _has_holes(content):
             self._found.gaps[f"the parts of the file {content.named!a} that the program did not read: zeros"] = None
-        inside = self._inside(path, content.named)
+        inside = self._names.inside(path, content.named)
         if data is None and content.is_written and path.startswith(_TEMPORARY):
             return  # it makes such a file anew, and often by another name
         if inside is not None:

@@ -26,6 +26,10 @@ _HARMLESS = (
     *("_signal.getsignal", "posix.DirEntry", "posix.ScandirIterator", "_locale.", "posix.device_encoding"),
 )
 """How the names of calls begin whose answers a test gives by itself, or that matter little."""
+_INPUTS_OF_C = (
+    *("libc.open", "libc.read", "libc.pread", "libc.recv", "libc.connect"),
+    *("libc.getrandom", "libc.getentropy", "libc.gettimeofday", "libc.clock_gettime"),
+)
 _MOST_NAMED = 12
 
 
@@ -37,6 +41,7 @@ class GapFinder:
         self._threads = 0
         self._signals: dict[int, None] = {}
         self._others: dict[str, None] = {}
+        self._in_c: dict[str, None] = {}
 
     def event(self, event: Event) -> None:
         """Follow a call that is no input of the test."""
@@ -45,6 +50,9 @@ class GapFinder:
             self._found.gaps["the processes that it starts: they run, with today's inputs"] = None
         elif name.startswith("_sqlite3."):
             self._found.gaps["databases of SQLite: the program uses today's"] = None
+        elif name.startswith("libc."):
+            if name.startswith(_INPUTS_OF_C):
+                self._in_c[name.removeprefix("libc.")] = None
         elif name.startswith("mmap."):
             self._found.gaps["files that it maps into memory, which it reads without calls"] = None
         elif name in ("_signal.setitimer", "_signal.alarm"):
@@ -71,6 +79,9 @@ class GapFinder:
         if self._signals:
             names = ", ".join(linux.SIGNALS.get(each, f"signal {each}") for each in list(self._signals)[:_MOST_NAMED])
             gaps[f"signals that arrived ({names})"] = None
+        if self._in_c:
+            names = ", ".join(list(self._in_c)[:_MOST_NAMED])
+            gaps[f"what code in C asks the system by itself ({printable(names)})"] = None
         if self._others:
             names = ", ".join(_public(each) for each in list(self._others)[:_MOST_NAMED])
             more = " and others" if len(self._others) > _MOST_NAMED else ""
@@ -79,6 +90,10 @@ class GapFinder:
             gaps["what comes after the damage in the recording"] = None
         if not is_test and (recording.end is None or recording.end.reason):
             gaps["what came after the recording ended: the program ran on, or was killed with the recorder"] = None
+        if is_test and recording.end is not None and "pytest-randomly" in recording.end.packages:
+            gaps[
+                "the seeds that pytest-randomly sets: run the test with the seed that the recorded session printed"
+            ] = None
         for note in recording.end.notes if recording.end is not None else ():
             gaps[f"{printable(note.text)}"] = None
 

@@ -34,8 +34,11 @@ class ProgramPart:
     def __init__(self, recording: Recording, test: dict[str, object] | None) -> None:
         """Read the log as far as that is needed."""
         self._recording, self._test = recording, test
+        self._is_begun = False
         self.first, self.last = 1, None
         """The first event; the last one, None: the log's last."""
+        self.has_earlier_inputs = False
+        """Whether code of the project read files or the time before the test began: in imports, or other tests."""
         self.random_state: object = None
         """The state of the module `random` when the test began; None: unknown, or no test."""
         if test is None:
@@ -47,6 +50,8 @@ class ProgramPart:
         for entry in recording.events(last=self.last):
             if isinstance(entry, Control) and entry.kind is ControlKind.MARK:
                 self._mark(entry, test.get("nodeid"))
+            elif isinstance(entry, Event) and not self._is_begun and _is_input_of_project(entry):
+                self.has_earlier_inputs = True
 
     def entries(self) -> Iterator[Entry]:
         """Yield the entries, without pytest's own."""
@@ -64,6 +69,18 @@ class ProgramPart:
             self.random_state = _state(data.get("random")) or self.random_state
         elif do == "begin" and data.get("node") == node:
             self.first = mark.after + 1
+            self._is_begun = True
+
+
+def _is_input_of_project(event: Event) -> bool:
+    """Whether code that is not installed opened a file that is no source, or asked for the time."""
+    file = event.site.file
+    if file is None or file.startswith("<") or is_installed(file) or is_of_pytest(event):
+        return False
+    if event.gate not in ("_io.FileIO.__init__", "posix.open"):
+        return event.gate.startswith(("time.", "_datetime.", "posix.urandom"))
+    path = event.arguments[0] if event.arguments else None
+    return isinstance(path, str) and not path.endswith((".py", ".pyc")) and not path.startswith("/dev/")
 
 
 def _state(state: object) -> object:

@@ -32,7 +32,9 @@ class FoundInputs:
     served_files: dict[str, bytes | None] = field(default_factory=dict)
     """Contents of other files by absolute path; None: there was none, or the program wrote it."""
     listed: set[str] = field(default_factory=set)
-    """Names in directories below the working directory that the program listed; those of directories end in `/`."""
+    """Names below the working directory that the program listed, or asked for, and that existed."""
+    directories: set[str] = field(default_factory=set)
+    """Directories below the working directory that existed."""
     stdin: bytearray = field(default_factory=bytearray)
     conversations: list[Conversation] = field(default_factory=list)
     hosts: dict[str, list[str]] = field(default_factory=dict)

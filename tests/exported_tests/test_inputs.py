@@ -49,6 +49,22 @@ def test_files_at_other_paths_are_found_there(project: Project, tmp_path: Path) 
     project.assert_fails_with(f"ValueError: limit=3beside{tmp_path / 'missing'}")
 
 
+def test_what_exists_in_the_working_directory(project: Project) -> None:
+    for each in ("there", "made/inner"):
+        (project.root / each).mkdir(parents=True)
+    (project.root / "flag").touch()
+    project.record(
+        "import os\n"
+        "found = [os.path.exists(each) for each in ('flag', 'there', 'own', 'missing')]\n"
+        "open('made/inner/out.txt', 'w').close(); os.mkdir('own'); open('own/x', 'w').close()\n"
+        "raise ValueError(found + [os.path.exists(each) for each in ('own/x', 'made/inner/out.txt')])\n"
+    )
+
+    project.assert_fails_with("ValueError: [True, True, False, False, True, True]")
+    text = project.test.read_text()
+    assert 'DIRECTORIES = ["made/inner", "there"]' in text and '"own' not in text
+
+
 def test_standard_input(project: Project) -> None:
     project.record("import sys\nfirst = input()\nraise ValueError(first + sys.stdin.read())\n", stdin=b"one\ntwo")
 

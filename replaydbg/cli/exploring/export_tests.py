@@ -29,7 +29,7 @@ def write_exported_test(args: argparse.Namespace) -> int:
     path = store.resolve(args.recording) if directory is None else member_path(directory, 1)
     with held(path):
         warn_if_foreign(path, args.recording, quiet=args.quiet)
-        test = write_test(path, Path(args.test))
+        test = write_test(path, Path(args.test), store.name_of(path))
         if not args.json:
             _print(test)
         verdict = None

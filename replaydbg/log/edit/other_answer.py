@@ -72,7 +72,8 @@ def _answered(raw: RawRecord, event: Event, answer: NewAnswer, gates: Sequence[G
     if shape & SHAPE_DIGEST:
         cursor.raw(4)
     head = raw.data[: cursor.pos]
-    if shape & SHAPE_FILLED:
+    is_filled = bool(shape & SHAPE_FILLED)
+    if is_filled and not isinstance(event.outcome, bytes | ContentRef):
         _check_type(event, value, bytes)
         return head + encode_value(len(value)) + encode_value(value)
     recorded = event.outcome
@@ -80,7 +81,7 @@ def _answered(raw: RawRecord, event: Event, answer: NewAnswer, gates: Sequence[G
     if kind not in _PLAIN:
         raise _more_than_value(event)
     _check_type(event, value, kind)
-    return head + encode_value(value)
+    return head + encode_value(value) + (encode_value(b"") if is_filled else b"")
 
 
 def _more_than_value(event: Event) -> UsageError:
