@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from replaydbg.events.records import Event
 from replaydbg.events.values import ExceptionValue
 from replaydbg.exported_tests.followed_files import received
 from replaydbg.exported_tests.recorded_inputs import Conversation, FoundInputs
+from replaydbg.exported_tests.tls_in_memory import TcpConnection, TlsInMemory
 from replaydbg.log.reader import Recording
 from replaydbg.resources.event_values import IN_PROGRESS, argument, error_number, first, integer, items, number_of
 
@@ -18,48 +17,17 @@ _LATER = ("BlockingIOError", "InterruptedError", "SSLWantReadError", "SSLWantWri
 _MOST_CONVERSATIONS = 10_000
 
 
-@dataclass(slots=True)
-class _Connection:
-    """A connection of the program, while it is open."""
-
-    host: str
-    port: int
-    answers: list[bytearray] = field(default_factory=list)
-    has_sent: bool = False
-    is_answered: bool = False
-    """Whether the last call received: what comes next belongs to the same answer."""
-    speaks_first: bool = False
-    end: str = "open"
-    is_tls: bool = False
-
-    def sent(self) -> None:
-        self.has_sent, self.is_answered = True, False
-
-    def got(self, data: bytes) -> None:
-        if not data:
-            self.end = "closed"
-            return
-        if not self.is_answered:
-            self.speaks_first = self.speaks_first or not (self.answers or self.has_sent)
-            self.answers.append(bytearray())
-        self.answers[-1] += data
-        self.is_answered = True
-
-    def frozen(self) -> Conversation:
-        answers = tuple(bytes(each) for each in self.answers)
-        return Conversation(self.host, self.port, answers, self.speaks_first, self.end)
-
-
 class Sockets:
     """Follows the calls for sockets in the order of the log."""
 
     def __init__(self, recording: Recording, found: FoundInputs) -> None:
         self._recording, self._found = recording, found
-        self._open: dict[int, _Connection] = {}
-        self._made: list[_Connection | Conversation] = []
+        self._open: dict[int, TcpConnection] = {}
+        self._made: list[TcpConnection | Conversation] = []
         self._bound: set[int] = set()
-        self._tls: dict[int, _Connection] = {}
+        self._tls: dict[int, TcpConnection] = {}
         """Of each thread the connection with TLS that it began last: events do not name the connection."""
+        self._in_memory = TlsInMemory()
 
     def event(self, event: Event) -> bool:
         """Follow a call; return whether it is one for sockets."""
@@ -71,7 +39,7 @@ class Sockets:
         elif name in _SENDS or name in _RECEIVES:
             connection = self._open.get(number_of(argument(event, 0)))
             if connection is not None and not connection.is_tls:
-                self._moved(event, connection, receives=name in _RECEIVES)
+                self._on_socket(event, connection, receives=name in _RECEIVES)
         elif name == "_socket.socket.close":
             self._open.pop(number_of(argument(event, 0)), None)
         elif name in ("_socket.socket.bind", "_socket.socket.listen"):
@@ -90,7 +58,7 @@ class Sockets:
     def finish(self) -> None:
         """Put the conversations into the inputs, without those with listeners of the program itself."""
         for made in self._made:
-            each = made.frozen() if isinstance(made, _Connection) else made
+            each = made.frozen() if isinstance(made, TcpConnection) else made
             if each.port in self._bound:
                 continue
             if len(self._found.conversations) == _MOST_CONVERSATIONS:
@@ -117,7 +85,7 @@ class Sockets:
         number = number_of(argument(event, 0))
         if number in self._open and self._open[number].end == "open" and not self._open[number].has_sent:
             return  # a connection that was begun without waiting, and is asked for again
-        connection = _Connection(host, port)
+        connection = TcpConnection(host, port)
         self._open[number] = connection
         self._made.append(connection)
 
@@ -128,7 +96,12 @@ class Sockets:
         else:
             self._found.gaps["connections that others made to it: the test has no clients"] = None
 
-    def _moved(self, event: Event, connection: _Connection, *, receives: bool) -> None:
+    def _on_socket(self, event: Event, connection: TcpConnection, *, receives: bool) -> None:
+        data = received(self._recording, event) if receives and not event.raised else b""
+        if not self._in_memory.is_encrypted(event, connection, data, receives=receives):
+            self._moved(event, connection, receives=receives)
+
+    def _moved(self, event: Event, connection: TcpConnection, *, receives: bool) -> None:
         if event.raised:
             kind = event.outcome.type.qualname if isinstance(event.outcome, ExceptionValue) else ""
             if kind in _RESETS:
@@ -143,10 +116,8 @@ class Sockets:
 
     def _of_tls(self, event: Event) -> None:
         name = event.gate.removeprefix("_ssl.")
-        if name == "_SSLContext._wrap_bio":
-            self._found.gaps["TLS of asyncio (and others that encrypt in memory): its connections are not served"] = (
-                None
-            )
+        if (found := self._in_memory.event(event)) is not None:
+            self._moved(event, found, receives=True)
         elif name == "_SSLContext._wrap_socket":
             is_server = argument(event, 2) is True
             connection = self._open.get(number_of(argument(event, 1)))

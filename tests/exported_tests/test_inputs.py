@@ -184,6 +184,32 @@ def test_https(project: Project) -> None:
     project.assert_fails_with(f"ValueError: {found}")
 
 
+def test_tls_of_asyncio(project: Project) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(MODEL / "model.pem", MODEL / "key.pem")
+    with http_server(context) as port:
+        project.record(
+            "import asyncio, json, ssl\n"
+            f"trusted = ssl.create_default_context(cafile={str(MODEL / 'model.pem')!r})\n"
+            "async def ask(path, connection):\n"
+            "    reader, writer = connection\n"
+            "    writer.write(f'GET /{path} HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n'.encode())\n"
+            "    while (line := await reader.readline()).strip():\n"
+            "        length = line.partition(b'content-length:')[2] or length if line[:1] != b'H' else b''\n"
+            "    return json.loads(await reader.readexactly(int(length)))\n"
+            "async def main():\n"
+            f"    first = await asyncio.open_connection('localhost', {port}, ssl=trusted)\n"
+            "    found = [await ask('a', first), await ask('b', first)]\n"
+            "    first[1].close()\n"
+            f"    found.append(await ask('c', await asyncio.open_connection('localhost', {port}, ssl=trusted)))\n"
+            "    return found\n"
+            "raise ValueError(asyncio.run(main()))\n"
+        )
+
+    found = [{"path": f"/{path}", "got": 0, "count": count} for count, path in enumerate("abc", 1)]
+    project.assert_fails_with(f"ValueError: {found}")
+
+
 def test_a_protocol_in_which_the_server_speaks_first(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
