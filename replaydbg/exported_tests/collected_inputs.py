@@ -132,13 +132,15 @@ def _text(recording: Recording, value: object) -> str:
 
 def mask_of(recording: Recording) -> Callable[[bytes], bytes]:
     """Return what masks secrets in a recording that was never sealed, or keeps them. Raises NotBuilt."""
+    wishes = recording.header.raw.get("secrets")
+    is_kept = isinstance(wishes, dict) and wishes.get("kept") is not False
+    if not recording.is_live and not is_kept:
+        return bytes
     try:
         # Imported here: it is compiled code, which a machine that only reads does not have.
         from replaydbg.record.hiding import masks_of, secrets_of
     except ImportError as error:
         raise NotBuilt(str(error)) from error
-    if recording.masked:
-        return bytes
     found = secrets_of(recording.pieces, sources_of(recording).values())
     masks: Any = masks_of(found) if found else None
     return bytes if masks is None else lambda data: bytes(masks.masked(data))

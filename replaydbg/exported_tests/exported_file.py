@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,8 @@ class WrittenTest:
     program: RecordedProgram
     root: Path
     """Where the program runs today."""
+    mask: Callable[[bytes], bytes]
+    """Masks secrets that are not masked in the recording."""
 
 
 def write_test(recording_path: Path, target: Path, name: str = "") -> WrittenTest:
@@ -39,7 +42,8 @@ def write_test(recording_path: Path, target: Path, name: str = "") -> WrittenTes
     folder = target.with_name(target.stem + "_data")
     with open_recording(recording_path, with_secrets=False) as recording:
         collected = CollectedInputs(recording, name or recording.name)
-        literals = Literals(mask_of(recording))
+        mask = mask_of(recording)
+        literals = Literals(mask)
         if recording.masked:
             _name_masks(collected)
     root, notes = _root_today(collected.program)
@@ -56,7 +60,7 @@ def write_test(recording_path: Path, target: Path, name: str = "") -> WrittenTes
         write_private(target, text.encode("ascii"))
     except OSError as error:
         raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
-    return WrittenTest(target, folder if literals.files else None, test.gaps, notes, collected.program, root)
+    return WrittenTest(target, folder if literals.files else None, test.gaps, notes, collected.program, root, mask)
 
 
 def _check_target(target: Path) -> None:

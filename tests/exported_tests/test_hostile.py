@@ -95,13 +95,31 @@ def test_secrets_are_not_in_it(project: Project, options: tuple[str, ...]) -> No
     source = (
         "import os, sys\n"
         "given = os.environ['API_TOKEN'], open('conf').read(), sys.stdin.read()\n"
-        "raise ValueError([len(each) for each in given])\n"
+        "raise ValueError([len(each) for each in given], given[0])\n"
     )
     project.record(source, stdin=f"Authorization: Bearer {TOKEN}".encode(), options=options, API_TOKEN=TOKEN)
 
-    project.assert_fails_with("ValueError: [40, 47, 62]")
+    project.assert_fails_with(f"ValueError: ([40, 47, 62], '{'*' * 40}')")
 
+    project.test.unlink()
+    checked = project.export("--check")
+    assert checked.status == 0, checked
     written = project.test.read_text()
-    assert TOKEN not in written and TOKEN[4:16] not in written
+    assert TOKEN[4:16] not in written + checked.stdout + checked.stderr
     assert f'"API_TOKEN": "{"*" * 40}"' in written
     assert "secrets: asterisks stand in their place" in written
+
+
+@pytest.mark.slow
+def test_the_program_of_a_foreign_recording_is_not_run(project: Project, tmp_path: Path) -> None:
+    project.record(f"open({str(tmp_path / 'ran')!r}, 'a').write('x')\nraise ValueError\n")
+    (tmp_path / "ran").unlink()
+    for path in (tmp_path / "data").rglob("*"):
+        if path.is_file():
+            path.unlink()  # the key of this installation
+
+    done = project.export("--check")
+
+    assert (done.status, done.stdout) == (2, ""), done
+    assert "you did not make this recording" in done.stderr
+    assert not (tmp_path / "ran").exists() and not project.test.exists()

@@ -10,12 +10,14 @@ from pathlib import Path
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.origin_warning import warn_if_foreign
 from replaydbg.cli.common.output import print_json
+from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.exported_tests.checked import TestVerdict, check_test
 from replaydbg.exported_tests.exported_file import WrittenTest, write_test
 from replaydbg.exported_tests.exported_text import ended_text
 from replaydbg.exported_tests.recorded_inputs import RecordedProgram
 from replaydbg.log.files import held
+from replaydbg.log.sealed.origin import is_own
 from replaydbg.store.directory import member_path
 
 DIFFERS = 1
@@ -29,6 +31,11 @@ def write_exported_test(args: argparse.Namespace) -> int:
     path = store.resolve(args.recording) if directory is None else member_path(directory, 1)
     with held(path):
         warn_if_foreign(path, args.recording, quiet=args.quiet)
+        if args.check and not is_own(path):
+            raise UsageError(
+                "--check runs the program with your rights, and you did not make this recording: export without it, "
+                "read the test, and run it by pytest."
+            )
         test = write_test(path, Path(args.test), store.name_of(path))
         if not args.json:
             _print(test)
