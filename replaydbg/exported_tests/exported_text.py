@@ -132,7 +132,7 @@ class TestText:
             reader = (
                 f"def content(name):\n    return (Path(__file__).parent / {quoted(name)} / name).read_bytes()\n\n\n"
             )
-            text = reader + text
+            text = "\n" + reader + text
         return text + "\n"
 
     def _how_started(self) -> str:
@@ -194,7 +194,7 @@ class TestText:
         if self._has_entropy:
             seeds = [] if self._random_state is not None else self._inputs.seeds
             names = ", ".join(self._literals.content(each, f"seed-{number}") for number, each in enumerate(seeds, 1))
-            lines.append(f"SEEDS = [{names}]  # of the generators of `random` that got none")
+            lines.append(f"# Of the generators of `random` that got none.\nSEEDS = [{names}]")
         if self._random_state is not None:
             state = self._literals.content(json.dumps(self._random_state).encode(), "random-state.json")
             lines.append(f"RANDOM_STATE = {state}  # of the module `random` when the test began")
@@ -216,15 +216,20 @@ class TestText:
 
     def _conversation(self, number: int, each: Conversation) -> str:
         to = self._literals.value
-        head = f'    {{"host": {to(each.host)}, "port": {each.port}, '
         if each.error[0]:
-            return f'{head}"error": {to((each.end, *each.error))}}},'
-        first = '"speaks_first": True, ' if each.speaks_first else ""
-        answers = "".join(
-            f"        {self._literals.content(data, f'answer-{number}-{at}', 8)},\n"
+            error = to((each.end, *each.error))
+            return f'    {{"host": {to(each.host)}, "port": {each.port}, "error": {error}}},'
+        space = " " * 8
+        lines = ["    {", f'{space}"host": {to(each.host)},', f'{space}"port": {each.port},']
+        if each.speaks_first:
+            lines.append(f'{space}"speaks_first": True,')
+        lines.append(f'{space}"end": {quoted(each.end)},')
+        answers = [
+            f"{space}    {self._literals.content(data, f'answer-{number}-{at}', 12)},"
             for at, data in enumerate(each.answers, 1)
-        )
-        return f'{head}{first}"end": {quoted(each.end)}, "answers": [\n{answers}    ]}},'
+        ]
+        lines += [f'{space}"answers": [', *answers, f"{space}],"] if answers else [f'{space}"answers": [],']
+        return "\n".join([*lines, "    },"])
 
     # ---- the two processes ----
 
@@ -248,7 +253,8 @@ class TestText:
     def _run_program(self, steps: list[str]) -> str:
         kind = self.program.kind
         if kind == "test":
-            uses = "".join(f"        {each}\n" for each in steps) or "        pass\n"
+            own = [each.replace("given[", "self.given[") for each in steps]
+            uses = "".join(f"        {each}\n" for each in own) or "        pass\n"
             if self._random_state is not None:
                 uses += "        version, numbers, gauss = json.loads(RANDOM_STATE)\n"
                 uses += "        random.setstate((version, tuple(numbers), gauss))\n"
