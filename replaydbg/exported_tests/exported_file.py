@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replaydbg.errors import UsageError
@@ -46,21 +46,24 @@ def write_test(recording_path: Path, target: Path, name: str = "") -> WrittenTes
         literals = Literals(mask)
         if recording.masked:
             _name_masks(collected)
-    root, notes = _root_today(collected.program)
+    program = collected.program = _masked_program(collected.program, mask)
+    root, notes = _root_today(program)
     test = TestText(collected, literals, target.resolve(), root)
     text = test.text()
     if literals.has_masked:
         _name_masks(collected)
+        literals.files.clear()
         text = test.text()
     try:
         if literals.files:
             folder.mkdir(mode=DIRECTORY_MODE)
             for name, data in literals.files.items():
                 write_private(folder / name, data)
-        write_private(target, text.encode("ascii"))
+        write_private(target, mask(text.encode("ascii")))  # comments name files, too
     except OSError as error:
         raise UsageError(f"{str(target)!r} cannot be written: {error.strerror}.") from None
-    return WrittenTest(target, folder if literals.files else None, test.gaps, notes, collected.program, root, mask)
+    gaps = [_masked(each, mask) for each in test.gaps]
+    return WrittenTest(target, folder if literals.files else None, gaps, notes, program, root, mask)
 
 
 def _check_target(target: Path) -> None:
@@ -70,6 +73,18 @@ def _check_target(target: Path) -> None:
     for each in (target, target.with_name(target.stem + "_data")):
         if each.exists() or each.is_symlink():
             raise UsageError(f"{str(each)!r} exists. A test is not replaced: choose another name, or remove it.")
+
+
+def _masked(text: str, mask: Callable[[bytes], bytes]) -> str:
+    return mask(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _masked_program(program: RecordedProgram, mask: Callable[[bytes], bytes]) -> RecordedProgram:
+    """Return a program whose texts, which are printed, have no secrets."""
+    arguments = tuple(_masked(each, mask) for each in program.arguments)
+    return replace(
+        program, target=_masked(program.target, mask), arguments=arguments, message=_masked(program.message, mask)
+    )
 
 
 def _name_masks(collected: CollectedInputs) -> None:

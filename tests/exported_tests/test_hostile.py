@@ -92,8 +92,10 @@ def test_only_plain_options_of_the_interpreter_are_passed_on(tmp_path: Path, fla
 @pytest.mark.parametrize("options", [(), ("--secrets=keep",)], ids=["masked", "kept"])
 def test_secrets_are_not_in_it(project: Project, options: tuple[str, ...]) -> None:
     (project.root / "conf").write_text(f"token={TOKEN}\n")
+    (project.place / TOKEN).write_text("x")
     source = (
         "import os, sys\n"
+        f"try: open('../{TOKEN}').close()\nexcept OSError: pass\n"
         "given = os.environ['API_TOKEN'], open('conf').read(), sys.stdin.read()\n"
         "raise ValueError([len(each) for each in given], given[0])\n"
     )
