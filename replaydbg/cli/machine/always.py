@@ -29,6 +29,8 @@ _MOST = 999_999_999
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    # argparse takes no VENV after an option.
+    parser.usage = "replaydbg always (on | off | status) [VENV] [options]"
     parser.add_argument("action", choices=("on", "off", "status"), help="turn it on or off, or show what is on")
     parser.add_argument(
         "environment",
