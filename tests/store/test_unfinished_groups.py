@@ -30,7 +30,7 @@ _SENTENCE = b"has no list of its processes (group.json), so it cannot be read: i
 # The process that seals is started right after all has been made, and first writes the list.
 _BEFORE_THE_LIST = """import os, runpy, sys
 from replaydbg.record import group
-def instead(*_):
+def instead(*_, **__):
     {act}
 group.SealerProcess = instead
 sys.argv[0] = "replaydbg"
