@@ -268,11 +268,16 @@ compat_is_finalizing(void)
 #endif
 }
 
-/* Since 3.12 there is no fork while the interpreter is being finalized. */
+/* Since 3.12 there is no fork while the interpreter is being finalized; in 3.12.0 and 3.12.1 that begins with the
+ * functions of atexit. */
 static inline bool
 compat_refuses_to_fork(void)
 {
-    return PY_VERSION_HEX >= 0x030C0000 && compat_is_finalizing();
+#if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000
+    return compat_is_finalizing() || (Py_Version < 0x030C0200 && _PyInterpreterState_GET()->finalizing);
+#else
+    return PY_VERSION_HEX >= 0x030D0000 && compat_is_finalizing();
+#endif
 }
 
 /* A type's subclasses: a dictionary of weak references, or NULL. That of a type of the interpreter's image is kept apart
