@@ -93,6 +93,6 @@ def test_a_durable_recording_is_refused(recorded: Path) -> None:
     command = tool.record(sys.executable, recorded / "durable.rdbg", ["program.py"], options=["--durable"])
     assert run_in(recorded, command).status == 0
 
-    refused = resume_in(recorded, "durable", "--set", "event 80 = b''")
+    refused = resume_in(recorded, "durable", "--set", "event 60 = b''")
 
     assert refused.status == 2 and "was made with --durable" in refused.stderr.decode(), refused

@@ -23,7 +23,9 @@ MOST_SPANS = 400
 def timeline_of(session: Session, processes: Iterable[GroupProcess]) -> Timeline:
     """Return the timeline of a session at its failure; `processes`: those that this one started."""
     first, last = extent_of(session)
-    last = max(last, first + 1)
+    # The interpreter's end is left out: since 3.13 it prints tracebacks by thousands of lines of its own.
+    own = max(session.index.end, session.here.count, first + 1)
+    last = max(min(last, own + (own - first) // 20 + 1), first + 1)
     bars = [*_threads(session, first, last), *_processes(session, processes, first, last)]
     raised = [
         each
