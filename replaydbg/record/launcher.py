@@ -49,7 +49,7 @@ def record(
     follows_activated: bool = False,
     in_background: bool = False,
     only_failing: bool = False,
-    judges: bool = False,
+    stands_in: bool = False,
 ) -> RecordResult:
     """Record the program that `argv` names, see `split_command` and `find_target`, and seal the recording.
 
@@ -63,11 +63,11 @@ def record(
     directory whose shared blocks their recordings use, None for the group's own; `cut_every` is the interval in seconds
     between live cuts of the group, 0 for none; `follows_activated`: see `split_command`; `in_background`: this process
     ends when the program has, and a copy of it returns; `only_failing`: the recording is removed if no request failed,
-    nor the program itself, and so are those of its children, each when it ends; `judges`: the result has whether a
-    request failed. Raises UsageError for a target
-    that cannot be recorded,
-    UnsupportedPython in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if
-    nothing can be written.
+    nor the program itself, and so are those of its children, each when it ends; `stands_in`: this process was started
+    as the program, so that one ends if this one is killed, and the result has whether a request failed.
+
+    Raises UsageError for a target that cannot be recorded, UnsupportedPython in an interpreter that the core does not
+    support, NotBuilt without the core, CannotRecord if nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -84,7 +84,7 @@ def record(
         if group is not None:
             group.describe(header, (1 if stdout is None else stdout, 2 if stderr is None else stderr))
         tests = orders_of_tests()
-        orders = _orders(live, wishes, trace, snapshots, group) | tests
+        orders = _orders(live, wishes, trace, snapshots, group) | tests | ({"parent": os.getpid()} if stands_in else {})
         start = write_files(wanted, live, header, table, orders, core=core, name=wanted.python.executable)
         if group is not None:
             group.invite(wishes, table[len(OWN) :], tests)
@@ -114,9 +114,9 @@ def record(
 
             if not has_failed(live, ended.status):
                 return dropped(live, ended)
-        is_failing = judges and _has_failed_request(live)
+        is_failing = stands_in and _has_failed_request(live)
         result = _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
-    return result._replace(has_failed_request=is_failing) if judges else result
+    return result._replace(has_failed_request=is_failing) if stands_in else result
 
 
 def _has_failed_request(live: Path) -> bool:

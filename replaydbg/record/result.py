@@ -39,4 +39,4 @@ class RecordResult(NamedTuple):
     is_dropped: bool = False
     """Whether it was removed because nothing had failed, see `record`."""
     has_failed_request: bool = False
-    """Whether a request failed in one of the processes; only with `judges`, see `record`."""
+    """Whether a request failed in one of the processes; only with `stands_in`, see `record`."""

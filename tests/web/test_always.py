@@ -214,16 +214,16 @@ def test_a_killed_program_is_kept(number: int, environment: Environment) -> None
     assert environment.rows() == [(-number, "failing")]
 
 
-def test_a_killed_launcher_loses_nothing(environment: Environment) -> None:
+def test_who_kills_what_was_started_kills_the_program(environment: Environment) -> None:
     environment.on()
-    text = "import os; print(os.getppid(), flush=True); os.read(0, 1)"
+    text = "import os, time; print(os.getppid(), flush=True); time.sleep(60)"
     with subprocess.Popen(
         [environment.python, "-c", text], env=environment.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None and int(process.stdout.readline()) == process.pid
         process.kill()
 
-    wait_until(lambda: environment.rows() == [(0, "")])
+    wait_until(lambda: environment.rows() == [(-signal.SIGKILL, "")])
 
 
 # ---- whatever is wrong with us, the program runs ----

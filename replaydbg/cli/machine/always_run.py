@@ -99,7 +99,7 @@ def _record(words: list[str], settings: Settings, children: str, ring: Ring, beg
         children=children,
         running=begun.append,
         only_failing=ring.only_failing,
-        judges=True,
+        stands_in=True,
     )
 
 

@@ -572,7 +572,8 @@ end_without_fence(void)
 }
 
 /* A replay ends with whoever started it, even if that process is killed: nobody else waits for it. `parent` is 0 for one
- * that another replay has started: its launcher does not know who that will be. */
+ * that another replay has started: its launcher does not know who that will be. A recorded program does so where its
+ * launcher is the process that was started as the program: who kills it means the program. */
 static void
 end_with_parent(pid_t parent)
 {
@@ -591,10 +592,10 @@ boot_program(const char *boot_file, int boot_fd)
     if (boot == NULL)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
-    if (!recording) {
+    if (!recording || item(boot, "parent") != Py_None)
         end_with_parent(number(boot, "parent", 0));
+    if (!recording)
         fence_close_descriptors(boot);
-    }
     core.terminal_input = item(boot, "terminal_input") == Py_True;
     obey_tests(boot);
     if (load_trace(item(boot, "trace")) < 0)
