@@ -85,7 +85,8 @@ node_write(Node *node, const uint8_t *data, size_t n, uint64_t offset)
 {
     if (offset + n > node->size && !node_resize(node, (off_t)(offset + n)))
         return false;
-    memcpy(node->content + offset, data, n);
+    if (n) /* an empty file has no content */
+        memcpy(node->content + offset, data, n);
     return true;
 }
 
