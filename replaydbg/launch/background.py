@@ -21,12 +21,16 @@ def leave_the_foreground(status: int) -> None:
         if stream is not None:
             stream.flush()
     try:
+        left, leaves = os.pipe()
         copy = os.fork()
     except OSError:
         return
     if copy:
+        os.close(leaves)
+        os.read(left, 1)  # until it has left the group, or has ended
         os._exit(end_like(status))
     os.setsid()
+    os.close(leaves)
     os.nice(5)
     for number in ENDING:
         signal.signal(number, signal.SIG_DFL)
