@@ -134,7 +134,7 @@ class _Request:
         self._text = f"{next(_numbers)} {text}"
         self._has_ended = False
         self.status: object = None
-        """What the application has given as its status; None: nothing yet."""
+        """The status that the application has given; None: none yet."""
         moment(BEGUN, self._text)
 
     def end(self, error: BaseException | None = None) -> None:

@@ -23,7 +23,7 @@ class WrittenTest:
     folder: Path | None
     """The folder with data; None: it needs none."""
     gaps: list[str]
-    """What it does not reproduce."""
+    """Inputs and conditions that the test lacks, as sentences."""
     notes: list[str]
     """Sentences about the program's files on this machine."""
     program: RecordedProgram

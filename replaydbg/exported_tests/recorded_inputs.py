@@ -1,4 +1,4 @@
-"""What a recorded program took from outside, as far as a test can give it to the program again."""
+"""The inputs of a recorded program that a test can give it again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Conversation:
     port: int
     """The port."""
     answers: tuple[bytes, ...]
-    """What it received, cut where it sent something; without TLS."""
+    """The bytes that it received, cut where it sent something; without TLS."""
     speaks_first: bool
     """Whether the first answer came before the program had sent anything."""
     end: str

@@ -35,7 +35,7 @@ class RecordedKernel(NamedTuple):
     directory: Path
     """Where it is."""
     display_name: str
-    """What Jupyter shows."""
+    """The name in the lists of Jupyter."""
     python: str
     """The interpreter of the kernel."""
     tool: str

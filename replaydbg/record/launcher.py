@@ -108,14 +108,9 @@ def record(
 
         leave_the_foreground(ended.status)
     with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
-        if only_failing and group is None:
-            # Imported here: few recordings are dropped.
-            from replaydbg.record.sealer.failing import dropped, has_failed
-
-            if not has_failed(live, ended.status):
-                return dropped(live, ended)
         is_failing = stands_in and _has_failed_request(live)
-        result = _sealed(live, ended, seconds, group, finish, shared_store(output, settings.store))
+        store = shared_store(output, settings.store)
+        result = _sealed(live, ended, seconds, group, finish, store, only_failing=only_failing)
     return result._replace(has_failed_request=is_failing) if stands_in else result
 
 
@@ -126,6 +121,14 @@ def _has_failed_request(live: Path) -> bool:
     return has_failed_request_in(live.parent) if live.parent.name.endswith(GROUP) else has_failed_request(live)
 
 
+def _dropped(live: Path, ended: Ended) -> RecordResult | None:
+    """Remove a recording in which nothing has failed; None: something has."""
+    # Imported here: few recordings are dropped.
+    from replaydbg.record.sealer.failing import dropped, has_failed
+
+    return None if has_failed(live, ended.status) else dropped(live, ended)
+
+
 def _sealed(
     live: Path,
     ended: Ended,
@@ -133,6 +136,8 @@ def _sealed(
     group: RecordedGroup | None,
     finish: Callable[[Path, Ended, float], RecordResult] | None,
     store: Path | None,
+    *,
+    only_failing: bool,
 ) -> RecordResult:
     if finish is not None:
         if group is not None:
@@ -144,6 +149,8 @@ def _sealed(
 
     if group is not None:
         result = group.seal(ended, seconds)
+    elif only_failing and (passed := _dropped(live, ended)) is not None:
+        result = passed
     else:
         result = seal_recording(live, ended, seconds, store=store)
     if store is not None:

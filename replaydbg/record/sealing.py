@@ -67,7 +67,7 @@ def _world_compressor() -> Callable[[bytes], bytes] | None:
 
 
 STAYS = " and stays a directory"
-"""What follows the reason for which a recording could not be sealed."""
+"""The end of the sentence with the reason for which a recording could not be sealed."""
 
 
 def seal_recording(

@@ -1,13 +1,12 @@
 """`why` of a large container shows the item that was written: its text has only the first ones."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.render.texts import why_lines
-from tests.harness.recording import record_file
+from tests.harness.recording import at_exception
 
 PROGRAM = """\
 def main():
@@ -28,12 +27,7 @@ main()
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    ground = tmp_path_factory.mktemp("large")
-    program: Path = ground / "program.py"
-    program.write_text(PROGRAM)
-    with Session(record_file(program, ground, status=1)) as found:
-        found.seek("@exc")
-        yield found
+    yield from at_exception(PROGRAM, tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.render.texts import why_lines
-from tests.harness.recording import record_file
+from tests.harness.recording import at_exception, record_file
 
 PROGRAM = """\
 def main(rules):
@@ -28,12 +28,7 @@ main(["a", "b"])
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    ground = tmp_path_factory.mktemp("notes")
-    program: Path = ground / "program.py"
-    program.write_text(PROGRAM)
-    with Session(record_file(program, ground, status=1)) as found:
-        found.seek("@exc")
-        yield found
+    yield from at_exception(PROGRAM, tmp_path_factory.mktemp("program"))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+from replaydbg.debugger import Session
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
@@ -26,3 +28,12 @@ def record_failure(program: Path, folder: Path, *, runs: int = 100, timeout: flo
     recorded = run(command, cwd=folder, env=without_steering(os.environ), timeout=timeout)
     assert recorded.status == 1, (recorded.status, recorded.stderr)
     return recording
+
+
+def at_exception(text: str, folder: Path) -> Iterator[Session]:
+    """Record a program that ends with an exception, and yield a session that stands there."""
+    program = folder / "program.py"
+    program.write_text(text)
+    with Session(record_file(program, folder, status=1)) as session:
+        session.seek("@exc")
+        yield session

@@ -1,4 +1,4 @@
-"""What `replaydbg always on` costs a threaded Flask service: CPU time and bytes a request, paired with plain runs.
+"""The cost of `replaydbg always on` for a threaded Flask service: CPU time and bytes a request, paired with plain runs.
 
 `python -m tests.servers.cost [PAIRS]` prints medians; the libraries are those of `tox -e servers`. The CPU time is that
 of the server from its start to its end, the launcher's work included, minus that of a run without any request.

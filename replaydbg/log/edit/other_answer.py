@@ -24,7 +24,7 @@ _SHAPES = SHAPE_ARGUMENTS | SHAPE_DIGEST | SHAPE_FILLED
 
 @dataclass(frozen=True, slots=True)
 class NewAnswer:
-    """What an event is to have returned."""
+    """The value that an event returns instead of the recorded one."""
 
     event: int
     """Its number, from 1."""

@@ -76,16 +76,18 @@ class _Chart:
         shown = {at: level for at, level in levels.items() if at[0] in lanes and at[1] < MOST_DEPTH}
         gap = max((self._last - self._first) // BINS, 1)
         # Each level has one bar in the end, and there are not so many levels.
-        while sum(len(self._joined(each, gap)) for each in shown.values()) > MOST_BARS:
+        joined = self._all_joined(shown, gap)
+        while sum(map(len, joined.values())) > MOST_BARS:
             gap *= 2
+            joined = self._all_joined(shown, gap)
         for lane in lanes:
-            bars = [
-                self._bar(at[1], each)
-                for at, level in shown.items()
-                if at[0] == lane
-                for each in self._joined(level, gap)
-            ]
+            bars = [self._bar(at[1], each) for at, level in joined.items() if at[0] == lane for each in level]
             yield CallStrip(names.get(lane, f"thread {lane}"), tuple(bars), deepest[lane])
+
+    def _all_joined(
+        self, levels: Mapping[tuple[int, int], list[FunctionCall]], gap: int
+    ) -> dict[tuple[int, int], list[_Joined]]:
+        return {at: self._joined(level, gap) for at, level in levels.items()}
 
     def _joined(self, calls: Iterable[FunctionCall], gap: int) -> list[_Joined]:
         found: list[_Joined] = []

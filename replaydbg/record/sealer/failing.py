@@ -35,7 +35,7 @@ _STOPPING = (linux.SIGHUP, linux.SIGINT, linux.SIGTERM)
 _ORDERLY = frozenset({0, *(-number for number in _STOPPING), *(128 + number for number in _STOPPING)})
 """The statuses of a server that was stopped: servers that handle a signal use a shell's numbers, too."""
 _GOES_ON = (StopReason.NOT_STOPPED, StopReason.IMAGE_REPLACED, StopReason.CONTINUED)
-"""What is not an end of the recording before that of the program."""
+"""Reasons to stop a log with which the program ends, too, or goes on in another log."""
 
 
 def has_failed(live: Path, status: int | None) -> bool:
