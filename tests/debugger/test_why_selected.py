@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.debugger.writes import equal_writes, store_passages
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 from tests.harness.sanitizer import usual_addresses
+from tests.harness.typed import TRAVEL
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -136,3 +139,39 @@ def test_the_answers_are_those_of_copies(tmp_path: Path, monkeypatch: pytest.Mon
     assert selected == in_copies
     # They were selected, and not all of them.
     assert any(each is not None for each in selections)
+
+
+MADE = TRAVEL / "writes_after_making.py"
+WRITTEN = {
+    found[2]: (found[1], number)
+    for number, line in enumerate(MADE.read_text().splitlines(), 1)
+    if (found := re.search(r"  # (==|~~) (.*)", line))
+}
+
+
+def assert_equal_writes_are_found(session: Session) -> None:
+    session.seek("@exc")
+    for place, (mark, line) in WRITTEN.items():
+        told = session.run.why(place)
+        if mark == "==":
+            assert (told.line, told.is_equal, told.note) == (line, True, ""), place
+        else:
+            assert told.note == f"an equal value may have been written later by {MADE.name}:{line} main", place
+
+
+def test_objects_that_a_line_has_just_made(tmp_path: Path) -> None:
+    with usual_addresses(), Session(record_file(MADE, tmp_path), spacing=1000.0) as session:
+        assert_equal_writes_are_found(session)
+
+
+@pytest.mark.parametrize("mark", WRITTEN.values(), ids=str)
+@pytest.mark.parametrize("after", [0, 1, 2, 5, 20])
+def test_the_answers_are_the_same_wherever_a_checkpoint_is(tmp_path: Path, mark: tuple[str, int], after: int) -> None:
+    with usual_addresses(), Session(record_file(MADE, tmp_path), spacing=1000.0) as session:
+        point = session.breakpoints.add(Breakpoint(0, file=str(MADE), line=mark[1]))
+        session.seek("@start")
+        assert session.go().why == "breakpoint"
+        session.breakpoints.remove(point.number)
+        travel = session.travel
+        travel.timeline.add(travel.at(session.here.count + after))
+        assert_equal_writes_are_found(session)

@@ -27,7 +27,7 @@ from replaydbg.debugger.writes.storing_lines import (
 )
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder, Watch
-from replaydbg.engine.queries import FindWaitingStores, MatchStores, StorePlace
+from replaydbg.engine.queries import FindWaitingStores, ItemKey, MatchStores, StorePlace
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import AskFailed
 
@@ -48,9 +48,7 @@ class EqualWrites(StoreSearch):
         self._watch = watch
         self._passed: list[PassedStretch] = []
         self._last = place.steps[-1] if place.steps else None
-        self._owner = watch.object
-        if self._last is not None and not watch.object[0]:
-            self._owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
+        self._owner = replace(watch, steps=place.steps[:-1])
         self._cell = self._shared_cell()
         is_local = self._last is None and not watch.module and not self._cell[0]
         lines = storing_lines(view, place, watch, is_local=is_local)
@@ -58,17 +56,15 @@ class EqualWrites(StoreSearch):
         self._selection: tuple[StorePassages, int] | None = None
         stored = self.stored_place
         self._own_selection = StorePassages(view, [stored]) if stored is not None else None
-        if self._own_selection is not None:
-            self._selection = self._own_selection, 0
 
     @property
     def stored_place(self) -> StoredPlace | None:
-        """The place, if it is in an object."""
-        key = self._store_place().key
-        if self._last is None or not self._owner[0] or key is None or not self._lines:
+        """The place, if it is in an object that has the same address in all processes."""
+        key = self._key
+        if self._last is None or not self._watch.object[0] or key is None or not self._lines:
             return None
         lines = tuple((each.file, each.number, each.stores) for each in self._lines.values())
-        return StoredPlace(self._owner, key, lines)
+        return StoredPlace(self._watch.object, key, lines)
 
     def select_by(self, passages: StorePassages, number: int) -> None:
         """Use a search that several places share; `number` is the number of this place in it."""
@@ -129,6 +125,9 @@ class EqualWrites(StoreSearch):
         stretches = [each for each in zip(self._passed, firsts, strict=True) if each[0].latest >= self._seen]
         if self._selection is not None:
             self._selection[0].expect([(first, each.end) for each, first in stretches if each is not self._passed[0]])
+        elif self._own_selection is not None:
+            ahead = [(max(first, self._seen), each.end) for each, first in stretches if each is not self._passed[0]]
+            self._own_selection.expect(ahead)
         for stretch, first in stretches:
             # In the latest stretch one of its last passages is mostly the one; so it is looked at as below.
             selected = self._selected(first, stretch.end) if stretch is not self._passed[0] else None
@@ -188,11 +187,26 @@ class EqualWrites(StoreSearch):
         yield from reversed(found)
 
     def _selected(self, first: int, last: int) -> list[SelectedPassage] | None:
-        # Before the change, the object may not have existed.
-        if self._selection is None or first < self._seen - 1:
+        """Return the passages after the line `first` and not after `last`; None: they cannot be found in this way."""
+        if first < self._seen - 1:
             return None
-        passages, number = self._selection
-        return passages.between(number, first, last)
+        if self._selection is not None:
+            passages, number = self._selection
+            selected = passages.between(number, first, last)
+            if selected is not None:
+                return selected
+        if self._own_selection is None:
+            return None
+        # The line before the change may make the object.
+        begin = max(first, self._seen)
+        selected = self._own_selection.between(0, begin, last)
+        return selected if selected is None or begin == first else [*self._at_change(), *selected]
+
+    def _at_change(self) -> list[SelectedPassage]:
+        with closing(self._view.travel.at(self._seen)) as worker:
+            stack = worker.look().stack
+        is_storing = bool(stack) and (stack[0].file, stack[0].line) in self._lines
+        return [SelectedPassage(self._seen, stack[0].file, stack[0].line)] if is_storing else []
 
     def _search_unfinished(self, at: int) -> None:
         """Look at lines that had begun before the line `at` and were not done: of other threads, callers and tasks."""
@@ -223,18 +237,26 @@ class EqualWrites(StoreSearch):
         if not lines:
             return []
         try:
-            place = self._store_place()
+            place = self._store_place(worker)
             query = FindWaitingStores(module=place.module, object=place.object, key=place.key, lines=lines)
             places = worker.ask(query, idle=self._view.travel.idle)
         except AskFailed:
+            self._unsure |= {str(self._lines[each]): None for each in lines}
             return []
         return [self._lines[each] for each in places if each in self._lines]
 
-    def _store_place(self) -> StorePlace:
-        last = self._last
-        key = self._place.name if last is None else last.attribute or last.item
-        module = self._watch.module if last is None else ""
-        return StorePlace(module, self._owner, None if self._cell[0] else key)
+    def _store_place(self, worker: EngineProcess) -> StorePlace:
+        module = self._watch.module if self._last is None else ""
+        owner = self._watch.object
+        if self._last is not None and not owner[0]:
+            owner = worker.locate(self._owner)
+        return StorePlace(module, owner, self._key)
+
+    @property
+    def _key(self) -> ItemKey | None:
+        if self._cell[0]:
+            return None
+        return self._place.name if self._last is None else self._last.attribute or self._last.item
 
     def _matches(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         """For each of `stores`: whether it writes to the place; None: unknown."""
@@ -244,7 +266,7 @@ class EqualWrites(StoreSearch):
             return [worker.locate(cell) == self._cell] * len(stores)
         if self._last is None and not watch.module:
             return [(top.started, top.first_line) == (watch.started, watch.first_line)] * len(stores)
-        place, targets = self._store_place(), tuple((each.container, each.key) for each in stores)
+        place, targets = self._store_place(worker), tuple((each.container, each.key) for each in stores)
         query = MatchStores(module=place.module, object=place.object, key=place.key, targets=targets)
         try:
             matched = worker.ask(query, idle=self._view.travel.idle)

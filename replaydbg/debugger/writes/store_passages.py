@@ -16,7 +16,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.debugger.stops.guarded_expressions import guarded
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder
+from replaydbg.engine.protocol import MOST_BREAKS, Break, RunOrder, Watch
 from replaydbg.engine.queries import FindStores, ItemKey
 from replaydbg.engine.reports import EndReport, EvaluatedPassage
 from replaydbg.errors import EngineLost
@@ -74,7 +74,7 @@ class StorePassages:
         self._view = view
         self._bounds = sorted(bounds)
         self._breaks, self._query = _order(places)
-        self._known: dict[tuple[int, int], dict[int, list[SelectedPassage]] | None] = {}
+        self._known: dict[tuple[int, int], dict[int, list[SelectedPassage]]] = {}
         self._expected: list[tuple[int, int]] = []
         self._running: dict[tuple[int, int], _SelectingRun] = {}
 
@@ -87,10 +87,10 @@ class StorePassages:
             return None
         found: list[SelectedPassage] = []
         for part in self._parts(first, last):
-            known = self._found_in(self._query, part)
-            if known is None:
+            selected = self._found_in(self._query, part).get(place)
+            if selected is None:
                 return None
-            found += [each for each in known.get(place, ()) if first < each.count <= last]
+            found += [each for each in selected if first < each.count <= last]
         return found
 
     def _parts(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -110,7 +110,7 @@ class StorePassages:
             each.close()
         self._running.clear()
 
-    def _found_in(self, query: FindStores, part: tuple[int, int]) -> dict[int, list[SelectedPassage]] | None:
+    def _found_in(self, query: FindStores, part: tuple[int, int]) -> dict[int, list[SelectedPassage]]:
         if part not in self._known:
             self._begin(query, part)
             for each in self._expected[self._expected.index(part) + 1 :] if part in self._expected else ():
@@ -134,8 +134,10 @@ class _SelectingRun:
         self._view, self._breaks, self._query, self._last = view, breaks, query, last
         self._order = RunOrder(until=last, breaks=breaks, passages=query, most_passages=AT_ONCE)
         self._worker: EngineProcess | None = None
+        self._begins: set[int] = set()
         try:
             self._worker = view.travel.at(first)
+            self._begins = self._places_in(self._worker)
             self._worker.start(self._order)
         except EngineLost:
             self.close()
@@ -148,30 +150,42 @@ class _SelectingRun:
             self._worker.kill()
             self._worker = None
 
-    def finish(self) -> dict[int, list[SelectedPassage]] | None:
-        """Wait for it; return the passages by the number of the place; None: they cannot be found in this way."""
-        found: dict[int, list[SelectedPassage]] = {}
+    def finish(self) -> dict[int, list[SelectedPassage]]:
+        """Wait for it; return the passages by the number of the place, without places that it cannot find them for."""
+        found: dict[int, list[SelectedPassage]] = {each: [] for each in self._begins}
         refused = total = 0
         worker = self._worker
         try:
             while worker is not None:
                 where = worker.await_stop(idle=self._in_time())
                 if isinstance(where, EndReport):
-                    return None
+                    break
                 total += len(where.evaluated)
                 refused += sum(each.answer is None for each in where.evaluated)
                 if refused > MOST_REFUSED or total > MOST_FOUND:
-                    return None
+                    break
                 for each in where.evaluated:
-                    for place in self._places(self._query, each):
-                        at = self._breaks[each.number - 1]
-                        found.setdefault(place, []).append(SelectedPassage(each.count, at.file, at.line))
+                    at = self._breaks[each.number - 1]
+                    for place in self._begins.intersection(self._places(self._query, each)):
+                        found[place].append(SelectedPassage(each.count, at.file, at.line))
                 if worker.count >= self._last:
-                    return None if is_disturbed(self._view, worker.look()) else found
+                    if is_disturbed(self._view, worker.look()):
+                        break
+                    ends = self._places_in(worker)
+                    return {place: passages for place, passages in found.items() if place in ends}
                 worker.start(self._order)
         except (EngineLost, _Unknown):
-            return None
-        return None
+            pass
+        return {}
+
+    def _places_in(self, worker: EngineProcess) -> set[int]:
+        """Return the numbers of the places whose object is at its address.
+
+        An object made on the way has another one: the functions that select lie in the program's memory.
+        """
+        objects = [object for object, _ in self._query.places]
+        found = worker.locate_each([Watch("", object=each) for each in objects])
+        return {number for number, object in enumerate(objects) if found[number].object == object}
 
     def _places(self, query: FindStores, passage: EvaluatedPassage) -> Iterable[int]:
         """Return the numbers of the places to which a passage may store."""

@@ -124,9 +124,12 @@ class StoreSearch(ABC):
             if is_same and top is not None and is_with(self._view.source_line(top.file, top.line)):
                 return None
             now = self._handled(worker) if where.why == "rule" else handled
+            if now is None or handled is None:
+                return None
             return where.count if now == handled else 0
 
     def _handled(self, worker: EngineProcess) -> tuple[tuple[str, str], ...] | None:
+        """Return the exceptions that are being handled; None: unknown."""
         try:
             return worker.ask(GetHandledExceptions(), idle=self._view.travel.idle)
         except AskFailed:
