@@ -152,7 +152,7 @@ def _log(view: View, rest: str) -> None:
     file, line, _ = parse_place(view, place, is_line=True)
     number = 0
     for logged in view.session.run.log(file, line, expression, condition=condition):
-        view.screen.line(texts.logged_text(logged))
+        view.screen.line(texts.logged_text(view.session, logged))
         number += 1
     view.screen.line(f"{number:,} times.", "dim")
 

@@ -14,6 +14,7 @@ from typing import Concatenate, ParamSpec
 
 from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
+from replaydbg.debugger.calls.running_tasks import RunningTasks
 from replaydbg.debugger.first_pass.first_pass import FirstPass
 from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
 from replaydbg.debugger.first_pass.run_endings import how_a_changed_run_ended
@@ -161,6 +162,8 @@ class Session:
         """Questions about frames at the current position."""
         self.run = RunQueries(self)
         """Questions about the run as a whole."""
+        self.tasks = RunningTasks(self)
+        """The asyncio task at a moment of the run."""
         self.heap = HeapQueries(self, path)
         """Snapshots of the heap."""
         self.limitations = Limitations(self, self._pass)

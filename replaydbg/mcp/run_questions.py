@@ -46,7 +46,7 @@ def log(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any]) -> Non
     file, line, _ = parse_place(found.view, given["place"], is_line=True)
     logged = found.session.run.log(file, line, given["expression"], condition=given.get("condition", ""))
     answer.add("place", [*found.text.take_lines(), f"{texts.file_text(found.session, file)}:{line}"])
-    _add_numbered(answer, "printed", map(texts.logged_text, logged), "log", given)
+    _add_numbered(answer, "printed", (texts.logged_text(found.session, each) for each in logged), "log", given)
 
 
 def _add_numbered(answer: AgentAnswer, name: str, lines: Iterable[str], tool: str, given: dict[str, Any]) -> None:

@@ -107,15 +107,22 @@ def variable_text(each: Variable) -> str:
     return f"{each.name} = {each.text}"
 
 
+def runner_text(session: Session, count: int, lane: int) -> str:
+    """Return the thread that ran the line `count`, and the asyncio task in it."""
+    task = session.tasks.name_at(count, lane)
+    return f"thread {lane}" + (f" task {task}" if task else "")
+
+
 def change_text(session: Session, change: ValueChange) -> str:
     """Return a change of a value in one line."""
     place = place_text(session, change.file, change.line, change.function)
-    return f"{moment_text(change.moment):>8}  thread {change.lane}  {place}  {change.text or '(deleted)'}"
+    runner = runner_text(session, change.count, change.lane)
+    return f"{moment_text(change.moment):>8}  {runner}  {place}  {change.text or '(deleted)'}"
 
 
-def logged_text(logged: Logged) -> str:
+def logged_text(session: Session, logged: Logged) -> str:
     """Return a line of a retroactive log."""
-    return f"{moment_text(logged.moment):>8}  thread {logged.lane}  {logged.text}"
+    return f"{moment_text(logged.moment):>8}  {runner_text(session, logged.count, logged.lane)}  {logged.text}"
 
 
 def event_text(event: Event) -> str:
@@ -191,7 +198,8 @@ def why_report(session: Session, why: LastWrite, group: GroupSession | None = No
         verb += " (the line had begun earlier)"
     place = place_text(session, why.file, why.line, why.function)
     share = percent_text(why.count, session.index.total)
-    yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
+    runner = runner_text(session, why.count, why.lane)
+    yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  {runner}  {place}", why)
     yield from (WhyLine(each) for each in _write_lines(session, why, group))
     if why.content is not None:
         is_made = not why.content.before
@@ -251,6 +259,8 @@ def _sender_lines(group: GroupSession | None, messages: Sequence[Message], inden
 
 def _origin_texts(session: Session, origins: Sequence[Origin], indent: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     for each in origins:
+        if each.kind == "constant" and not each.is_same:
+            continue  # the line shows it
         verb = "from" if each.is_same else "computed from"
         returned = ""
         if each.moment is not None:
@@ -271,7 +281,8 @@ def _changed_lines(session: Session, change: LastWrite) -> Iterator[str]:
     """Yield where the value that was written again had come from."""
     assert change.moment is not None, change
     place = place_text(session, change.file, change.line, change.function)
-    yield f"  The value had changed at {moment_text(change.moment)}  thread {change.lane}  {place}"
+    runner = runner_text(session, change.count, change.lane)
+    yield f"  The value had changed at {moment_text(change.moment)}  {runner}  {place}"
     if change.source:
         yield f"  -> {change.line}  {change.source}"
     yield f"  before  {change.before or '(not set)'}"

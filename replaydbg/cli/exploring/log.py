@@ -42,9 +42,10 @@ def run(args: argparse.Namespace) -> int:
             screen.check()
             if args.json:
                 facts = moment_facts(session, logged.count, logged.moment)
-                found.append({**facts, "thread": logged.lane, "text": logged.text})
+                task = session.tasks.name_at(logged.count, logged.lane)
+                found.append({**facts, "thread": logged.lane, "task": task or None, "text": logged.text})
             else:
-                screen.line(texts.logged_text(logged))
+                screen.line(texts.logged_text(session, logged))
             if number == args.limit:
                 break
         if args.json:

@@ -89,15 +89,14 @@ class TaskFollower:
             return
         total = self._view.index.total
         bounds = [1, *(count for count in self._view.travel.timeline.counts() if 1 < count < total), total]
-        done = self._found[-1][1] if self._found else 1
         for end in bounds:
+            done = self._found[-1][1] if self._found else 1  # another search may have gone further meanwhile
             if end <= done:
                 continue
             passages = self._between(breaks, done, end)
             if passages is None:
                 return
             self._found.append((done, end, passages))
-            done = end
             yield None
         turns = _Turns()
         for _, _, passages in self._found:

@@ -17,6 +17,7 @@ def change_facts(session: Session, change: ValueChange) -> JsonObject:
     return {
         **moment_facts(session, change.count, change.moment),
         "thread": change.lane,
+        "task": session.tasks.name_at(change.count, change.lane) or None,
         "file": change.file,
         "line": change.line,
         "function": change.function,
@@ -35,6 +36,7 @@ def last_write_facts(session: Session, why: LastWrite, group: GroupSession | Non
         "written": True,
         **moment_facts(session, why.count, why.moment),
         "thread": why.lane,
+        "task": session.tasks.name_at(why.count, why.lane) or None,
         "file": why.file,
         "line": why.line,
         "function": why.function,

@@ -169,7 +169,7 @@ def _logged(
             more = 1
             break
         marks.append(TimelineMark(each.count, printable(each.text)))
-        lines.append(printable(texts.logged_text(each)))
+        lines.append(printable(texts.logged_text(session, each)))
     track = Track(printable(key), f"p {printable(expression)}", tuple(marks), more)
     return track, tuple(lines)
 

@@ -18,7 +18,6 @@ from replaydbg.commands.surface import Uninterrupted
 from replaydbg.commands.view import SilentView, View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
-from replaydbg.debugger.calls.task_runs import TaskFollower
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.debugger.source.own_code import OwnCode
 from replaydbg.engine.process_memory import MemoryBudget
@@ -111,10 +110,10 @@ class SessionHost:
         self._background.clear()
         # The timeline is empty: their rows are found again.
         self.process.known_points = frozenset()
-        session, follower = self.session, TaskFollower(self.session)
+        session = self.session
         self._background.add(lambda: lane_spans(session))
         self._background.add(lambda: snapshots(session))
-        self._background.add(lambda: task_times(session, follower))
+        self._background.add(lambda: task_times(session, session.tasks.follower))
 
     def close(self) -> None:
         """End all its processes."""
