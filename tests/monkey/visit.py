@@ -32,7 +32,7 @@ REMEMBERED = 400
 
 _ENDINGS: dict[bytes | signal.Signals, tuple[int, ...]] = {
     b"q": (0,),
-    b"\x03": (0,),
+    b"\x03": (0, -signal.SIGINT),  # the second one may come when the terminal makes a signal of it again
     signal.SIGTERM: (143,),
     signal.SIGHUP: (129,),
     b"": (129,),
