@@ -103,7 +103,8 @@ def _all_text(count: SystematicCount) -> str:
     preemptions = f"up to {count.preemptions:,} preemption{'s' if count.preemptions != 1 else ''}"
     if count.left:
         return f"Schedules with {preemptions}: at least {count.left:,} were not tried. Try more with -n."
-    return f"All schedules with {preemptions} at lines of the program were tried."
+    every = f"But for {count.equal:,} that end as others do, all" if count.equal else "All"
+    return f"{every} schedules with {preemptions} at lines of the program were tried."
 
 
 def without_directory(ending: str) -> str:

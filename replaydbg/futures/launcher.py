@@ -19,12 +19,14 @@ from replaydbg.futures.pool import FuturePool, FutureRequest, await_ended
 from replaydbg.futures.schedules.bounded import bounded_schedule, steps_of
 from replaydbg.futures.schedules.given import TRACED, FutureSchedule, with_deviations
 from replaydbg.futures.searches.deciding import DecidingSchedule, deciding_schedules
+from replaydbg.futures.searches.local_lines import LocalLines
 from replaydbg.futures.searches.systematic import SystematicCount, SystematicSearch
 from replaydbg.futures.standing import StandingReplay
 from replaydbg.gates.row import DRAWN
 from replaydbg.gates.table import OWN
 from replaydbg.launch.processors import processors
 from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.sources import sources_of
 
 FIRST_SEED = 1
 TIMEOUT = 10.0
@@ -212,7 +214,7 @@ def _check(wishes: FutureWishes) -> None:
 
 def _run_all(batch: _Batch) -> SystematicCount:
     """Try schedules systematically. Each is given a number, since nothing of it depends on a seed."""
-    search = SystematicSearch(batch.wishes.preemptions or 0)
+    search = SystematicSearch(batch.wishes.preemptions or 0, LocalLines(sources_of(batch.recording)))
     while (left := batch.wishes.count - len(batch.done)) > 0:
         nodes = search.take(min(left, _AT_ONCE))
         if not nodes:

@@ -6,6 +6,7 @@ import pytest
 
 from replaydbg.futures.schedules.decisions import PreemptionPoint, ThreadChoice, ThreadPlace
 from replaydbg.futures.schedules.given import Deviation, DeviationKind
+from replaydbg.futures.searches.local_lines import LocalLines
 from replaydbg.futures.searches.systematic import SystematicSearch
 from tests.futures.made import LOST_UPDATE, Ground
 
@@ -18,7 +19,7 @@ def test_no_preemption_and_no_bug(tmp_path: Path) -> None:
 
     found = ground.futures(ground.first_thread(), 100, "--systematic", "0")
 
-    assert found["systematic"] == {"preemptions": 0, "left": 0}
+    assert found["systematic"] == {"preemptions": 0, "left": 0, "equal": 0}
     assert (found["failed"], found["inconclusive"]) == (0, 0)
 
 
@@ -28,7 +29,7 @@ def test_one_preemption_finds_a_lost_update(tmp_path: Path) -> None:
 
     found = ground.futures(ground.first_thread(), 2000, "--systematic", "1", "--shrink", "-o", "kept")
 
-    assert found["systematic"] == {"preemptions": 1, "left": 0}
+    assert (found["systematic"]["preemptions"], found["systematic"]["left"]) == (1, 0)
     assert found["failed"] > 0 and found["passed"] > 0
     (deciding,) = found["deciding"]
     assert deciding["is_confirmed"] and len(deciding["switches"]) == 1
@@ -85,10 +86,10 @@ def test_few_changes_of_priority_find_it(tmp_path: Path) -> None:
 
 
 def test_alternatives_come_after_the_last_deviation() -> None:
-    search = SystematicSearch(1)
+    search = SystematicSearch(1, LocalLines({}))
     (usual,) = search.take(10)
     choice = ThreadChoice(0, 1, 5, 9, 3, False, False, 1, 0, False, (1, 2), _HERE, _HERE)
-    point = PreemptionPoint(1, 0, 4, 20, 3, (2,), _HERE)
+    point = PreemptionPoint(1, 0, 4, 20, 3, (2,), _HERE, frozenset(), frozenset())
     later = choice._replace(lane=1, marks=2, ready=(0,))
 
     search.add(usual, [choice, point, later])

@@ -66,6 +66,10 @@ class PreemptionPoint(NamedTuple):
     ready: tuple[int, ...]
     """The other threads that could run."""
     at: ThreadPlace
+    plain: frozenset[str]
+    """Variables that only the running call has, with a number, a text or nothing in each."""
+    plain_globals: frozenset[str]
+    """Variables of its module with a number or a text in each."""
 
 
 class ReadyOrder(NamedTuple):
@@ -153,7 +157,8 @@ class _Reader:
                 head = (lane, marks, ticks, computed, event)
                 yield ThreadChoice(*head, is_preemption, has_ended, to, place, bool(is_usual), ready, left, entered)
             elif kind == b"P":
-                yield PreemptionPoint(lane, marks, ticks, computed, event, self._ready(), self._place())
+                ready, at = self._ready(), self._place()
+                yield PreemptionPoint(lane, marks, ticks, computed, event, ready, at, self._names(), self._names())
             elif kind == b"B":
                 places = {self._number(): self._place() for _ in range(self._number())}
                 yield FutureBegin(lane, marks, ticks, computed, event, places)
@@ -184,6 +189,9 @@ class _Reader:
             raise IndexError
         self._at += size
         return self._data[self._at - size : self._at].decode(errors="replace")
+
+    def _names(self) -> frozenset[str]:
+        return frozenset(self._text() for _ in range(self._number()))
 
     def _place(self) -> ThreadPlace:
         line = self._number()

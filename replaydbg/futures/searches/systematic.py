@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from replaydbg.classes import NamedTuple, dataclass, field
 from replaydbg.futures.schedules.decisions import Decision, Deviating, PreemptionPoint, ReadyOrder, ThreadChoice
 from replaydbg.futures.schedules.given import Deviation, DeviationKind, FutureSchedule, with_deviations
+from replaydbg.futures.searches.local_lines import LocalLines
 
 
 class SystematicNode(NamedTuple):
@@ -29,6 +30,8 @@ class SystematicCount(NamedTuple):
     """Schedules with up to so many were to be tried."""
     left: int
     """Schedules that are known and were not tried; they lead to further ones. 0: all were."""
+    equal: int
+    """Preemptions that were left out, since another one that was tried ends the same."""
 
 
 @dataclass(slots=True)
@@ -37,8 +40,12 @@ class SystematicSearch:
 
     most: int
     """Preemptions."""
+    local: LocalLines
+    """Which lines no other thread can notice."""
     levels: dict[int, list[SystematicNode]] = field(default_factory=lambda: {0: [SystematicNode((), 0)]})
     """By the number of preemptions, those that are to be tried."""
+    equal: int = 0
+    """Preemptions that were left out."""
 
     def take(self, most: int) -> list[SystematicNode]:
         """Return up to `most` schedules that come next; none: all were tried."""
@@ -56,7 +63,7 @@ class SystematicSearch:
 
     def add(self, node: SystematicNode, decisions: Sequence[Decision]) -> None:
         """Add the schedules that deviate once more than `node`, after its own deviations."""
-        for deviation in _alternatives(_after(node.deviations, decisions)):
+        for deviation in self._alternatives(_after(node.deviations, decisions)):
             preemptions = node.preemptions + (deviation.kind is DeviationKind.PREEMPTION)
             if preemptions <= self.most:
                 nodes = self.levels.setdefault(preemptions, [])
@@ -65,7 +72,22 @@ class SystematicSearch:
     @property
     def count(self) -> SystematicCount:
         """How far it has come."""
-        return SystematicCount(self.most, sum(map(len, self.levels.values())))
+        return SystematicCount(self.most, sum(map(len, self.levels.values())), self.equal)
+
+    def _alternatives(self, decisions: Sequence[Decision]) -> Iterator[Deviation]:
+        before: Decision | None = None
+        for each in decisions:
+            here = each[:3]
+            if isinstance(each, PreemptionPoint):
+                if isinstance(before, PreemptionPoint) and self.local.is_same_as_before(before, each):
+                    self.equal += len(each.ready)
+                else:
+                    yield from (Deviation(DeviationKind.PREEMPTION, *here, other) for other in each.ready)
+            elif isinstance(each, ReadyOrder):
+                yield from (Deviation(DeviationKind.ORDER, *here, number) for number in range(1, each.orders))
+            elif isinstance(each, ThreadChoice) and not each.is_preemption:
+                yield from (Deviation(DeviationKind.CHOICE, *here, other) for other in each.ready[1:])
+            before = each
 
 
 def _after(deviations: tuple[Deviation, ...], decisions: Sequence[Decision]) -> Sequence[Decision]:
@@ -76,14 +98,3 @@ def _after(deviations: tuple[Deviation, ...], decisions: Sequence[Decision]) -> 
         if isinstance(each, Deviating) and each.deviation == deviations[-1]:
             return decisions[place + 1 :]
     return ()
-
-
-def _alternatives(decisions: Sequence[Decision]) -> Iterator[Deviation]:
-    for each in decisions:
-        here = each[:3]
-        if isinstance(each, PreemptionPoint):
-            yield from (Deviation(DeviationKind.PREEMPTION, *here, other) for other in each.ready)
-        elif isinstance(each, ReadyOrder):
-            yield from (Deviation(DeviationKind.ORDER, *here, number) for number in range(1, each.orders))
-        elif isinstance(each, ThreadChoice) and not each.is_preemption:
-            yield from (Deviation(DeviationKind.CHOICE, *here, other) for other in each.ready[1:])

@@ -18,6 +18,7 @@ enum { A_PREEMPTION, A_CHOICE, AN_ORDER, A_PAUSE }; /* kinds of deviations */
 enum {
     TURN = 100000,
     MOST_READY = 64,
+    MOST_PLAIN = 64,
     MOST_ORDERED = 8
 }; /* TURN: ticks; 5 ms of simulated time, as threads of CPython */
 
@@ -190,6 +191,57 @@ is_own_code(void)
     return frame && !code_facts(compat_frame_code(frame))->is_library;
 }
 
+/* Whether what Python does with it, and letting it go, runs no code of the program and reaches nothing else. */
+static bool
+is_plain(PyObject *value)
+{
+    return value == NULL || value == Py_None || PyLong_CheckExact(value) || PyBool_Check(value) ||
+           PyFloat_CheckExact(value) || PyComplex_CheckExact(value) || PyUnicode_CheckExact(value) ||
+           PyBytes_CheckExact(value);
+}
+
+static void
+put_names(Buf *b, uint64_t n, Buf *names)
+{
+    buf_varint(b, n);
+    buf_bytes(b, names->data, names->used);
+    free(names->data);
+}
+
+/* The variables that only this call has, and that have a plain value, or none. */
+static void
+put_plain(Buf *b, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    uint64_t n = 0;
+    Buf names = {0};
+    for (int i = 0; i < code->co_nlocalsplus && n < MOST_PLAIN; i++) {
+        int kind = _PyLocals_GetKind(code->co_localspluskinds, i);
+        if (compat_is_hidden(kind) || (kind & (CO_FAST_CELL | CO_FAST_FREE)) || !is_plain(compat_frame_value(frame, i)))
+            continue;
+        put_text(&names, PyTuple_GET_ITEM(code->co_localsplusnames, i));
+        n++;
+    }
+    put_names(b, n, &names);
+}
+
+/* The variables of the module that the code names, and that have a plain value. */
+static void
+put_plain_globals(Buf *b, _PyInterpreterFrame *frame)
+{
+    PyObject *named = compat_frame_code(frame)->co_names;
+    uint64_t n = 0;
+    Buf names = {0};
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(named) && n < MOST_PLAIN; i++) {
+        PyObject *value = read_key(frame->f_globals, PyTuple_GET_ITEM(named, i));
+        if (value == NULL || !is_plain(value))
+            continue;
+        put_text(&names, PyTuple_GET_ITEM(named, i));
+        n++;
+    }
+    put_names(b, n, &names);
+}
+
 static void
 note_point(void)
 {
@@ -200,6 +252,8 @@ note_point(void)
     put_head(&b, 'P');
     put_ready(&b);
     put_place(&b, lanes.running);
+    put_plain(&b, compat_top_frame(core.tstate));
+    put_plain_globals(&b, compat_top_frame(core.tstate));
     report_send(plan.fd, &b);
 }
 

@@ -42,7 +42,7 @@ def futures_facts(report: FuturesReport) -> JsonObject:
 
 def _systematic_facts(found: Futures) -> JsonObject | None:
     count = found.systematic
-    return {"preemptions": count.preemptions, "left": count.left} if count is not None else None
+    return {"preemptions": count.preemptions, "left": count.left, "equal": count.equal} if count is not None else None
 
 
 def _deciding_facts(found: DecidingSchedule, report: FuturesReport) -> JsonObject:
