@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import importlib
 from array import array
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.heap.labels import WEAK
+from replaydbg.heap.labels import MEMBER, PLAIN, REFERENT, WEAK
 from replaydbg.heap.walks.graph_walks import UNREACHED
 from replaydbg.heap.walks.kernel import KERNEL, Kernel, NativeKernel, PythonKernel
 
@@ -120,28 +121,39 @@ def test_groups_retain_what_would_be_free_without_each(kernel: Kernel, graph: Pl
         assert found[number] == sum(1 for node, above in dominators.items() if members & (above | {node}))
 
 
+def labels_of(graph: Plain, data: st.DataObject) -> array[int]:
+    kinds = st.sampled_from([PLAIN, MEMBER, REFERENT])
+    size = len(graph[1])
+    return array("I", data.draw(st.lists(kinds, min_size=size, max_size=size)))
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.slow
-@given(graph=graphs())
-def test_the_tree_is_one_of_shortest_paths(kernel: Kernel, graph: Plain) -> None:
+@given(graph=graphs(), data=st.data())
+def test_the_tree_is_one_of_best_paths(kernel: Kernel, graph: Plain, data: st.DataObject) -> None:
+    """By Dijkstra: steps without a name are worse than any number of others."""
     first, target, roots = graph
+    label = labels_of(graph, data)
     count = len(first) - 1
-    distance = dict.fromkeys(roots, 1)
-    for node in (queue := list(dict.fromkeys(roots))):
-        for to in target[first[node] : first[node + 1]]:
-            if to not in distance:
-                distance[to] = distance[node] + 1
-                queue.append(to)
+    distance: dict[int, tuple[int, int]] = {}
+    pending = [((0, 1), root) for root in roots]
+    while pending:
+        (nameless, steps), node = heapq.heappop(pending)
+        if node not in distance:
+            distance[node] = (nameless, steps)
+            for edge in range(first[node], first[node + 1]):
+                heapq.heappush(pending, ((nameless + (label[edge] == REFERENT), steps + 1), target[edge]))
 
-    parent, via = kernel.tree(*graph, len(roots))
+    parent, via = kernel.tree(first, target, label, roots, len(roots))
 
     for node in range(count):
         if node not in distance:
             assert parent[node] == UNREACHED
-        elif distance[node] == 1:
+        elif distance[node] == (0, 1):
             assert (parent[node], roots[via[node]]) == (count, node)
         else:
-            assert distance[parent[node]] == distance[node] - 1
+            nameless, steps = distance[parent[node]]
+            assert distance[node] == (nameless + (label[via[node]] == REFERENT), steps + 1)
             assert first[parent[node]] <= via[node] < first[parent[node] + 1]
             assert target[via[node]] == node
 
@@ -150,8 +162,11 @@ def test_the_tree_is_one_of_shortest_paths(kernel: Kernel, graph: Plain) -> None
 def test_what_preferred_roots_reach_is_reached_from_them(kernel: Kernel) -> None:
     graph = columns([[1], [2], [], [2]], [0, 3])
 
-    assert kernel.tree(*graph, 1)[0][2] == 1
-    assert kernel.tree(*graph, 2)[0][2] == 3
+    first, target, roots = graph
+    label = array("I", [PLAIN]) * len(target)
+
+    assert kernel.tree(first, target, label, roots, 1)[0][2] == 1
+    assert kernel.tree(first, target, label, roots, 2)[0][2] == 3
 
 
 @pytest.mark.slow
@@ -161,9 +176,12 @@ def test_both_kernels_give_the_same(graph: Plain, data: st.DataObject) -> None:
     first, target, _ = graph
     label = array("I", data.draw(st.lists(st.sampled_from([0, WEAK, 1]), min_size=len(target), max_size=len(target))))
 
+    kinds = labels_of(graph, data)
+
     assert python.strong(first, target, label) == native.strong(first, target, label)
     for preferred in range(len(graph[2]) + 2):
-        assert python.tree(*graph, preferred) == native.tree(*graph, preferred)
+        trees = [kernel.tree(first, target, kinds, graph[2], preferred) for kernel in (python, native)]
+        assert trees[0] == trees[1]
     assert python.dominators(*graph) == native.dominators(*graph)
 
 
@@ -178,7 +196,7 @@ def test_a_chain_of_a_million_is_no_recursion(kernel: Kernel) -> None:
 
     assert dominator[count - 1] == count - 2
     assert retained[0] == count
-    assert kernel.tree(*graph, 1)[0][count - 1] == count - 2
+    assert kernel.tree(first, target, array("I", [REFERENT]) * len(target), graph[2], 1)[0][count - 1] == count - 2
     chosen = b"\1" * count
     assert kernel.retained_by(dominator, order, array("I", [0]) * count, retained, chosen, 1)[0] == count
 
@@ -193,7 +211,7 @@ def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], dat
     wide = [array("Q", data.draw(wild)) for _ in range(3)]
     calls: list[Callable[[], object]] = [
         lambda: module.strong(column[0], column[1], column[2]),
-        lambda: module.tree(column[0], column[1], column[2], 1),
+        lambda: module.tree(column[0], column[1], column[3], column[2], 1),
         lambda: module.dominators(column[0], column[1], column[2]),
         lambda: module.retained(column[0], column[1], wide[0]),
         lambda: module.retained_by(column[0], column[1], column[2], wide[0], bytes(each % 2 for each in numbers), 3),
@@ -220,7 +238,7 @@ def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], dat
             column[6],
             column[7],
         ),
-        lambda: module.tree(b"abc", b"", b"", 0),
+        lambda: module.tree(b"abc", b"", b"", b"", 0),
     ]
     for call in calls:
         try:

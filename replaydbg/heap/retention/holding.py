@@ -1,4 +1,4 @@
-"""The owners of an object: its shortest strong path from a root, its holders, and its retained size."""
+"""The owners of an object: its best strong path from a root, its holders, and its retained size."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ class Holding:
 
     @cached_property
     def tree(self) -> tuple[Column, Column]:
-        """The shortest tree: parents, and the edges from them."""
+        """The tree of the best paths: parents, and the edges from them."""
         modules = sum(not is_of_lane(root.label) for root in self.snapshot.roots)
-        return self.kernel.tree(self.snapshot.first_edge, self.strong, self.roots, modules)
+        return self.kernel.tree(self.snapshot.first_edge, self.strong, self.snapshot.label, self.roots, modules)
 
     @cached_property
     def dominators(self) -> tuple[Column, Column]:
@@ -128,7 +128,7 @@ class Holding:
         return self.tree[0][node] != UNREACHED
 
     def depth(self, node: int) -> int:
-        """Return the number of steps of the shortest path to a node; a root has 1."""
+        """Return the number of steps of the best path to a node; a root has 1."""
         parent = self.tree[0]
         way = []
         while node not in self._depths:
@@ -143,7 +143,7 @@ class Holding:
         return depth
 
     def path(self, node: int) -> str:
-        """Return the shortest strong path to a node, in source syntax."""
+        """Return the best strong path to a node, in source syntax: the shortest of those with the most names."""
         return self._path(node, ())
 
     def path_of(self, node: int, *edges: int) -> str:

@@ -1,4 +1,4 @@
-"""Walks over the graph of a snapshot, in Python: the shortest tree from the roots, and dominators.
+"""Walks over the graph of a snapshot, in Python: the tree of the best paths from the roots, and dominators.
 
 All are iterative, since a linked list may be a million objects long, and take plain columns: the edges of node `i` are
 `first_edge[i]` to `first_edge[i + 1]`, and `target` is the node to which each leads. The root above all roots is node
@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Sequence
 from itertools import compress
 
-from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
+from replaydbg.heap.labels import PLAIN, REFERENT, WEAK, kind_of, number_of
 from replaydbg.heap.snapshot import Strings
 
 UNREACHED = 0xFFFFFFFF
@@ -33,17 +33,28 @@ def strong(first_edge: Sequence[int], target: Sequence[int], label: Sequence[int
 
 
 def tree(
-    first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int], preferred: int
+    first_edge: Sequence[int], target: Sequence[int], label: Sequence[int], roots: Sequence[int], preferred: int
 ) -> tuple[array[int], array[int]]:
-    """Return for each node its parent on a shortest path from a root, and the edge from there.
+    """Return for each node its parent on the best path from a root, and the edge from there.
+
+    The best path has the fewest steps without a name, labels of the kind REFERENT; of those it is the shortest.
 
     Nodes that the first `preferred` roots reach at all are reached from them, however near they are to the others. The
     parent of a root is `n`, and its edge is the index of the root in `roots`; an unreachable node has the parent
-    UNREACHED. Of several shortest paths it is the first in the order of roots and edges.
+    UNREACHED. Of several such paths it is the first in the order of roots and edges.
     """
     count = len(first_edge) - 1
     firsts, targets = list(first_edge), list(target)
+    nameless = [kind_of(each) == REFERENT for each in label]
     parent, via = [UNREACHED] * count, [0] * count
+
+    def add_targets(queue: list[int], node: int, *, is_nameless: bool) -> None:
+        for edge in range(firsts[node], firsts[node + 1]):
+            to = targets[edge]
+            if parent[to] == UNREACHED and nameless[edge] == is_nameless:
+                parent[to], via[to] = node, edge
+                queue.append(to)
+
     for places in (range(min(preferred, len(roots))), range(preferred, len(roots))):
         queue: list[int] = []
         for place in places:
@@ -51,12 +62,14 @@ def tree(
             if parent[root] == UNREACHED:
                 parent[root], via[root] = count, place
                 queue.append(root)
-        for node in queue:
-            for edge in range(firsts[node], firsts[node + 1]):
-                to = targets[edge]
-                if parent[to] == UNREACHED:
-                    parent[to], via[to] = node, edge
-                    queue.append(to)
+        at = 0
+        while at < len(queue):
+            begin = at
+            while at < len(queue):
+                add_targets(queue, queue[at], is_nameless=False)
+                at += 1
+            for node in queue[begin:at]:
+                add_targets(queue, node, is_nameless=True)
     return array("I", parent), array("I", via)
 
 

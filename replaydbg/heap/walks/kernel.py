@@ -21,8 +21,8 @@ class Kernel(Protocol):
     def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
         """Return the targets of all edges, where weak edges are turned into loops."""
 
-    def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots; the first `preferred` roots take precedence."""
+    def tree(self, first_edge: Column, target: Column, label: Column, roots: Column, preferred: int) -> _Graph:
+        """Return parents and edges of the best paths from the roots; the first `preferred` roots take precedence."""
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
         """Return immediate dominators, and an order in which they come first."""
@@ -118,9 +118,9 @@ class NativeKernel:
         """Return the targets of all edges, where weak edges are turned into loops."""
         return array("I", self._c.strong(first_edge, target, label))
 
-    def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots; the first `preferred` roots take precedence."""
-        return _both(self._c.tree(first_edge, target, roots, preferred))
+    def tree(self, first_edge: Column, target: Column, label: Column, roots: Column, preferred: int) -> _Graph:
+        """Return parents and edges of the best paths from the roots; the first `preferred` roots take precedence."""
+        return _both(self._c.tree(first_edge, target, label, roots, preferred))
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
         """Return immediate dominators, and an order in which they come first."""

@@ -1,5 +1,6 @@
-/* The shortest tree from the roots, dominators, and what groups of objects retain together. */
+/* The tree of the best paths from the roots, dominators, and what groups of objects retain together. */
 #include "graph.h"
+#include <stdbool.h>
 
 /* ---- which edges hold ---- */
 
@@ -14,6 +15,15 @@ keep_strong(const Graph *graph, const uint32_t *label, uint32_t *strong)
     }
 }
 
+static bool
+one_label_each(const Column *label, const Column *target)
+{
+    if (label->length != target->length) {
+        PyErr_SetString(PyExc_ValueError, "there is not one label for each edge");
+    }
+    return label->length == target->length;
+}
+
 PyObject *
 graph_strong(PyObject *module, PyObject *args)
 {
@@ -24,71 +34,89 @@ graph_strong(PyObject *module, PyObject *args)
     Column columns[3] = {0};
     Graph graph;
     if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0 &&
-        column_get(label, 4, "label", &columns[2]) == 0 && graph_make(&columns[0], &columns[1], NULL, &graph) == 0) {
-        if (columns[2].length != columns[1].length) {
-            PyErr_SetString(PyExc_ValueError, "there is not one label for each edge");
-        }
-        else {
-            strong = new_column(columns[1].length, 4);
-            if (strong != NULL) {
-                keep_strong(&graph, U32(columns[2]), OUT32(strong));
-            }
+        column_get(label, 4, "label", &columns[2]) == 0 && graph_make(&columns[0], &columns[1], NULL, &graph) == 0 &&
+        one_label_each(&columns[2], &columns[1])) {
+        strong = new_column(columns[1].length, 4);
+        if (strong != NULL) {
+            keep_strong(&graph, U32(columns[2]), OUT32(strong));
         }
     }
     columns_release(columns, 3);
     return strong;
 }
 
-/* ---- the shortest tree ---- */
+/* ---- the tree of the best paths ---- */
+
+typedef struct {
+    const Graph *graph;
+    const uint32_t *label; /* of each edge */
+    uint32_t *parent, *via, *queue, end;
+} Paths;
+
+/* Add the nodes to which a node's edges with a name lead, or those without one (labels of kind 4, heap/labels.py). */
+static void
+add_targets(Paths *paths, uint32_t node, bool is_nameless)
+{
+    const Graph *graph = paths->graph;
+    for (uint32_t edge = graph->first[node]; edge < graph->first[node + 1]; edge++) {
+        uint32_t to = graph->target[edge];
+        if (paths->parent[to] == UNREACHED && ((paths->label[edge] & 7) == 4) == is_nameless) {
+            paths->parent[to] = node;
+            paths->via[to] = edge;
+            paths->queue[paths->end++] = to;
+        }
+    }
+}
+
+/* All that the nodes behind `at` reach: where names lead to a node, a way by names is taken, however long it is. */
+static void
+grow(Paths *paths, uint32_t at)
+{
+    for (uint32_t behind = at; at < paths->end; behind = at) {
+        for (; at < paths->end; at++) {
+            add_targets(paths, paths->queue[at], false);
+        }
+        for (; behind < at; behind++) {
+            add_targets(paths, paths->queue[behind], true);
+        }
+    }
+}
 
 static void
-walk_tree(const Graph *graph, uint32_t preferred, uint32_t *parent, uint32_t *via, uint32_t *queue)
+walk_tree(Paths *paths, uint32_t preferred)
 {
-    uint32_t end = 0, place = 0;
-    memset(parent, 0xff, graph->count * sizeof *parent);
-    memset(via, 0, graph->count * sizeof *via);
-    for (uint32_t at = 0; at < end || place < graph->root_count; at++) {
-        /* First the preferred roots; when all that they reach is done, the others. */
-        while (at == end && place < graph->root_count) {
-            uint32_t most = place < preferred ? preferred : graph->root_count;
-            for (; place < most; place++) {
-                uint32_t root = graph->roots[place];
-                if (parent[root] == UNREACHED) {
-                    parent[root] = graph->count;
-                    via[root] = place;
-                    queue[end++] = root;
-                }
+    const Graph *graph = paths->graph;
+    memset(paths->parent, 0xff, graph->count * sizeof *paths->parent);
+    memset(paths->via, 0, graph->count * sizeof *paths->via);
+    /* First the preferred roots; when all that they reach is done, the others. */
+    for (uint32_t place = 0, most = preferred; place < graph->root_count; most = graph->root_count) {
+        uint32_t begin = paths->end;
+        for (; place < most; place++) {
+            uint32_t root = graph->roots[place];
+            if (paths->parent[root] == UNREACHED) {
+                paths->parent[root] = graph->count;
+                paths->via[root] = place;
+                paths->queue[paths->end++] = root;
             }
         }
-        if (at == end) {
-            break;
-        }
-        uint32_t node = queue[at];
-        for (uint32_t edge = graph->first[node]; edge < graph->first[node + 1]; edge++) {
-            uint32_t to = graph->target[edge];
-            if (parent[to] == UNREACHED) {
-                parent[to] = node;
-                via[to] = edge;
-                queue[end++] = to;
-            }
-        }
+        grow(paths, begin);
     }
 }
 
 PyObject *
 graph_tree(PyObject *module, PyObject *args)
 {
-    PyObject *first, *target, *roots, *parent = NULL, *via = NULL;
+    PyObject *first, *target, *label, *roots, *parent = NULL, *via = NULL;
     unsigned int preferred;
-    if (!PyArg_ParseTuple(args, "OOOI:tree", &first, &target, &roots, &preferred)) {
+    if (!PyArg_ParseTuple(args, "OOOOI:tree", &first, &target, &label, &roots, &preferred)) {
         return NULL;
     }
-    Column columns[3] = {0};
+    Column columns[4] = {0};
     Graph graph;
     PyObject *found = NULL;
     if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0 &&
-        column_get(roots, 4, "roots", &columns[2]) == 0 &&
-        graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0) {
+        column_get(roots, 4, "roots", &columns[2]) == 0 && column_get(label, 4, "label", &columns[3]) == 0 &&
+        graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0 && one_label_each(&columns[3], &columns[1])) {
         parent = new_column(graph.count, 4);
         via = new_column(graph.count, 4);
         uint32_t *queue = PyMem_RawMalloc(((size_t)graph.count + 1) * sizeof *queue);
@@ -97,14 +125,14 @@ graph_tree(PyObject *module, PyObject *args)
             Py_CLEAR(parent);
         }
         else if (parent != NULL && via != NULL) {
-            Py_BEGIN_ALLOW_THREADS walk_tree(&graph, preferred < graph.root_count ? preferred : graph.root_count,
-                                             OUT32(parent), OUT32(via), queue);
+            Paths paths = {&graph, U32(columns[3]), OUT32(parent), OUT32(via), queue, 0};
+            Py_BEGIN_ALLOW_THREADS walk_tree(&paths, preferred < graph.root_count ? preferred : graph.root_count);
             Py_END_ALLOW_THREADS
         }
         PyMem_RawFree(queue);
         found = two_columns(parent, via);
     }
-    columns_release(columns, 3);
+    columns_release(columns, 4);
     return found;
 }
 

@@ -26,6 +26,7 @@
 #include "crossing/crossing.h"
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <ucontext.h>
 
 /* lanes.c */
