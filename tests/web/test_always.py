@@ -169,6 +169,29 @@ def test_replaydbg_itself_is_not_recorded(environment: Environment) -> None:
     assert len(environment.rows()) == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        ([], "the last 20 runs that passed, and all that failed"),
+        (["--runs", "1"], "the last run that passed, and all that failed"),
+        (["--megabytes", "3"], "the last runs that passed, up to 3 MB, and all that failed"),
+        (["--keep-failing-requests"], "runs that failed, or in which a request failed"),
+    ],
+)
+def test_status_shows_what_is_kept_and_how_to_turn_it_off(
+    environment: Environment, options: list[str], kept: str
+) -> None:
+    environment.on(*options)
+
+    lines = environment.replaydbg("always", "status", str(environment.directory)).stdout.decode().splitlines()
+
+    assert lines == [
+        f"Each run of {environment.directory} is recorded. Recordings that are kept: {kept}, in {environment.store}.",
+        "Kept now: 0 that passed (0 B), and 0 that failed (0 B).",
+        f"To turn it off: replaydbg always off {environment.directory}, or remove {environment.file}.",
+    ]
+
+
 def test_off_is_off(environment: Environment) -> None:
     environment.on()
     assert environment.run("-c", "print(1)", REPLAYDBG_ALWAYS="off").stdout == b"1\n"

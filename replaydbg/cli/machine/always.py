@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import site
 import sys
 from contextlib import suppress
@@ -43,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=int,
         metavar="N",
-        help=f"keep the recordings of the last N runs that passed (default: {_RUNS}), and of all that failed",
+        help=f"keep the recordings of the last N runs that passed (default: {_RUNS}); those that failed are always kept",
     )
     limit.add_argument(
-        "--megabytes", type=int, metavar="N", help="keep the last runs that passed, as long as they take N MB together"
+        "--megabytes", type=int, metavar="N", help="keep the last runs that passed, up to N MB together"
     )
     limit.add_argument(
         "--keep-failing-requests",
         action="store_true",
-        help="keep no run that passed, as `record --keep-failing-requests`: for servers that run for long",
+        help="keep only runs that failed, or in which a request failed, as `record` with this option does: for servers",
     )
     add_json(parser)
 
@@ -85,16 +86,15 @@ def current_environments() -> list[tuple[Path, Ring]]:
 
 
 def describe(ring: Ring) -> str:
-    """Return what is kept, as a clause."""
+    """Return which recordings are kept, and where, as a phrase."""
     if ring.only_failing:
-        kept = "recordings of runs in which nothing failed are removed"
+        kept = "runs that failed, or in which a request failed"
     elif ring.runs:
-        kept = (
-            f"the last {ring.runs:,} runs that passed are kept" if ring.runs > 1 else "the last run that passed is kept"
-        )
+        count = f"{ring.runs:,} runs" if ring.runs > 1 else "run"
+        kept = f"the last {count} that passed, and all that failed"
     else:
-        kept = f"the last runs that passed are kept, up to {ring.megabytes:,} MB"
-    return f"{kept}, and all that failed, in {ring.store}"
+        kept = f"the last runs that passed, up to {ring.megabytes:,} MB, and all that failed"
+    return f"{kept}, in {ring.store}"
 
 
 def _environment(given: str | None) -> Path:
@@ -179,8 +179,8 @@ def _lines(environment: Path, file: Path, ring: Ring | None) -> list[str]:
         return [f"Runs of {environment} are not recorded."]
     passed, failed = _kept(ring)
     return [
-        f"Each run of {environment} is recorded: {describe(ring)}.",
-        f"There are {passed[0]:,} of runs that passed ({show_size(passed[1])}), and {failed[0]:,} of runs that failed "
+        f"Each run of {environment} is recorded. Recordings that are kept: {describe(ring)}.",
+        f"Kept now: {passed[0]:,} that passed ({show_size(passed[1])}), and {failed[0]:,} that failed "
         f"({show_size(failed[1])}).",
-        f"To end that: replaydbg always off, or remove {file}.",
+        f"To turn it off: replaydbg always off {shlex.quote(str(environment))}, or remove {file}.",
     ]

@@ -140,7 +140,7 @@ def _core() -> DoctorCheck:
 
 
 def _always() -> DoctorCheck:
-    found = [f"on in {where}: {describe(ring)}" for where, ring in current_environments()]
+    found = [f"on in {where}, keeps {describe(ring)}" for where, ring in current_environments()]
     return DoctorCheck("always", True, False, "; ".join(found) or "off in this environment, and in the activated one")
 
 
