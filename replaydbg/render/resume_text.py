@@ -90,7 +90,10 @@ def shown_acts(acts: Iterable[OutsideAct]) -> list[OutsideAct]:
 def more_acts(shown: int, count: int, printed: int) -> list[str]:
     """Return how many acts are not listed: of `count`, of which `printed` wrote to the standard streams."""
     lines = [f"and {count - printed - shown:,} earlier ones"] if count - printed > shown else []
-    return [*lines, f"and {printed:,} write{'s' * (printed != 1)} to standard output or error"] if printed else lines
+    if not printed:
+        return lines
+    text = f"{printed:,} write{'s' * (printed != 1)} to standard output or error"
+    return [*lines, f"and {text}" if shown or lines else text]
 
 
 def unlisted_acts(plans: Iterable[Plan]) -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
+from replaydbg.render.resume_text import more_acts
 from tests.resume.test_resume_command import record_killed, replaydbg
 
 pytestmark = pytest.mark.slow
@@ -56,3 +57,9 @@ def test_what_was_done_after_a_moment_is_listed_by_file(tmp_path: Path) -> None:
     assert acts[0].endswith(": posix.rename('out', 'renamed') (program.py:6)"), plan
     assert acts[1].endswith(": out: write, 6 bytes (program.py:5)")
     assert acts[2].strip() == "and 1 write to standard output or error"
+
+
+def test_a_list_of_writes_to_the_standard_streams_alone_begins_with_their_number() -> None:
+    assert more_acts(0, 6, 6) == ["6 writes to standard output or error"]
+    assert more_acts(0, 9, 6) == ["and 3 earlier ones", "and 6 writes to standard output or error"]
+    assert more_acts(1, 2, 1) == ["and 1 write to standard output or error"]

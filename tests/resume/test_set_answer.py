@@ -67,11 +67,11 @@ def test_the_program_goes_on_with_another_answer(recorded: Path, gate: str, valu
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["event {read} = 5"], "is posix.read, whose answer is bytes (got int)"),
-        (["event {read} = TimeoutError()"], "resume --set takes a value; for an exception"),
+        (["event {read} = 5"], "is posix.read, which returned bytes: VALUE must be that, too (got int)"),
+        (["event {read} = TimeoutError()"], "resume --set takes a value; to raise an exception"),
         (["event {open} = 5"], "is posix.open, whose result is more than a value"),
-        (["event {read} = open('x')"], "--set takes a literal such as"),
-        (["limit = 3"], "--set must be 'event N = VALUE'"),
+        (["event {read} = open('x')"], "--set takes a literal such as b'abc' or 12.5 (got"),
+        (["limit = 3"], "--set must be 'event N = VALUE' (got 'limit = 3')"),
         (["event 99999 = 5"], "No such moment '99999': the recording has"),
         (["event 0 = 5"], "No such moment '0'"),
         (["event {read} = b''", "--at", "3"], "--set cannot be used with --at"),

@@ -205,9 +205,9 @@ def _answer(args: argparse.Namespace) -> NewAnswer | None:
     # Imported here: only this option needs it.
     from replaydbg.futures.faults.set_answer import parsed_answer
 
-    found = parsed_answer(args.set)
+    found = parsed_answer(args.set, only_values=True)
     if found.is_raised:
-        raise UsageError("resume --set takes a value; for an exception, use `replaydbg futures --set`.")
+        raise UsageError("resume --set takes a value; to raise an exception, use `replaydbg futures --set`.")
     return NewAnswer(found.event, found.value)
 
 

@@ -32,11 +32,12 @@ class SetAnswer:
     """The result; or the name of an exception of `builtins`, and its arguments."""
 
 
-def parsed_answer(text: str) -> SetAnswer:
-    """Return what a user wrote. Raises UsageError."""
+def parsed_answer(text: str, *, only_values: bool = False) -> SetAnswer:
+    """Return what a user wrote; `only_values`: where it can be nothing but a result. Raises UsageError."""
     match = _TEXT.fullmatch(text)
     if match is None:
-        raise UsageError(f"--set must be 'event N = VALUE' or an assignment such as 'limit = 3' (got {text!r})")
+        other = "" if only_values else " or an assignment such as 'limit = 3'"
+        raise UsageError(f"--set must be 'event N = VALUE'{other} (got {text!r})")
     number, source = int(match[1].replace(",", "").replace("_", "")), match[2].strip()
     try:
         tree = ast.parse(source, mode="eval").body
@@ -46,8 +47,8 @@ def parsed_answer(text: str) -> SetAnswer:
                 return SetAnswer(number, True, (name, arguments))
         return SetAnswer(number, False, ast.literal_eval(tree))
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        known = "a literal such as b'abc' or 12.5, or a built-in exception such as TimeoutError()"
-        raise UsageError(f"--set takes {known} (got {source!r})") from None
+        other = "" if only_values else ", or a built-in exception such as TimeoutError()"
+        raise UsageError(f"--set takes a literal such as b'abc' or 12.5{other} (got {source!r})") from None
 
 
 def _is_exception(name: str) -> bool:

@@ -91,6 +91,9 @@ def _more_than_value(event: Event) -> UsageError:
 def _check_type(event: Event, value: Value, kind: type) -> None:
     if type(value) is not kind:
         found = type(value).__name__
-        raise UsageError(f"event {event.number:,} is {event.gate}, whose answer is {kind.__name__} (got {found}).")
+        raise UsageError(
+            f"event {event.number:,} is {event.gate}, which returned {kind.__name__}: VALUE must be that, too "
+            f"(got {found})."
+        )
     if isinstance(value, bytes | str) and len(value) > MOST:
-        raise UsageError(f"--set takes an answer of at most {MOST:,} bytes (got {len(value):,})")
+        raise UsageError(f"--set takes a value of at most {MOST:,} bytes (got {len(value):,})")
