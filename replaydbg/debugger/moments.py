@@ -20,6 +20,15 @@ _NUMBERS = re.compile(r"(?P<event>\d+)(?::(?P<step>\d+)?(?:\.(?P<point>\d+))?)?\
 _NOTED = re.compile(r"@(?!out:)(?P<kind>\w+):(?P<text>.+)\Z", re.DOTALL)
 _OF_RECORDING = re.compile(r"(?!\d+:)[^@:\s][^@:]*:(?=\d+:\d+\Z)", re.ASCII)
 """The name in front of what `replaydbg.moment` returns."""
+_MISSING = {
+    "request": "no request has this text; `replaydbg requests` lists them",
+    "response": "no request that has not failed has this text; `replaydbg requests` lists them",
+    "failed": "no failed request has this text; `replaydbg requests` lists them",
+    "cell": "no cell with this number ran",
+    "code": "no cell that ran contains this text",
+}
+"""Why there is no moment, by the kind that replaydbg itself notes."""
+_NOT_NOTED = "no call of replaydbg.moment() had this kind and text"
 _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
 
 
@@ -104,7 +113,7 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
     if word[1:] in marks:
         return marks[word[1:]]
     known = ", ".join(
-        f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "log:TEXT", "t+SECONDS", *sorted(marks))
+        f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "KIND:TEXT", "t+SECONDS", *sorted(marks))
     )
     raise NoSuchMoment(word, f"known names: {known}")
 
@@ -137,8 +146,8 @@ def _line_of_output(word: str, index: Index) -> Position:
 def _noted_moment(word: str, index: Index, kind: str, text: str, event: int) -> Position:
     if not event:
         printed = _printed_at(text, index) if kind == "log" else 0
-        line = f", but it printed it, in line {printed:,} of its output: @out:{printed}" if printed else ""
-        raise NoSuchMoment(word, f"the program has noted no such text by replaydbg.moment(){line}")
+        line = f"; the program printed it in line {printed:,} of its output, @out:{printed}" if printed else ""
+        raise NoSuchMoment(word, f"{_MISSING.get(kind, _NOT_NOTED)}{line}")
     return Position(index.count(Moment(event, 0)), event=event)
 
 

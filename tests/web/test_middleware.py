@@ -107,6 +107,23 @@ def test_without_the_middleware_there_are_no_requests(tmp_path: Path) -> None:
     assert b"one.rdbg has no requests: only an application with the middleware" in finished.stderr
 
 
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        ("@failed:GET", b"'@failed:GET': no failed request has this text; `replaydbg requests` lists them."),
+        ("@request:PUT", b"'@request:PUT': no request has this text; `replaydbg requests` lists them."),
+        ("@cell:1", b"'@cell:1': no cell with this number ran."),
+        ("@request", b"'@request': known names: @start, @end, @last, @exc, @out:N, @KIND:TEXT, @t+SECONDS."),
+    ],
+)
+def test_a_moment_that_no_request_has_is_an_error(tmp_path: Path, moment: str, said: bytes) -> None:
+    recorded(tmp_path, "")
+
+    finished = command(tmp_path, "seek", "-q", "one.rdbg", moment)
+
+    assert (finished.status, finished.stderr) == (2, b"replaydbg: No such moment " + said + b"\n")
+
+
 def test_outside_a_recording_the_application_itself_answers() -> None:
     body = iter([b"a"])
 
