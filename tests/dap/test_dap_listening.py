@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from replaydbg.dap import listening
 from replaydbg.dap.listening import parsed_address
 from replaydbg.errors import UsageError
 from tests.harness.dap_client import COMMAND, DapClient
+from tests.harness.process import run
 
 
 @pytest.fixture
@@ -58,6 +60,13 @@ def test_it_can_end_with_its_first_client(tmp_path: Path) -> None:
             client.request("disconnect")
 
         assert process.wait(60) == 0
+
+
+def test_only_a_port_has_a_first_client(tmp_path: Path) -> None:
+    finished = run([*COMMAND, "--once"], cwd=tmp_path, env=dict(os.environ), timeout=20)
+
+    assert finished.status == 2 and finished.stdout == b""
+    assert finished.stderr == b"replaydbg: --once needs --listen: at the standard streams there is one editor only.\n"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replaydbg.dap.stdio import serve_standard_streams
+from replaydbg.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--listen",
         metavar="[HOST:]PORT",
-        help="serve the editors that connect to this port, one after the other (default: the standard streams; "
-        "HOST: 127.0.0.1, which other machines cannot reach; PORT 0: any free one, which is printed)",
+        help="listen at this port, and serve one editor after the other (default: the standard streams). HOST: "
+        "127.0.0.1 by default, which other machines cannot reach; PORT 0: a free one, which is printed",
     )
     parser.add_argument("--once", action="store_true", help="with --listen: exit when the first editor has left")
 
@@ -24,6 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until the editor has left, or with --listen until this process is ended."""
     if args.listen is None:
+        if args.once:
+            raise UsageError("--once needs --listen: at the standard streams there is one editor only.")
         serve_standard_streams(_resolved)
         return 0
     # Imported here: an editor that starts the server waits for it, and needs no sockets.
