@@ -162,7 +162,7 @@ class Debuggee:
         """Return a frame in which expressions can be evaluated. Raises UsageError."""
         found = self.frame_at(number)
         if found.frame < 0:
-            raise UsageError("This task waits: its frames are on no stack, and have no values to show.")
+            raise UsageError("This task waits: the values in its frames cannot be shown.")
         return found
 
     def python_frame(self, handle: FrameHandle) -> Frame:

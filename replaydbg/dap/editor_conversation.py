@@ -48,7 +48,7 @@ class EditorConversation:
         """Answer a request. Raises ReplaydbgError if it was not answered."""
         handler = HANDLERS.get(request.command)
         if handler is None:
-            raise UsageError(f"There is no request {request.command!r}.")
+            raise UsageError(f"Unknown request: {request.command!r}.")
         before = self._debuggee.position
         try:
             answer = handler(self._debuggee, request.arguments)

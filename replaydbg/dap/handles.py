@@ -66,7 +66,7 @@ class Numbers(Generic[K]):
     def at(self, number: int) -> K:
         """Return what has a number. Raises UsageError."""
         if number not in self._by_number:
-            when = "is of an earlier stop" if 0 < number < self._next else "is unknown"
+            when = "belongs to an earlier stop" if 0 < number < self._next else "is unknown"
             raise UsageError(f"{self._what} {number} {when}.")
         return self._by_number[number]
 

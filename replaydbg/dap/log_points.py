@@ -79,7 +79,7 @@ def message_expression(message: str) -> str:
 
 def _literal(text: str) -> str:
     if "{" in text or "}" in text:
-        raise UsageError("A log message has expressions in {braces}; a brace itself is written twice.")
+        raise UsageError("Invalid log message: write expressions in {braces}, and a brace itself twice.")
     return text
 
 

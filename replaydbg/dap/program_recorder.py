@@ -47,7 +47,7 @@ class ProgramRecorder:
         """Run the program to its end; return the recording. Raises UsageError, CannotRecord and Cancelled."""
         command, folder = self._command(), self._arguments.text("cwd") or None
         if folder is not None and not Path(folder).is_dir():
-            raise UsageError(f"cwd is no directory: {folder!r}.")
+            raise UsageError(f"cwd is not a directory: {folder!r}.")
         try:
             process = subprocess.Popen(
                 command,
@@ -144,7 +144,7 @@ class ProgramRecorder:
             raise UsageError(str(error.get("message")))
         path = facts.get("stderr", {}).get("path")
         if not isinstance(path, str):
-            reason = self._last.strip().rpartition("\n")[2] or f"the recorder ended with code {status}"
+            reason = self._last.strip().rpartition("\n")[2] or f"the recorder exited with code {status}"
             raise CannotRecord(self._arguments.text("output") or "the store", reason)
         return Path(self._arguments.text("cwd") or ".") / path
 

@@ -150,7 +150,7 @@ class DapServer:
         if command == "initialize":
             self._initialize(request)
         elif self._client is None:
-            raise UsageError(f"{command!r} came before 'initialize'.")
+            raise UsageError(f"{command!r} was sent before 'initialize'.")
         elif command == "disconnect":
             self._drop_conversation()
             self._stream.respond(request)
@@ -166,7 +166,7 @@ class DapServer:
 
     def _initialize(self, request: EditorRequest) -> None:
         if self._client is not None:
-            raise UsageError("'initialize' came twice.")
+            raise UsageError("'initialize' was sent twice.")
         arguments = request.arguments
         if arguments.text("pathFormat", "path") != "path":
             raise UsageError("pathFormat must be 'path'.")
@@ -201,8 +201,8 @@ class DapServer:
             from replaydbg.dap.requests.request_table import HANDLERS
 
             if request.command in HANDLERS:
-                raise UsageError(f"{request.command!r} came before a recording was open: send 'launch' or 'attach'.")
-            raise UsageError(f"There is no request {request.command!r}.")
+                raise UsageError(f"No recording is open for {request.command!r}: send 'launch' or 'attach' first.")
+            raise UsageError(f"Unknown request: {request.command!r}.")
         self._conversation.answer(request)
         if self._conversation.is_over:
             self._drop_conversation()

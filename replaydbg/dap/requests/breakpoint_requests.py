@@ -145,7 +145,7 @@ def _exception_point(debuggee: Debuggee, wanted: RequestArguments) -> Breakpoint
         return _point_of_type(debuggee, condition)
     if name == UNCAUGHT:
         return _uncaught(debuggee)
-    raise UsageError(f"There is no filter {name!r}.")
+    raise UsageError(f"Unknown exception filter: {name!r}.")
 
 
 def _point_of_type(debuggee: Debuggee, text: str) -> Breakpoint:
@@ -171,7 +171,7 @@ def _uncaught(debuggee: Debuggee) -> Breakpoint:
     name = next(iter(failure.lineage), failure.type)
     lines = sorted({each.count for each in raised_as(session, name)})
     if failure.count not in lines:
-        raise UsageError(f"The line that raised {failure.type} is not among those that are known.")
+        raise UsageError(f"The line that raised {failure.type} is unknown.")
     return Breakpoint(0, exception=name, hits=f"=={lines.index(failure.count) + 1}")
 
 
@@ -205,9 +205,9 @@ def set_data_breakpoints(debuggee: Debuggee, arguments: RequestArguments) -> Edi
     def set_one(wanted: RequestArguments) -> dict[str, Any]:
         name = wanted.needed_text("dataId")
         if name not in debuggee.data_points:
-            raise UsageError(f"There is no value {name!r} in this session.")
+            raise UsageError(f"Unknown data id: {name!r}.")
         if wanted.text("accessType", "write") != "write":
-            raise UsageError("A recording stops where a value changes, not where it is read.")
+            raise UsageError("Only changes of a value can be followed, not reads of it.")
         known = debuggee.data_points[name]
         point = replace(known.point, condition=wanted.text("condition").strip(), hits=_rule(wanted))
         row = _added(debuggee, point)

@@ -87,7 +87,7 @@ def completions(debuggee: Debuggee, arguments: RequestArguments) -> EditorAnswer
     number = debuggee.line_of_client(arguments.number("line", debuggee.client.first_line))
     lines = arguments.text("text").split("\n")
     if not 1 <= number <= len(lines):
-        raise UsageError(f"line must be one of the text's (got {number}).")
+        raise UsageError(f"line must be from 1 to {len(lines):,}, the lines of the text (got {number}).")
     line = lines[number - 1]
     column = arguments.needed_number("column") - debuggee.client.first_column
     cursor = max(0, min(_character(line, column), len(line)))

@@ -134,5 +134,5 @@ def expression_of(debuggee: Debuggee, arguments: RequestArguments) -> tuple[Fram
     if name.startswith("["):
         return container.frame, _part(container.expression, name)
     if not name.isidentifier():
-        raise UsageError(f"No expression leads to {name!r}.")
+        raise UsageError(f"{name!r} has no expression of its own, so it cannot be followed.")
     return container.frame, _part(container.expression, f".{name}")

@@ -52,10 +52,10 @@ class RequestArguments:
         return self._typed(key, bool, "true or false", default)
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts."""
+        """Return a list of strings."""
         found = self._typed(key, list, "a list", [])
         if not all(isinstance(each, str) for each in found):
-            raise UsageError(f"{key} must be a list of texts.")
+            raise UsageError(f"{key} must be a list of strings.")
         return found
 
     def objects(self, key: str) -> list[RequestArguments]:
@@ -70,10 +70,10 @@ class RequestArguments:
         return RequestArguments(self._typed(key, dict, "an object", {}), key)
 
     def mapping(self, key: str) -> dict[str, str | None]:
-        """Return an object of texts, or nulls."""
+        """Return an object of strings, or nulls."""
         found = self._typed(key, dict, "an object", {})
         if not all(each is None or isinstance(each, str) for each in found.values()):
-            raise UsageError(f"{key} must be an object of texts.")
+            raise UsageError(f"{key} must be an object of strings, or nulls.")
         return found
 
     def _typed(self, key: str, kind: type[_T], expected: str, default: _T) -> _T:
