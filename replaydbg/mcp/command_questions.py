@@ -68,17 +68,17 @@ def check_source(answer: AgentAnswer, given: dict[str, Any], check: Callable[[],
     words = ["check", *([f"--expr={expression}"] if expression else []), "--", given["recording"]]
     status, lines = _Command(words, ".", check, progressed).run()
     if status not in VERDICTS:
-        raise UsageError(" ".join(lines) or f"replaydbg check ended with code {status}.")
-    answer.add("result", [f"with the source files of today it {VERDICTS[status]}", *lines])
+        raise UsageError(" ".join(lines) or f"replaydbg check exited with code {status}.")
+    answer.add("result", [f"with today's source files it {VERDICTS[status]}", *lines])
 
 
 def run(answer: AgentAnswer, given: dict[str, Any], check: Callable[[], None], progressed: Progressed) -> None:
     """Run a program live, by a command that records it."""
     folder = given.get("directory") or "."
     if not Path(folder).is_dir():
-        raise UsageError(f"directory is no directory: {folder!r}.")
+        raise UsageError(f"No such directory: {folder!r}.")
     status, lines = _Command([given["command"], *given["arguments"]], folder, check, progressed).run()
-    answer.add("outcome", [f"replaydbg {given['command']} ended with code {status}"])
+    answer.add("outcome", [f"replaydbg {given['command']} exited with code {status}"])
     answer.add("output", lines, keeps="tail")
     answer.next.append(NextQuestion("failure", {"recording": "latest"}))
 

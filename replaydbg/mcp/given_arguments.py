@@ -29,7 +29,8 @@ def checked_arguments(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in found.items():
         if name not in tool.properties:
             known = ", ".join(tool.properties) or "none"
-            raise UsageError(f"{tool.name} has no argument {name!r:.80}{nearest(name, tool.properties)}: {known}.")
+            hint = nearest(name, tool.properties)
+            raise UsageError(f"{tool.name} has no argument {name!r:.80}{hint}. Its arguments: {known}.")
         _check(name, value, tool.properties[name])
     for name in tool.needed:
         if name not in found or found[name] == "":
@@ -46,7 +47,7 @@ def _check(name: str, value: object, schema: Mapping[str, Any]) -> None:
     if isinstance(value, int) and value > MOST_NUMBER:
         raise UsageError(f"{name} must be at most {MOST_NUMBER:,} (got {value:,}).")
     if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-        raise UsageError(f"{name} may have {MOST_CHARACTERS:,} characters (got {len(value):,}).")
+        raise UsageError(f"{name} must have at most {MOST_CHARACTERS:,} characters (got {len(value):,}).")
     if "enum" in schema and value not in schema["enum"]:
         raise UsageError(f"{name} must be one of {', '.join(schema['enum'])} (got {value!r:.80}).")
     if isinstance(value, list):

@@ -107,11 +107,11 @@ _TOOLS = (
     Tool(
         "recordings",
         "List recordings",
-        "List recorded runs, newest first: name, when, how it ended, number of events, command. Runs nothing.",
+        "List recorded runs, newest first: name, time, how the run ended, number of events, command. Runs nothing.",
         {
-            "failed": {"type": "boolean", "description": "only runs that failed, or only those that did not"},
+            "failed": {"type": "boolean", "description": "true: only runs that failed; false: only runs that did not"},
             "exception": _text("only programs that ended with this uncaught exception"),
-            "command": _text("only commands with this text in them"),
+            "command": _text("only commands that contain this text"),
             "first": _number("begin with the Nth recording of the list (default: 1)", 1),
         },
     ),
@@ -149,7 +149,7 @@ _TOOLS = (
         {
             "place": _text("FILE:LINE; the end of the path is enough"),
             "expression": _text("a Python expression, such as (i, total)"),
-            "condition": _text("only when this expression is true"),
+            "condition": _text("print only when this expression is true"),
             **_RECORDING,
             "first": _number("begin with the Nth line that is printed (default: 1)", 1),
         },
@@ -184,10 +184,10 @@ _TOOLS = (
     ),
     Tool(
         "check",
-        "Does this hold?",
+        "Is this true?",
         "Test a hypothesis. With `at`: evaluate the expression at that moment. Without: list when it was true over the "
-        "whole run. With `current_source`: replay the source files of today on the recorded inputs, and say whether "
-        "the failure is gone (with an expression: whether that is true at exit). A replay touches nothing outside.",
+        "whole run. With `current_source`: replay today's source files on the recorded inputs, and return whether the "
+        "failure is gone (with an expression: whether that is true at exit). A replay changes nothing outside.",
         {
             "expression": _text("a Python expression"),
             **_RECORDING,
@@ -203,7 +203,7 @@ _TOOLS = (
         "let a recorded program go on from a moment many times.",
         {
             "command": _text("what to do", enum=["record", "hunt", "futures"]),
-            "arguments": _texts("the words that follow `replaydbg record` on the command line"),
+            "arguments": _texts("the words that follow `replaydbg COMMAND` on the command line, such as ['prog.py']"),
             "directory": _text("where to run it (default: the server's directory)"),
         },
         ("command", "arguments"),

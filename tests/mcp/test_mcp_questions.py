@@ -182,8 +182,7 @@ def test_check_tests_the_source_files_of_today(one_client: McpClient, tmp_path: 
     wrong = one_client.ask("check", recording=recording, current_source=True, expression="-total == 4")
 
     verdicts = [
-        each["recorded"]["result"][0].removeprefix("with the source files of today it ")
-        for each in (before, after, wrong)
+        each["recorded"]["result"][0].removeprefix("with today's source files it ") for each in (before, after, wrong)
     ]
     assert verdicts == ["fails", "passes", "fails"]
 
@@ -226,7 +225,7 @@ def test_recordings_continue_where_they_were_cut(client: McpClient) -> None:
         ("why", {"expression": "a", "frame": True}, "frame must be a whole number"),
         ("why", {"expression": [[]]}, "expression must be a text (got a list)"),
         ("watch", {"expression": "number", "first": 1 << 70}, "first must be at most 1,000,000,000"),
-        ("why", {"expression": "a" * 5000}, "may have 4,000 characters"),
+        ("why", {"expression": "a" * 5000}, "must have at most 4,000 characters"),
         ("why", {"expression": "no_such_name"}, "no_such_name"),
         ("why", {"expression": "1 +"}, "1 +"),
         ("why", {"expression": "number", "at": "nowhere"}, "nowhere"),

@@ -19,7 +19,7 @@ def test_a_program_is_run_and_its_failure_explained(clients: Callable[..., McpCl
     (question,) = ran["next"]
     failed = client.ask(question["tool"], **question["arguments"])
 
-    assert ran["recorded"]["outcome"] == ["replaydbg record ended with code 1"]
+    assert ran["recorded"]["outcome"] == ["replaydbg record exited with code 1"]
     assert "hello" in ran["recorded"]["output"]
     assert failed["recorded"]["assertion"] == ["false: total == 4"]
 
@@ -28,7 +28,9 @@ def test_what_cannot_be_run_says_why(clients: Callable[..., McpClient]) -> None:
     client = clients("--allow-run")
 
     assert "one of record, hunt, futures" in client.problem("run", command="rm", arguments=[])
-    assert "no directory" in client.problem("run", command="record", arguments=["x.py"], directory="/no/such")
+    assert "No such directory: '/no/such'" in client.problem(
+        "run", command="record", arguments=["x.py"], directory="/no/such"
+    )
     assert "null" in client.problem("run", command="record", arguments=["a\x00b"])
     missing = client.ask("run", command="record", arguments=["no_such_program.py"])
     assert "code 2" in missing["recorded"]["outcome"][0]

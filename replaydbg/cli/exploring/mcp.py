@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-run",
         action="store_true",
-        help="offer a tool that runs programs and records them (default: only replays of recordings, behind the fence)",
+        help="also offer a tool that runs programs, with all your rights, and records them (default: only replay)",
     )
 
 
