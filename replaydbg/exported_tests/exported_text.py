@@ -70,12 +70,11 @@ class TestText:
             f"{comment(program.created)}. It is yours now: it needs pytest, and nothing else. The test runs today's "
             f"program, in a process of its own, with the inputs of that run. It {does}.",
             "",
-            "Not reproduced:",
+            "Today's, not recorded: the program's own modules, installed packages, and files below /usr.",
         ]
-        gaps = self._inputs.gaps or {
-            "nothing that the recording shows; what the program finds elsewhere is today's": None
-        }
-        lines += [f"- {comment(each)}" for each in gaps]
+        if self._inputs.gaps:
+            lines += ["", "Not reproduced:"]
+            lines += [f"- {comment(each)}" for each in self._inputs.gaps]
         wrapped = [
             "\n".join(textwrap.wrap(each, 112, subsequent_indent="  " if each.startswith("- ") else ""))
             for each in lines

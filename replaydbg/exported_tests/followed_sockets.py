@@ -47,7 +47,7 @@ class Sockets:
         elif name == "_socket.getaddrinfo":
             self._looked_up(event)
         elif name in ("_socket.socket.sendto", "_socket.gethostbyname", "_socket.socket._accept"):
-            what = {"sendto": "datagrams", "gethostbyname": "names of hosts, by gethostbyname"}
+            what = {"sendto": "datagrams", "gethostbyname": "host names that gethostbyname looked up"}
             short = name.rpartition(".")[2]
             if short in what:
                 self._found.gaps[what[short]] = None
@@ -94,7 +94,7 @@ class Sockets:
             port = items(argument(event, 1))[1:2]
             self._bound.update(each for each in port if isinstance(each, int) and each)
         else:
-            self._found.gaps["connections that others made to it: the test has no clients"] = None
+            self._found.gaps["connections that it accepted: the test has no clients"] = None
 
     def _on_socket(self, event: Event, connection: TcpConnection, *, receives: bool) -> None:
         data = received(self._recording, event) if receives and not event.raised else b""

@@ -24,8 +24,9 @@ _HARMLESS = (
     *("posix.unlink", "posix.rename", "posix.replace", "posix.rmdir", "posix.isatty", "posix.fsync", "posix._exit"),
     *("posix.get_terminal_size", "posix.close", "gc.", "sys.", "builtins.", "select.", "time.", "_datetime."),
     *("_signal.getsignal", "posix.DirEntry", "posix.ScandirIterator", "_locale.", "posix.device_encoding"),
+    "replaydbg.",
 )
-"""How the names of calls begin whose answers a test gives by itself, or that matter little."""
+"""How the names of calls begin whose results a test gives by itself, or that matter little."""
 _INPUTS_OF_C = (
     *("libc.open", "libc.read", "libc.pread", "libc.recv", "libc.connect"),
     *("libc.getrandom", "libc.getentropy", "libc.gettimeofday", "libc.clock_gettime"),
@@ -47,7 +48,7 @@ class GapFinder:
         """Follow a call that is no input of the test."""
         name, file = event.gate, event.site.file
         if name in _CHILDREN:
-            self._found.gaps["the processes that it starts: they run, with today's inputs"] = None
+            self._found.gaps["the processes that it starts: they run with today's inputs"] = None
         elif name.startswith("_sqlite3."):
             self._found.gaps["databases of SQLite: the program uses today's"] = None
         elif name.startswith("libc."):
@@ -81,11 +82,11 @@ class GapFinder:
             gaps[f"signals that arrived ({names})"] = None
         if self._in_c:
             names = ", ".join(list(self._in_c)[:_MOST_NAMED])
-            gaps[f"what code in C asks the system by itself ({printable(names)})"] = None
+            gaps[f"what code in C reads by itself ({printable(names)})"] = None
         if self._others:
             names = ", ".join(_public(each) for each in list(self._others)[:_MOST_NAMED])
             more = " and others" if len(self._others) > _MOST_NAMED else ""
-            gaps[f"the answers of these calls, which are today's: {printable(names)}{more}"] = None
+            gaps[f"the results of these calls, which are today's: {printable(names)}{more}"] = None
         if recording.damage:
             gaps["what comes after the damage in the recording"] = None
         if not is_test and (recording.end is None or recording.end.reason):

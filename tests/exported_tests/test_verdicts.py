@@ -61,14 +61,15 @@ def test_the_check_says_that_it_passes_by_now(project: Project) -> None:
 
 
 def test_a_run_that_did_not_fail(project: Project) -> None:
-    project.record("print('well')\n")
+    project.record("import replaydbg\nreplaydbg.moment('log', 'is no input')\nprint('well')\n")
 
     done = project.export("--check")
 
     assert done.status == 0, done
     lines = done.stdout.splitlines()
-    assert "the recorded run did not fail (exit code 0): the test passes while that is so" in lines
+    assert "the recorded run did not fail (exit code 0): the test passes until the program fails" in lines
     assert lines[-1] == "checked: the test passes, as the recorded run did"
+    assert "Not reproduced" not in project.test.read_text()
     project.mend("print('well')", "raise ValueError")
     assert project.run_test().status == 1
 

@@ -29,8 +29,8 @@ def failing(record: Record) -> Path:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("prog.rdbg", "usage: export RECORDING EXPR -o FILE (EXPR and -o FILE missing), or --html FILE"),
-        ("prog.rdbg index", "usage: export RECORDING EXPR -o FILE (-o FILE missing), or --html FILE"),
+        ("prog.rdbg", "EXPR -o FILE (EXPR and -o FILE missing), or --html, --test, --perfetto or --speedscope FILE"),
+        ("prog.rdbg index", "EXPR -o FILE (-o FILE missing), or --html, --test, --perfetto or --speedscope FILE"),
         ("prog.rdbg index --html x.html", "--html cannot be combined with EXPR or -o"),
         ("prog.rdbg --html x.html -o y", "--html cannot be combined with EXPR or -o"),
         ("prog.rdbg --html x.html --frame 1", "--html cannot be combined with --frame or --thread"),

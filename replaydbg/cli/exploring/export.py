@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--test",
         metavar="FILE",
-        help="write a test for pytest instead, with the recorded inputs; it needs nothing of replaydbg",
+        help="write a test for pytest instead, which has the recorded inputs and does not need replaydbg",
     )
     parser.add_argument(
         "--check", action="store_true", help="with --test: run the test once, to see whether it fails as recorded"
@@ -71,11 +71,15 @@ def _check(args: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go together, or are missing."""
     wanted = [f"--{name}" for name in ("html", "test", *VIEWERS) if getattr(args, name) is not None]
     if args.check and args.test is None:
-        raise UsageError("--check needs --test: it runs the test that was written.")
+        raise UsageError("--check needs --test FILE: it runs the test that was written.")
     if not wanted:
         missing = [name for name, value in (("EXPR", args.expression), ("-o FILE", args.output)) if value is None]
         if missing:
-            raise UsageError(f"usage: export RECORDING EXPR -o FILE ({' and '.join(missing)} missing), or --html FILE")
+            *most, last = (f"--{name}" for name in ("html", "test", *VIEWERS))
+            others = f"{', '.join(most)} or {last}"
+            raise UsageError(
+                f"usage: export RECORDING EXPR -o FILE ({' and '.join(missing)} missing), or {others} FILE"
+            )
         return
     if len(wanted) > 1:
         raise UsageError(f"{' and '.join(wanted)} cannot be combined: export writes one file.")

@@ -56,9 +56,8 @@ def _print(test: WrittenTest) -> None:
     if test.folder is not None:
         print(f"{printable(str(test.folder))}/ has its data")
     if not test.program.has_failed:
-        print(
-            f"the recorded run did not fail ({printable(ended_text(test.program))}): the test passes while that is so"
-        )
+        how = printable(ended_text(test.program))
+        print(f"the recorded run did not fail ({how}): the test passes until the program fails")
     for each in test.notes:
         print(f"replaydbg: {printable(each)}", file=sys.stderr)
     if test.gaps:
