@@ -82,7 +82,7 @@ def install(directory: Path, name: str, content: dict[str, object]) -> Path:
         raise UsageError(f"--name must consist of letters, digits, '.', '-' and '_' (got {name!r}).")
     target = directory / name
     if (target / _FILE).exists() and _read(target) is None:
-        raise UsageError(f"{str(target)!r} is a kernel of another program. --name gives this one another name.")
+        raise UsageError(f"{str(target)!r} is a kernel of another program: choose another name with --name.")
     target.mkdir(parents=True, exist_ok=True)
     (target / _FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return target
@@ -94,7 +94,7 @@ def remove(directory: Path, name: str) -> Path:
     if not _NAME.match(name) or not (target / _FILE).exists():
         raise UsageError(f"There is no kernel {name!r} in {str(directory)!r}.")
     if _read(target) is None:
-        raise UsageError(f"{str(target)!r} is a kernel of another program.")
+        raise UsageError(f"{str(target)!r} is a kernel of another program: only recorded kernels are removed.")
     shutil.rmtree(target)
     return target
 

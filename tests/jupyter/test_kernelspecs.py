@@ -62,7 +62,7 @@ def test_a_kernel_of_another_program_stays(jupyter: Path, capsys: pytest.Capture
     ("words", "reason"),
     [
         (["install", "--name", "../x"], "--name must consist of letters, digits, '.', '-' and '_' (got '../x')."),
-        (["install", "--python", "/no/such/python"], "there is no such program"),
+        (["install", "--python", "/no/such/python"], "No such interpreter: '/no/such/python' (--python)."),
         (["remove"], "There is no kernel 'replaydbg'"),
     ],
 )

@@ -22,29 +22,33 @@ _ASKED_WITHIN = 60
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parts = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    install = parts.add_parser("install", help="add a kernel that is recorded to the kernels of Jupyter")
-    _add_place(install)
+    install = _added(parts, "install", "add a recorded kernel to Jupyter")
+    _add_place(install, "the kernel's interpreter")
     install.add_argument("--display-name", metavar="TEXT", help="what Jupyter shows (default: Python 3.N (recorded))")
     install.add_argument(
         "--python",
         metavar="PATH",
         help="the kernel's interpreter, which has ipykernel (default: the one that runs replaydbg)",
     )
-    install.add_argument("--secrets", choices=("mask", "keep"), help="as for record")
-    install.add_argument("--children", choices=("none", "fork", "python"), help="as for record")
-    remove = parts.add_parser("remove", help="remove such a kernel; recordings stay")
-    _add_place(remove)
-    status = parts.add_parser("status", help="list such kernels, and whether their interpreters are there")
+    install.add_argument("--secrets", choices=("mask", "keep"), help="as for `replaydbg record`")
+    install.add_argument("--children", choices=("none", "fork", "python"), help="as for `replaydbg record`")
+    remove = _added(parts, "remove", "remove a recorded kernel from Jupyter; recordings stay")
+    _add_place(remove, "replaydbg")
+    status = _added(parts, "status", "list the recorded kernels, and whether their interpreters exist")
     add_json(status)
 
 
-def _add_place(parser: argparse.ArgumentParser) -> None:
+def _added(
+    parts: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    return parts.add_parser(name, help=summary, description=f"replaydbg jupyter {name}: {summary}.")
+
+
+def _add_place(parser: argparse.ArgumentParser, owner: str) -> None:
     place = parser.add_mutually_exclusive_group()
-    place.add_argument("--user", action="store_true", help="for this user (default)")
-    place.add_argument(
-        "--sys-prefix", action="store_true", help="in the environment of the kernel's interpreter, or of replaydbg"
-    )
-    place.add_argument("--prefix", metavar="DIR", help="in this environment")
+    place.add_argument("--user", action="store_true", help="among the kernels of this user (default)")
+    place.add_argument("--sys-prefix", action="store_true", help=f"among the kernels of the environment of {owner}")
+    place.add_argument("--prefix", metavar="DIR", help="among the kernels of the environment DIR")
     parser.add_argument(
         "--name", default=kernelspecs.NAME, help=f"the name of the kernelspec (default: {kernelspecs.NAME})"
     )
@@ -79,7 +83,7 @@ def _interpreter(given: str | None) -> str:
         return sys.executable
     found = shutil.which(given)
     if found is None:
-        raise UsageError(f"--python cannot be {given!r}: there is no such program.")
+        raise UsageError(f"No such interpreter: {given!r} (--python).")
     path = os.path.abspath(found)  # noqa: PTH100 - a link leads to the interpreter, and is in the environment
     split_command([path, "-c", "pass"])
     return path
