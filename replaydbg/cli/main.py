@@ -61,7 +61,9 @@ COMMANDS = {
     "torture": Command(
         "running", "record a program once, then let each of its calls fail: no disk space, errors, resets", replays=True
     ),
-    "jupyter": Command("running", "install a Jupyter kernel that is recorded, with questions about earlier cells"),
+    "jupyter": Command(
+        "running", "install a Jupyter kernel that is recorded, and that answers questions about earlier cells"
+    ),
     "hunt": Command(
         "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
     ),
@@ -109,7 +111,9 @@ COMMANDS = {
     ),
     "snapshots": Command("recordings", "list the heap snapshots in a recording"),
     "export": Command(
-        "exploring", "save an object as it was at a moment, or a page about the failure, to a file", replays=True
+        "exploring",
+        "save an object as it was at a moment, a page about the failure, or a test, to a file",
+        replays=True,
     ),
     "events": Command("recordings", "show the events of a recording"),
     "holds": Command("exploring", "show when an expression was true, over the whole run", replays=True),
@@ -126,7 +130,7 @@ COMMANDS = {
         "recordings", "delete shared blocks that no recording uses; with --recordings, recordings that no rule keeps"
     ),
     "key": Command("machine", "print your public key, by which others can encrypt recordings for you"),
-    "always": Command("machine", "record each run of a virtual environment's Python, and keep the last ones"),
+    "always": Command("machine", "record each run of a virtual environment's interpreter, and keep the last ones"),
     "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
     "config": Command("machine", "show each setting and where its value comes from"),
     "completion": Command("machine", "print a shell completion script"),

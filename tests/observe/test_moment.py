@@ -76,7 +76,10 @@ def test_a_text_that_was_only_printed_is_found_in_the_output(tmp_path: Path) -> 
     printed = command(tmp_path, "seek", "one.rdbg", "@log:two: lost")
     missing = command(tmp_path, "seek", "one.rdbg", "@log:three")
 
-    assert b"no call of replaydbg.moment() had this kind and text; the program printed it in line 2 of its output, @out:2" in printed.stderr, printed
+    assert (
+        b"no call of replaydbg.moment() had this kind and text; the program printed it in line 2 of its output, @out:2"
+        in printed.stderr
+    ), printed
     assert b"@out" not in missing.stderr
 
 

@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     # argparse takes no VENV after an option.
     parser.usage = "replaydbg always (on | off | status) [VENV] [options]"
-    parser.add_argument("action", choices=("on", "off", "status"), help="turn it on or off, or show what is on")
+    parser.add_argument(
+        "action", choices=("on", "off", "status"), help="start or stop recording, or show what is recorded and kept"
+    )
     parser.add_argument(
         "environment",
         nargs="?",
@@ -44,11 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runs",
         type=int,
         metavar="N",
-        help=f"keep the recordings of the last N runs that passed (default: {_RUNS}); those that failed are always kept",
+        help=f"keep the recordings of the last N runs that passed (default: {_RUNS}); all that failed are kept",
     )
-    limit.add_argument(
-        "--megabytes", type=int, metavar="N", help="keep the last runs that passed, up to N MB together"
-    )
+    limit.add_argument("--megabytes", type=int, metavar="N", help="keep the last runs that passed, up to N MB together")
     limit.add_argument(
         "--keep-failing-requests",
         action="store_true",

@@ -95,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-failing-requests",
         action="store_true",
-        help="remove the recording of each process that has ended and in which no request failed (status 500 or "
-        "higher, or an exception), as the middleware of replaydbg.web marks them",
+        help="keep only recordings of processes that failed, or in which the middleware of replaydbg.web marked a "
+        "failed request (status 500 or higher, or an exception); remove each of the others when its process ends",
     )
     parser.add_argument(
         "--join",
