@@ -30,7 +30,8 @@ MOST_BYTES = 50_000
 """Longer answers are cut off."""
 USAGE = (
     "usage: %replaydbg QUESTION, such as `%replaydbg why total`, `%replaydbg watch total`, "
-    "`%replaydbg log cell 3:2 total` or `%replaydbg seek cell 3`"
+    "`%replaydbg log cell 3:2 total` or `%replaydbg seek cell 3`\n"
+    f"QUESTION is one of: {', '.join(QUESTIONS)}"
 )
 
 _CELL = re.compile(r"\bcell (\d+)(?::(\d+))?(?= |$)")
@@ -81,15 +82,25 @@ class Cells:
         elif not self._recording:
             print("This kernel is not recorded: `replaydbg jupyter install` makes one that is.")
         else:
-            arguments = self._arguments(words[0], words[1] if len(words) > 1 else "")
+            try:
+                arguments = self._arguments(words[0], words[1] if len(words) > 1 else "")
+            except LookupError as error:
+                print(f"replaydbg: {error}")
+                return
             quiet = ["-q"] if words[0] in QUIET else []
             print(answer([TOOL, "-P", "-m", "replaydbg", words[0], *quiet, self._recording, *arguments]), end="")
 
     def _arguments(self, question: str, rest: str) -> list[str]:
-        """Return the words of a question: an expression needs no quotes, and a cell is named by its number."""
+        """Return the words of a question: an expression needs no quotes, and a cell is named by its number.
+
+        Raises LookupError if there is no such cell, or a quotation mark is missing.
+        """
         rest = _CELL.sub(lambda found: self._named(question, found), rest)
         plain: list[str] = []
-        words = shlex.split(rest, posix=False)
+        try:
+            words = shlex.split(rest, posix=False)
+        except ValueError:
+            raise LookupError(f"a quotation mark is missing in: {rest}") from None
         while words and not words[0].startswith("--"):
             plain.append(words.pop(0))
         first = 1 if question == "log" else 0
@@ -97,13 +108,13 @@ class Cells:
         return [*plain[:first], *([_unquoted(expression)] if expression else []), *map(_unquoted, words)]
 
     def _named(self, question: str, cell: re.Match[str]) -> str:
-        """Return the place that `cell 3:2` means, or the moment that `cell 3` means."""
+        """Return the place that `cell 3:2` means, or the moment that `cell 3` means. Raises LookupError."""
         number, line = int(cell[1]), cell[2]
         if line is None and question != "log":
             return f"@cell:{number}"
         history = self._shell.history_manager
         if not 0 < number < len(history.input_hist_raw):
-            return cell[0]
+            raise LookupError(f"there is no cell {number}.")
         name = self._shell.compile.get_code_name(
             history.input_hist_raw[number], history.input_hist_parsed[number], number
         )

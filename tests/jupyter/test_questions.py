@@ -23,12 +23,29 @@ def cells() -> notebook.Cells:
         ("log", "cell 2:5 x + 1 --if 'x > 2'", ["/tmp/2.py:5", "x + 1", "--if", "x > 2"]),
         ("log", "cell 1 'x'", ["/tmp/1.py:1", "x"]),
         ("seek", "cell 1", ["@cell:1"]),
-        ("log", "cell 9:1 x", ["cell", "9:1 x"]),
         ("info", "", []),
     ],
 )
 def test_words_of_a_question(question: str, line: str, words: list[str]) -> None:
     assert cells()._arguments(question, line) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "printed"),
+    [
+        ("log cell 9:1 x", "replaydbg: there is no cell 9.\n"),
+        ("why 'it", "replaydbg: a quotation mark is missing in: 'it\n"),
+    ],
+)
+def test_a_question_that_cannot_be_read_is_not_asked(
+    line: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = cells()
+    kernel._recording = "run-1"
+
+    kernel.ask(line)
+
+    assert capsys.readouterr().out == printed
 
 
 def test_a_kernel_that_is_not_recorded_says_so(capsys: pytest.CaptureFixture[str]) -> None:
