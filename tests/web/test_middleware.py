@@ -69,6 +69,19 @@ def test_only_failed_requests_are_listed_on_demand(tmp_path: Path) -> None:
     assert [line.split("\t")[2:4] for line in lines] == [list(each[:2]) for each in WSGI_RESULTS if each[2]]
 
 
+def test_without_a_failed_request_a_message_says_so(tmp_path: Path) -> None:
+    text = """from replaydbg.web import WSGIMiddleware
+served = WSGIMiddleware(lambda environ, start: start("200 OK", []) or [])
+served({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}, lambda *_: None)
+"""
+    recorded(tmp_path, text)
+
+    finished = command(tmp_path, "requests", "one.rdbg", "--failed")
+
+    assert (finished.status, finished.stdout) == (0, b"")
+    assert finished.stderr == b"replaydbg: none of the requests in one.rdbg failed (1 request).\n"
+
+
 def test_a_request_that_never_ends_counts_as_failed(tmp_path: Path) -> None:
     text = """import os
 from replaydbg.web import WSGIMiddleware

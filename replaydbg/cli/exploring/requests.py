@@ -63,14 +63,17 @@ def run(args: argparse.Namespace) -> int:
         return 1 if problems else 0
     for problem in problems:
         print(f"replaydbg: {printable(problem)}", file=sys.stderr)
-    if not rows:
-        print(
-            f"replaydbg: {printable(args.recording)} has no requests: only an application with the middleware of "
-            "replaydbg.web marks them.",
-            file=sys.stderr,
-        )
+    if not shown:
+        print(f"replaydbg: {_reason_for_none(printable(args.recording), len(rows))}", file=sys.stderr)
     print_table(_COLUMNS, map(_cells, shown), right=("process", "#"))
     return 1 if problems else 0
+
+
+def _reason_for_none(name: str, count: int) -> str:
+    """Return why no request is shown, of `count`."""
+    if count:
+        return f"none of the requests in {name} failed ({count:,} request{'s' * (count != 1)})."
+    return f"{name} has no requests: only an application with the middleware of replaydbg.web marks them."
 
 
 def _recordings(name: str, problems: list[str]) -> Iterator[Recording]:
