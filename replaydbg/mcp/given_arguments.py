@@ -11,8 +11,8 @@ from replaydbg.mcp.messages import shown
 from replaydbg.mcp.tool_table import Tool
 
 _TYPES: dict[str, tuple[type, str]] = {
-    "string": (str, "a text"),
-    "integer": (int, "a whole number"),
+    "string": (str, "a string"),
+    "integer": (int, "an integer"),
     "boolean": (bool, "true or false"),
     "array": (list, "a list"),
 }

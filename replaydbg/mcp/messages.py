@@ -105,9 +105,9 @@ def message_of(value: object) -> AgentRequest | AgentNotice | InvalidMessage | N
         return None
     method, params = value.get("method"), value.get("params", {})
     if not isinstance(method, str):
-        return InvalidMessage(number, INVALID_REQUEST, f"A message needs a text 'method' (got {shown(method)}).")
+        return InvalidMessage(number, INVALID_REQUEST, f"A message needs a string 'method' (got {shown(method)}).")
     if "id" in value and number is None:
-        return InvalidMessage(None, INVALID_REQUEST, f"id must be a text or a whole number (got {shown(named)}).")
+        return InvalidMessage(None, INVALID_REQUEST, f"id must be a string or an integer (got {shown(named)}).")
     if not isinstance(params, dict):
         if number is None:
             return None  # a notification is never answered

@@ -90,7 +90,9 @@ def _searched(found: OpenRecording, given: dict[str, Any]) -> Bisected:
     claim = assertion_of_test(session)
     result = bisect_assertion(session, claim)
     if result is None:
-        raise UsageError("Give a condition: the test's assertion is the first line of its call.")
+        raise UsageError(
+            "Give a condition: the failed assertion is the first line of its call, so no earlier line made it false."
+        )
     return result
 
 

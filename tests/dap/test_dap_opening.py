@@ -56,7 +56,7 @@ def test_a_recording_of_the_store_is_named_as_in_commands(tmp_path: Path) -> Non
     [
         ({"recording": "nowhere.rdbg"}, "nowhere.rdbg"),
         ({"recording": ""}, "needs 'recording'"),
-        ({"recording": 7}, "must be a text"),
+        ({"recording": 7}, "must be a string"),
         ({"recording": __file__}, "not a recording"),
         ({"test": "test_nothing"}, "No recording of the test"),
         ({"recording": "x", "pathMappings": [{"localRoot": "/a"}]}, "x"),

@@ -87,7 +87,7 @@ def request_in(message: dict[str, Any]) -> EditorRequest | str:
     if not isinstance(seq, int) or isinstance(seq, bool):
         return f"A request needs a number 'seq' (got {seq!r:.80})."
     if not isinstance(command, str):
-        return f"A request needs a text 'command' (got {command!r:.80})."
+        return f"A request needs a string 'command' (got {command!r:.80})."
     arguments = message.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):
         return f"The arguments of a request must be an object (got {arguments!r:.80})."

@@ -24,11 +24,11 @@ class RequestArguments:
         return self._values.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a text."""
-        return self._typed(key, str, "a text", default)
+        """Return a string."""
+        return self._typed(key, str, "a string", default)
 
     def needed_text(self, key: str) -> str:
-        """Return a text that must be there, and not be empty."""
+        """Return a string that must be given, and not be empty."""
         found = self.text(key)
         if not found:
             raise UsageError(f"{self._name} needs {key!r}.")
