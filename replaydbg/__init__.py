@@ -62,7 +62,7 @@ def moment(kind: str = "", text: str = "") -> str:
 
     Written beside what a program logs, it leads back there: `replaydbg seek run-12 4711:0`. `kind` and `text` are noted
     with it, so that `replaydbg seek run-12 "@KIND:TEXT"` finds it by a part of the text. `kind` is one word; of
-    `text`, the first 1,000 characters are noted. `replaydbg.observe` has this for logging and tracing libraries.
+    `text`, the first 1,000 characters are noted. `replaydbg.observe` has adapters for logging and tracing libraries.
     """
     answer: list[Any] = []
     sys.audit("replaydbg.moment", answer, str(kind), str(text)[:1000])

@@ -1,10 +1,10 @@
 """Middleware that marks the requests of a recorded web application; outside a recording it does nothing.
 
-The begin and the end of each request get a moment: `replaydbg requests run-12` lists them, and
+The beginning and the end of each request get a moment: `replaydbg requests run-12` lists them, and
 `replaydbg seek run-12 "@request:7 GET /orders"` leads to one. A request has failed if its status is 500 or higher, or
 if an exception left the application: `@failed:GET` leads to it, and `replaydbg record --keep-failing-requests` keeps
 the recording of such a process.
-Nothing is imported but the package's own functions.
+It imports no other library.
 """
 # Everything passes through unchanged: what the server gives to the application, and what that returns and raises.
 
@@ -36,7 +36,7 @@ class WSGIMiddleware:
         self.app = app
 
     def __call__(self, environ: "dict[str, Any]", start_response: "Callable[..., Any]") -> "Iterable[bytes]":
-        """Return what the application returns; if it is read piece by piece, wrapped, so that its end is seen."""
+        """Return what the application returns; wrapped if the server reads it piece by piece, to mark its end."""
         if not _is_recorded():
             return self.app(environ, start_response)
         path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
@@ -59,7 +59,7 @@ class WSGIMiddleware:
 
 
 class _Body:
-    """A response's body that is made while it is sent."""
+    """The body of a response that the application makes while it is sent."""
 
     def __init__(self, body: "Iterable[bytes]", request: "_Request") -> None:
         self._body, self._request = body, request
@@ -81,7 +81,7 @@ class _Body:
             raise
 
     def close(self) -> None:
-        """Close the application's, if it can be closed; the server has stopped reading."""
+        """Close the application's body, if it can be closed: the server has stopped reading."""
         try:
             if (close := getattr(self._body, "close", None)) is not None:
                 close()
@@ -103,7 +103,7 @@ class ASGIMiddleware:
     async def __call__(
         self, scope: "dict[str, Any]", receive: "Callable[..., Any]", send: "Callable[..., Awaitable[Any]]"
     ) -> None:
-        """Run the application; lifespan, and whatever else is no request, passes through."""
+        """Run the application; `lifespan`, and all else that is not a request, passes through."""
         kind = scope.get("type")
         if kind not in ("http", "websocket") or not _is_recorded():
             await self.app(scope, receive, send)

@@ -62,7 +62,7 @@ class TestText:
     def _head(self) -> str:
         program = self.program
         how = ended_text(program)
-        does = "fails as that run did; once the bug is mended, it passes" if program.has_failed else "passes, as it did"
+        does = "fails as that run did; once the bug is fixed, it passes" if program.has_failed else "passes, as it did"
         lines = [
             f"The recorded run of {comment(self._name())}, which ended with {comment(how)}.",
             "",

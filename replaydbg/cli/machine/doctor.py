@@ -141,7 +141,9 @@ def _core() -> DoctorCheck:
 
 def _always() -> DoctorCheck:
     found = [f"on in {where}, keeps {describe(ring)}" for where, ring in current_environments()]
-    return DoctorCheck("always", True, False, "; ".join(found) or "off in this environment, and in the activated one")
+    return DoctorCheck(
+        "always", True, False, "; ".join(found) or "off in the environment of replaydbg, and in the activated one"
+    )
 
 
 def _compiler() -> DoctorCheck:
