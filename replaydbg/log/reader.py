@@ -371,11 +371,16 @@ class Recording:
 
 
 def open_recording(path: Path | str, *, with_secrets: bool = True, with_signature: bool = True) -> Recording:
-    """Open a recording: a sealed file, or a live directory.
+    """Open a recording: a sealed file, or a live directory; the file beside it if that was sealed since.
 
     Without `with_secrets` its secrets stay masked, even if this user has the key: for what is written to other files.
     Without `with_signature` a signature beside it is not looked at: for what signs it anew.
     Raises NoSuchRecording, NotARecording, NewerFormat, SignatureRefused if the signature beside it does not match, or
     Corrupt if not even the header can be read.
     """
-    return Recording(Path(path), with_secrets=with_secrets, with_signature=with_signature)
+    path = Path(path)
+    # Only if it is gone: beside a directory there can be an earlier file, which the new recording will replace.
+    if path.name.endswith(".rdbg-live") and not os.path.lexists(path):
+        sealed = path.with_name(path.name.removesuffix("-live"))
+        path = sealed if os.path.lexists(sealed) else path
+    return Recording(path, with_secrets=with_secrets, with_signature=with_signature)

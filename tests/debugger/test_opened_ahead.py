@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -246,3 +247,11 @@ def test_a_position_that_cannot_be_read_is_not_used(misled: tuple[Path, Here]) -
     write_index(path, value)
 
     assert run_index.load_index(path) is None
+
+
+def test_a_live_directory_that_was_sealed_while_it_was_open_has_no_index(tmp_path: Path) -> None:
+    engine: Any = SimpleNamespace(read=lambda name: b"")
+
+    run_index.save_index(tmp_path / "run-1.rdbg-live", engine, run_index.RunEnding("", 0, is_script=True))
+
+    assert list(tmp_path.iterdir()) == []

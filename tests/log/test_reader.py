@@ -148,6 +148,23 @@ def test_sealing_replaces_the_live_directory(tmp_path: Path) -> None:
     assert target.stat().st_mode & 0o077 == 0
 
 
+def test_a_live_directory_that_was_sealed_since_is_opened_as_the_file(tmp_path: Path) -> None:
+    live = example().write_live(tmp_path)
+    before = events_of(live)
+    seal(live, tmp_path / f"{live.name.removesuffix('-live')}", {})
+    assert not live.exists()
+
+    assert events_of(live) == before
+
+
+def test_a_live_directory_is_not_taken_for_an_earlier_file_of_its_name(tmp_path: Path) -> None:
+    seal(example().write_live(tmp_path), tmp_path / "run-1.rdbg", {})
+    (tmp_path / "run-1.rdbg-live").mkdir()
+
+    with pytest.raises(NotARecording):
+        open_recording(tmp_path / "run-1.rdbg-live")
+
+
 def test_a_failed_seal_leaves_the_live_directory(tmp_path: Path) -> None:
     live = example().write_live(tmp_path)
 

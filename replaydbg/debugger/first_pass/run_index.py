@@ -305,10 +305,14 @@ def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: byt
 
     `standing`: the position at the failure, or at the end, as a process there reports it; empty: it is not to be used.
     """
+    try:
+        key = _key(recording)
+    except FileNotFoundError:
+        return  # a live directory when it was opened: it has been sealed since
     data = [engine.read(name) for name in _PARTS]
     ended = (ending.text, ending.status, ending.is_script, ending.is_bounded, standing)
     # Texts of exceptions and output: the index is beside the recording, and nothing in it is encrypted.
-    encoded = encode_value([_key(recording), *ended, *data])
+    encoded = encode_value([key, *ended, *data])
     if masked_like(recording, encoded) != encoded:
         return  # a mask can be anywhere in it, in the name of a file, too
     packed = zstd.compressor(level=3)(encoded)
