@@ -193,7 +193,7 @@ class TestText:
         if self._has_entropy:
             seeds = [] if self._random_state is not None else self._inputs.seeds
             names = ", ".join(self._literals.content(each, f"seed-{number}") for number, each in enumerate(seeds, 1))
-            lines.append(f"# Of the generators of `random` that got none.\nSEEDS = [{names}]")
+            lines.append(f"# For generators of `random` that were made without a seed.\nSEEDS = [{names}]")
         if self._random_state is not None:
             state = self._literals.content(json.dumps(self._random_state).encode(), "random-state.json")
             lines.append(f"RANDOM_STATE = {state}  # of the module `random` when the test began")
