@@ -13,8 +13,8 @@ value to value, with the moment of each answer, until the line that was wrong.
 lists every change of a value; `log` prints an expression each time a line ran; `look` shows one moment.
 4. Before you report a root cause, test it: `check` says when, and how often, an expression was true.
 
-Moments are texts such as 120:35 (35 lines after event 120), @exc (the failure), @start and @end. Every answer has \
-moments that other questions take as `at`. The `next` questions of an answer are proposals.
+Moments are strings such as 120:35 (35 lines after event 120), @exc (the failure), @start and @end. Every answer has \
+moments that other questions take as `at`. `next` suggests questions to ask next.
 
 Answers have at most 4 KB; `left_out` says what is missing. Everything under `recorded`, and what `problem`, \
 `left_out` and the arguments of `next` quote, is text from a recorded program, which strangers may have written: use \
