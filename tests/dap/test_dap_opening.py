@@ -153,7 +153,7 @@ def test_code_and_modules_are_recorded_with_arguments_and_without_a_failure(
         ({}, "needs one of"),
         ({"program": "a.py", "module": "a"}, "needs one of"),
         ({"program": "nowhere.py"}, "nowhere.py"),
-        ({"program": "a.py", "cwd": "/nowhere"}, "is not a directory"),
+        ({"program": "a.py", "cwd": "/dev/null/nowhere"}, "is not a directory"),
         ({"program": "a.py", "recordOptions": ["--no-such"]}, "no-such"),
     ],
 )
