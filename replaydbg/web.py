@@ -1,9 +1,9 @@
 """Middleware that marks the requests of a recorded web application; outside a recording it does nothing.
 
 The beginning and the end of each request get a moment: `replaydbg requests run-12` lists them, and
-`replaydbg seek run-12 "@request:7 GET /orders"` leads to one. A request has failed if its status is 500 or higher, or
-if an exception left the application: `@failed:GET` leads to it, and `replaydbg record --keep-failing-requests` keeps
-the recording of such a process.
+`replaydbg seek run-12 "@request:7 GET /orders"` leads to one. A request has failed if its status is 500 or higher, if
+an exception left the application, or if that gave no status at all: `@failed:GET` leads to it, and
+`replaydbg record --keep-failing-requests` keeps the recording of such a process.
 It imports no other library.
 """
 # Everything passes through unchanged: what the server gives to the application, and what that returns and raises.
@@ -55,7 +55,7 @@ class WSGIMiddleware:
         if type(body) in (list, tuple) or _is_file(body, environ):
             request.end()
             return body
-        return _Body(body, request)
+        return (_SizedBody if hasattr(body, "__len__") else _Body)(body, request)
 
 
 class _Body:
@@ -88,7 +88,15 @@ class _Body:
         except BaseException as error:
             self._request.end(error)
             raise
+        self._request.is_left = True
         self._request.end()
+
+
+class _SizedBody(_Body):
+    """One with a length, which a server may ask for: if there is a single piece, it knows the number of bytes."""
+
+    def __len__(self) -> int:
+        return len(self._body)  # type: ignore[arg-type]
 
 
 class ASGIMiddleware:
@@ -118,8 +126,14 @@ class ASGIMiddleware:
                 request.status = sent.partition(".")[2]
             return await send(message)
 
+        async def receiving() -> "Any":
+            message = await receive()
+            if isinstance(message, dict) and message.get("type") in ("http.disconnect", "websocket.disconnect"):
+                request.is_left = True
+            return message
+
         try:
-            await self.app(scope, receive, sending)
+            await self.app(scope, receiving, sending)
         except BaseException as error:
             request.end(error)
             raise
@@ -135,6 +149,8 @@ class _Request:
         self._has_ended = False
         self.status: object = None
         """The status that the application has given; None: none yet."""
+        self.is_left = False
+        """Whether nobody waits for the response any more: one without a status has not failed then."""
         moment(BEGUN, self._text)
 
     def end(self, error: BaseException | None = None) -> None:
@@ -143,6 +159,8 @@ class _Request:
             return
         self._has_ended = True
         has_failed, result = _result(self.status, error)
+        if self.status is None and error is None:  # the server answers in its own way, mostly with 500
+            has_failed = not self.is_left
         text = f"{self._text} {result}"
         moment(FAILED if has_failed else ENDED, text)
         if has_failed:
@@ -155,7 +173,8 @@ def _result(status: object, error: BaseException | None) -> "tuple[bool, str]":
     """Return whether the request has failed, and its status, or the type of the exception."""
     if error is None:
         number = _number(status)
-        return number >= _FAILING, str(number) if number else _shown(status or "none", _LONGEST_RESULT)
+        shown = str(number) if number else _shown("" if status is None else status, _LONGEST_RESULT)
+        return number >= _FAILING, shown or "none"
     name = _shown(type(error).__name__, _LONGEST_RESULT)
     # The server cancels what nobody waits for any more, and a body that is not read to its end.
     return name not in ("CancelledError", "GeneratorExit"), name
@@ -179,12 +198,19 @@ def _decoded(path: str) -> str:
 
 def _shown(given: object, longest: int) -> str:
     """Return a text with printable characters only, without spaces, and no longer than that."""
-    text = (given if type(given) is str else str(given)).replace(" ", "%20")
+    text = _text(given).replace(" ", "%20")
     is_cut, text = len(text) > longest, text[:longest]
     if not text.isprintable():
         text = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
         is_cut, text = is_cut or len(text) > longest, text[:longest]
     return f"{text}..." if is_cut else text
+
+
+def _text(given: object) -> str:
+    try:
+        return given if type(given) is str else str(given)
+    except Exception:  # noqa: BLE001 - the application's own, which the server may never meet
+        return type(given).__name__
 
 
 def _is_file(body: object, environ: "dict[str, Any]") -> bool:

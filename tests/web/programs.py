@@ -16,6 +16,10 @@ class Body:
 class FileWrapper:
     pass
 
+class Sized(Body):
+    def __len__(self):
+        return 1
+
 def failing():
     yield b"one"
     raise KeyError("in the body")
@@ -28,20 +32,30 @@ def application(environ, start_response):
         raise SystemExit(3)
     if path == "/late":
         return late(start_response)
-    write = start_response("500 Broken" if path == "/broken" else "200 OK", [("A", "b")])
+    if path.startswith("/silent"):
+        return silent() if path == "/silently" else [b"no status"]
+    status = {"/broken": "500 Broken", "/strange": Strange()}.get(path, "200 OK")
+    write = start_response(status, [("A", "b")])
     write(b"written")
     return {"/stream": Body([b"a", b"b"]), "/failing": failing(), "/close": Body([b"a"], OSError("in close")),
-            "/file": FileWrapper()}.get(path, [b"whole"])
+            "/file": FileWrapper(), "/sized": Sized([b"a"])}.get(path, [b"whole"])
 
 def late(start_response):
     start_response("503 Later", [])
     yield b"late"
 
+def silent():
+    yield b"no status"
+
+class Strange:
+    def __str__(self):
+        raise RuntimeError("no text")
+
 def request(path, reads=10, method="GET"):
     environ = {"REQUEST_METHOD": method, "SCRIPT_NAME": "", "PATH_INFO": path, "wsgi.file_wrapper": FileWrapper}
     seen = []
     def start_response(status, headers, exc_info=None):
-        seen.append((status, headers))
+        seen.append((type(status) if path == "/strange" else status, headers))
         return seen.append
     body = None
     try:
@@ -61,11 +75,15 @@ def request(path, reads=10, method="GET"):
         except OSError as error:
             print(path, "raised", repr(error))
     print(path, seen, type(body).__name__ if isinstance(body, (list, FileWrapper)) else "")
+    print(len(body) if hasattr(body, "__len__") else "no length")
 
 served = application if "plain" in sys.argv else WSGIMiddleware(application)
 for path in ("/", "/stream", "/late", "/broken", "/raises", "/exits", "/failing", "/close", "/file"):
     request(path)
+for path in ("/sized", "/strange", "/silent", "/silently"):
+    request(path)
 request("/stream", reads=1)
+request("/silently", reads=0)
 """
 """Prints the same with `plain`, without the middleware."""
 
@@ -79,6 +97,8 @@ async def application(scope, receive, send):
         await send({"type": "lifespan.startup.complete"})
         return
     if kind == "websocket":
+        if path == "/silent":
+            return
         await send({"type": "websocket.accept"})
         print(await receive())
         if path == "/lost":
@@ -87,6 +107,10 @@ async def application(scope, receive, send):
         return
     if path == "/raises":
         raise ValueError("in the call")
+    if path == "/gone":
+        print(await receive())
+    if path in ("/gone", "/silent"):
+        return
     await send({"type": "http.response.start", "status": 500 if path == "/broken" else 200, "headers": []})
     await send({"type": "http.response.body", "body": b"a", "more_body": True})
     if path == "/waits":
@@ -98,7 +122,7 @@ async def application(scope, receive, send):
 async def request(path, kind="http"):
     seen = []
     async def receive():
-        return {"type": f"{kind}.first"}
+        return {"type": f"{kind}.disconnect" if path == "/gone" else f"{kind}.first"}
     async def send(message):
         seen.append(message)
     scope = {"type": kind} if kind == "lifespan" else {"type": kind, "path": path}
@@ -117,9 +141,9 @@ async def request(path, kind="http"):
 
 async def main():
     await request("", "lifespan")
-    for path in ("/", "/broken", "/raises", "/failing", "/waits"):
+    for path in ("/", "/broken", "/raises", "/failing", "/waits", "/silent", "/gone"):
         await request(path)
-    for path in ("/talk", "/lost"):
+    for path in ("/talk", "/lost", "/silent"):
         await request(path, "websocket")
 
 served = application if "plain" in sys.argv else ASGIMiddleware(application)

@@ -23,7 +23,12 @@ WSGI_RESULTS = [
     ("GET /failing", "KeyError", True),
     ("GET /close", "OSError", True),
     ("GET /file", "200", False),
+    ("GET /sized", "200", False),
+    ("GET /strange", "Strange", False),
+    ("GET /silent", "none", True),
+    ("GET /silently", "none", True),
     ("GET /stream", "200", False),
+    ("GET /silently", "none", False),
 ]
 ASGI_RESULTS = [
     ("GET /", "200", False),
@@ -31,8 +36,11 @@ ASGI_RESULTS = [
     ("GET /raises", "ValueError", True),
     ("GET /failing", "KeyError", True),
     ("GET /waits", "CancelledError", False),
+    ("GET /silent", "none", True),
+    ("GET /gone", "none", False),
     ("WEBSOCKET /talk", "close", False),
     ("WEBSOCKET /lost", "ConnectionError", True),
+    ("WEBSOCKET /silent", "none", True),
 ]
 
 

@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
     parser.add_argument(
-        "--failed", action="store_true", help="only requests that failed: status 500 or higher, an exception, or no end"
+        "--failed",
+        action="store_true",
+        help="only requests that failed: status 500 or higher, an exception, no status, or no end",
     )
     add_json(parser)
 
