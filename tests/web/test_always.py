@@ -227,6 +227,30 @@ def test_only_what_fails_is_kept_on_demand(environment: Environment) -> None:
     assert environment.rows() == [(3, "failing")]
 
 
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), 9)"])
+def test_what_fails_in_a_child_is_kept_on_demand_though_the_server_ends_well(
+    end: str, environment: Environment
+) -> None:
+    environment.on("--keep-failing-requests")
+    text = f"import os\nif os.fork() == 0: {end}\nos.wait()"
+
+    for _ in range(2):
+        assert environment.run("-c", text).status == 0
+
+    assert environment.rows() == [(0, "failing"), (0, "failing")]
+
+
+def test_a_child_that_goes_on_is_removed_on_demand_when_it_has_ended_well(environment: Environment) -> None:
+    environment.on("--keep-failing-requests")
+    text = "import os, time\nif os.fork() == 0:\n    while not os.path.exists('end'): time.sleep(0.05)"
+
+    assert environment.run("-c", text).status == 0
+
+    assert environment.rows() == [(0, "")]
+    (environment.folder / "end").touch()
+    wait_until(lambda: not [*environment.store.glob("run-*")])
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_killed_program_is_kept(number: int, environment: Environment) -> None:
     environment.on()

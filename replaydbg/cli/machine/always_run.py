@@ -22,6 +22,7 @@ from replaydbg.launch.interpreter import own_environment
 from replaydbg.launch.interruption import ENDING, INTERRUPTIONS, interruptible, number_of
 from replaydbg.launch.program_python import named_python
 from replaydbg.launch.quiet_start import start_quietly
+from replaydbg.log.group import is_recorded
 from replaydbg.record import RecordResult, record
 from replaydbg.record.group import NoGroups, can_name_library
 
@@ -115,9 +116,11 @@ def _keep(result: RecordResult, ring: Ring) -> None:
 
         store = Store(Path(ring.store))
         has_failed = result.has_failed_request or result.status not in _NOT_FAILURES
+        # With this order, what is left has failed in some process, or one still runs.
+        has_failed = has_failed or (ring.only_failing and not _goes_on(result))
         if has_failed:
             keep_failing(store, listing_text, result.path)
-        else:
+        elif not ring.only_failing:
             enter(store, listing_text, result.path, runs=ring.runs, megabytes=ring.megabytes)
         name = store.name_of(result.path).partition("/")[0] if result.path.is_absolute() else str(result.path)
         if result.problem:
@@ -126,6 +129,11 @@ def _keep(result: RecordResult, ring: Ring) -> None:
             _say(f"this run failed, and its recording is kept: replaydbg debug {name}")
     except (ReplaydbgError, OSError) as error:
         _say(f"the recordings of earlier runs were not removed: {error}")
+
+
+def _goes_on(result: RecordResult) -> bool:
+    """Whether another process is still being recorded: when it ends, it is found out whether something has failed."""
+    return result.group is not None and any(is_recorded(row) and not row.has_ended for row in result.group.processes)
 
 
 def _say(sentence: str) -> None:
