@@ -102,6 +102,23 @@ WSGIMiddleware(lambda *_: os._exit(0))({"REQUEST_METHOD": "GET", "PATH_INFO": "/
     assert [line.split("\t")[1:4] for line in lines] == [["1", "GET /", "never ended"]]
 
 
+def test_a_recording_that_ends_early_is_reported(tmp_path: Path) -> None:
+    text = """import os
+from replaydbg.web import WSGIMiddleware
+served = WSGIMiddleware(lambda environ, start: start("500 Broken", []) or [os.urandom(200_000)])
+for number in range(20):
+    served({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}, lambda *_: None)
+"""
+    (tmp_path / "program.py").write_text(text)
+    assert command(tmp_path, "record", "--max-size", "1M", "-o", "one", "program.py").status == 0
+
+    as_text, as_json = (command(tmp_path, "requests", "one.rdbg", *words) for words in ([], ["--json"]))
+
+    report = "one ends before its program did: the recording reached its size limit. Later requests are missing"
+    assert report in as_text.stderr.decode()
+    assert [report in each for each in json.loads(as_json.stdout)["incomplete"]] == [True]
+
+
 def test_names_from_strangers_are_bounded_and_printable(tmp_path: Path) -> None:
     paths = ["/a b\n\x1b[2J", "/" + "x" * 5000, "/" + "\x00" * 5000, "/\u00c3\u00a4", 7, '/"\\']
     text = f"""from replaydbg.web import WSGIMiddleware

@@ -11,6 +11,7 @@ from replaydbg.cli.common.output import add_json, add_recording, group_or_record
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import printable
+from replaydbg.events.stops import StopReason
 from replaydbg.log.group import read_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.remote.address import is_address
@@ -56,14 +57,16 @@ def run(args: argparse.Namespace) -> int:
     """List the requests; return 1 if the recording of a process cannot be read."""
     rows: list[RequestRow] = []
     problems: list[str] = []
+    incomplete: list[str] = []
     for recording in _recordings(args.recording, problems):
         with recording:
             rows += requests_in(recording)
+            incomplete += _lacks(recording)
     shown = [each for each in rows if each.has_failed or not args.failed]
     if args.json:
-        print_json({"requests": [asdict(each) for each in shown], "problems": problems})
+        print_json({"requests": [asdict(each) for each in shown], "problems": problems, "incomplete": incomplete})
         return 1 if problems else 0
-    for problem in problems:
+    for problem in (*problems, *incomplete):
         print(f"replaydbg: {printable(problem)}", file=sys.stderr)
     if not shown:
         print(f"replaydbg: {_reason_for_none(printable(args.recording), len(rows))}", file=sys.stderr)
@@ -91,6 +94,17 @@ def _recordings(name: str, problems: list[str]) -> Iterator[Recording]:
             yield open_recording(member_path(directory, each.number))
         except ReplaydbgError as error:
             problems.append(f"process {each.number}: {error}")
+
+
+def _lacks(recording: Recording) -> list[str]:
+    """Return a sentence if the recording ends before its program did; what that became has a recording of its own."""
+    stopped = recording.log_header.stopped if recording.log_header is not None else StopReason.NOT_STOPPED
+    if stopped.cause is None or stopped in (StopReason.IMAGE_REPLACED, StopReason.CONTINUED):
+        return []
+    return [
+        f"{recording.name} ends before its program did: {stopped.cause}. "
+        "Later requests are missing, and when these ended if they had not."
+    ]
 
 
 def requests_in(recording: Recording) -> list[RequestRow]:
