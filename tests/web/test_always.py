@@ -328,6 +328,16 @@ def test_what_cannot_be_recorded_runs_plainly(
     assert len(lines) == 1 and lines[0].startswith("replaydbg: this run is not recorded: ") and message in lines[0]
 
 
+def test_a_program_from_a_pipe_runs_plainly(environment: Environment) -> None:
+    environment.on()
+    words = [environment.python, "/dev/stdin"]
+
+    finished = subprocess.run(words, input=b"print(7)", env=environment.env, capture_output=True, check=True)
+
+    reason = b"Cannot record a program from a pipe ('/dev/stdin')"
+    assert (finished.stdout, finished.stderr) == (b"7\n", b"replaydbg: this run is not recorded: %s.\n" % reason)
+
+
 def test_a_full_disk_lets_the_program_run(environment: Environment) -> None:
     """A limit of sizes is met where a full disk would be: when the space for the log is reserved."""
     environment.on()

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 _NOT_FAILURES = frozenset({0, -1, -2, -15})
 """Statuses of a run that did not fail: it ended by itself, or by SIGHUP, SIGINT or SIGTERM."""
 
+_NOT_STARTED = " The program was not started."
+"""What `record` adds to a reason, with what to do."""
+
 
 class StartedInterpreter(NamedTuple):
     """The interpreter as it was started."""
@@ -65,7 +68,9 @@ def run(orders: str, executable: str, words: list[str]) -> NoReturn:
         except Exception as error:
             if begun:
                 raise
-            _run_plainly(asked, str(error) if isinstance(error, ReplaydbgError) else repr(error))
+            # The program is started all the same.
+            reason = str(error) if isinstance(error, ReplaydbgError) else repr(error)
+            _run_plainly(asked, reason.partition(_NOT_STARTED)[0])
     _keep(result, ring)
     gc.freeze()
     sys.exit(end_like(result.status))
