@@ -95,10 +95,12 @@ class RecordedGroup:
         blocks: Path | None = None,
         identity: str | None = None,
         only_failing: bool = False,
+        tags_failing: bool = False,
     ) -> None:
         """Make it; `joins`: Python programs that are started join it; `blocks` and `only_failing`: see `record`.
 
-        `identity` is that of the group that goes on in it; None: it is a new one.
+        `identity` is that of the group that goes on in it; None: it is a new one. `tags_failing`: it gets the tag of
+        runs that failed, also if a request fails after the first process has ended.
 
         Raises CannotRecord, NotBuilt, or UsageError if they cannot be asked to.
         """
@@ -107,6 +109,7 @@ class RecordedGroup:
         self._store = shared_store(output, settings.store)
         """The store that it is in; None: the user has named its directory."""
         self._only_failing = only_failing
+        self._tags_failing = tags_failing
         self._sealer: SealerProcess | None = None
         self._header: HeaderData | None = None
         self._replaced: Path | None = None
@@ -300,7 +303,7 @@ class RecordedGroup:
         Returns False if the process that seals was killed.
         """
         sealer, self._sealer = self._sealer, None
-        return sealer is None or sealer.finish(status, passes=passes)
+        return sealer is None or sealer.finish(status, passes=passes, tags_failing=self._tags_failing)
 
     def _remove(self) -> None:
         self._let_go()

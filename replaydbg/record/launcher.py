@@ -73,7 +73,7 @@ def record(
     settings = load_settings() if settings is None else settings
     wanted = wanted_program(split_command(argv, follows_activated=follows_activated))
     core = core_file(interpreter.soabi())
-    group = _new_group(output, settings, children, blocks, only_failing) if children != "none" else None
+    group = _new_group(output, settings, children, blocks, only_failing, stands_in) if children != "none" else None
     live = make_live_directory(output, settings.store) if group is None else group.live
     with removed_unless_begun(live) if group is None else group.removed_unless_begun():
         seed = interpreter.choose_hash_seed(wanted.environment, wanted.options) if hash_seed is None else hash_seed
@@ -175,12 +175,15 @@ def _wishes(settings: Settings) -> Wishes:
 
 
 def _new_group(
-    output: Path | None, settings: Settings, children: str, blocks: Path | None, only_failing: bool
+    output: Path | None, settings: Settings, children: str, blocks: Path | None, only_failing: bool, stands_in: bool
 ) -> RecordedGroup:
     # Imported here: most recordings are of one process.
     from replaydbg.record.group import RecordedGroup
 
-    return RecordedGroup(output, settings, joins=children == "python", blocks=blocks, only_failing=only_failing)
+    joins = children == "python"
+    return RecordedGroup(
+        output, settings, joins=joins, blocks=blocks, only_failing=only_failing, tags_failing=stands_in
+    )
 
 
 def _orders(

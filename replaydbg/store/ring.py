@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from replaydbg.errors import UsageError
+from replaydbg.log.reader import open_recording
 from replaydbg.store.catalog import Catalog, CatalogRow
 from replaydbg.store.collecting import collect, only_collector
-from replaydbg.store.directory import GROUP, Store
+from replaydbg.store.directory import GROUP, SEALED, Store
 from replaydbg.store.removing import remove_recording
 from replaydbg.store.retention import KeepRule, decide
 from replaydbg.store.room import Room
-from replaydbg.store.tags import PINNED, Tags, TagsUnreadable, change_tags
+from replaydbg.store.tags import PINNED, Tags, TagsUnreadable, change_tags, key_of
 
 IN_RING, FAILING = "always", "failing"
 """The tags of recordings of runs that passed, and that failed."""
@@ -38,7 +39,8 @@ def enter(
     if row is None:
         return []
     try:
-        change_tags(store, row.name, row.run, lambda tags: tags | {IN_RING})
+        # A request may have failed meanwhile in a process that goes on.
+        change_tags(store, row.name, row.run, lambda tags: tags if FAILING in tags else tags | {IN_RING})
     except UsageError:  # too many others end at once: it would stay for good
         remove_recording(store, _whole(path), row.run)
         return [row.name]
@@ -53,6 +55,14 @@ def keep_failing(store: Store, show: Callable[[CatalogRow], str], path: Path) ->
     if row is not None:
         with suppress(UsageError):  # it is kept without the tag, too
             change_tags(store, row.name, row.run, lambda tags: tags | {FAILING})
+
+
+def keep_failing_group(directory: Path) -> None:
+    """Tag a group in which a request failed after its first process had ended. Raises ReplaydbgError, or OSError."""
+    with open_recording(directory / f"1{SEALED}") as first:
+        run = key_of(first.header)
+    name = directory.name.removesuffix(GROUP)
+    change_tags(Store(directory.parent), name, run, lambda tags: (tags - {IN_RING}) | {FAILING})
 
 
 def tagged(store: Store, show: Callable[[CatalogRow], str], tag: str) -> list[CatalogRow]:

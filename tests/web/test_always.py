@@ -218,6 +218,27 @@ def test_a_failing_request_is_kept_though_the_server_ends_well(environment: Envi
     assert environment.rows() == [(0, "failing"), (0, "failing"), (0, "always")]
 
 
+def test_a_request_that_fails_in_a_server_in_the_background_is_kept(environment: Environment) -> None:
+    (environment.file.parent / "tool.pth").write_text(str(Path(__file__).parents[2]))
+    text = """
+if os.fork():
+    os._exit(0)
+wait_until(lambda: os.path.exists("go"))
+serve("/boom")
+"""
+    (environment.folder / "server.py").write_text(SERVER + text)
+    environment.on("--runs", "1")
+
+    assert environment.run("server.py").status == 0
+    assert environment.rows() == [(0, "always")]
+    (environment.folder / "go").touch()
+    wait_until(lambda: environment.rows() == [(0, "failing")])
+
+    for _ in range(2):
+        environment.run("-c", "")
+    assert environment.rows() == [(0, "failing"), (0, "always")]
+
+
 def test_only_what_fails_is_kept_on_demand(environment: Environment) -> None:
     environment.on("--keep-failing-requests")
 

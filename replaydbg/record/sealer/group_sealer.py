@@ -140,6 +140,10 @@ class GroupSealer:
         self._argv: dict[int, list[str]] = {1: first.argv or []}
         self._secrets = GroupSecrets(directory)
         self._first = first
+        self._tags_failing = False
+        """Whether the group is tagged if a request has failed in it."""
+        self._has_failed_request = False
+        """Whether one has, in another process than the first."""
         self.is_complete = False
         """Whether `group.json` says that nothing is left to be done."""
         self._ended_at = 0.0
@@ -238,11 +242,22 @@ class GroupSealer:
                 return row._replace(recording=None, why_not=NOTHING_FAILED)
             if row.number > 1 and has_failed_request(live):
                 note_failed_request(self._directory)
+                self._has_failed_request = True
             why = UNKNOWN if status is None else None
             result = seal_recording(live, ended, seconds, unknown=why, common=common, secrets=secrets)
         except (ReplaydbgError, OSError) as error:
             return row._replace(why_not=str(error))
+        self._tag_failing()
         return row._replace(why_not=result.problem or "")
+
+    def _tag_failing(self) -> None:
+        """Tag the group, if its first process can no longer be noted to have a failed request."""
+        if self._tags_failing and self._has_failed_request:
+            # Imported here: few requests fail so late.
+            from replaydbg.store.ring import keep_failing_group
+
+            with suppress(ReplaydbgError, OSError):  # it is kept as long as it is in the ring
+                keep_failing_group(self._directory)
 
     def _is_dropped(self, row: GroupProcess, rows: Iterable[GroupProcess]) -> bool:
         """Remove the recording of a process in which nothing failed, unless it is needed; return whether it was."""
@@ -298,8 +313,13 @@ class GroupSealer:
 
                 remove_group(self._directory)
 
-    def first_ends(self, status: int | None, *, passes: bool = False) -> None:
-        """Take note that the launcher has sealed the recording of the first program; `passes`: nothing failed in it."""
+    def first_ends(self, status: int | None, *, passes: bool = False, tags_failing: bool = False) -> None:
+        """Take note that the launcher has sealed the recording of the first program; `passes`: nothing failed in it.
+
+        `tags_failing`: see `RecordedGroup`; its launcher does not look at what happens from now on.
+        """
+        self._tags_failing = tags_failing
+        self._tag_failing()
         self._nothing_failed = self._nothing_failed and passes
         has_recording = (self._directory / "1.rdbg").exists()
         why_not = "" if has_recording else "it could not be sealed"
@@ -428,5 +448,7 @@ def _hear(sealer: GroupSealer, control: int) -> None:
     if not data:
         sealer.launcher_is_killed()
         return
-    status, _, passes = data.partition(b" ")
-    sealer.first_ends(int(status) if status.strip(b"-\n").isdigit() else None, passes=bool(passes))
+    status, *words = data.split()
+    sealer.first_ends(
+        int(status) if status.strip(b"-").isdigit() else None, passes=b"passes" in words, tags_failing=b"tags" in words
+    )

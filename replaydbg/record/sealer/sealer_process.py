@@ -52,17 +52,16 @@ class SealerProcess:
         with suppress(ChildProcessError):  # of a launcher that has gone on in the background
             os.waitpid(self._pid, 0)
 
-    def finish(self, status: int | None, *, passes: bool = False) -> bool:
+    def finish(self, status: int | None, *, passes: bool = False, tags_failing: bool = False) -> bool:
         """Return when all recordings of processes that have ended are sealed; `status` is the first program's.
 
-        None: it did not start. `passes`: see `RecordedGroup.finish`. Returns False if the sealer was killed: live
-        directories stay.
+        None: it did not start. `passes` and `tags_failing`: see `RecordedGroup`. Returns False if the sealer was
+        killed: live directories stay.
         """
         answer = b""
         with suppress(OSError):
-            os.write(
-                self._control, b"none\n" if status is None else b"%d%s\n" % (status, b" passes" if passes else b"")
-            )
+            words = (b"passes" if passes else b"", b"tags" if tags_failing else b"")
+            os.write(self._control, b"none\n" if status is None else b" ".join((b"%d" % status, *filter(None, words))))
             answer = os.read(self._answer, 1)
         self._close()
         with suppress(ChildProcessError):
