@@ -119,6 +119,23 @@ for number in range(20):
     assert [report in each for each in json.loads(as_json.stdout)["incomplete"]] == [True]
 
 
+def test_a_request_that_has_not_ended_yet_is_reported(tmp_path: Path) -> None:
+    text = """import os, subprocess, sys
+from replaydbg.web import WSGIMiddleware
+def application(environ, start_response):
+    command = [sys.executable, "-m", "replaydbg", "requests", "latest"]
+    print(subprocess.run(command, capture_output=True, text=True).stderr)
+    start_response("200 OK", [])
+    return []
+WSGIMiddleware(application)({"REQUEST_METHOD": "GET", "PATH_INFO": "/"}, lambda *_: None)
+"""
+    (tmp_path / "program.py").write_text(text)
+
+    finished = command(tmp_path, "record", "--children", "none", "program.py")
+
+    assert finished.stdout == b"replaydbg: run-1 is still being recorded: what has not ended in it may end yet.\n\n"
+
+
 def test_names_from_strangers_are_bounded_and_printable(tmp_path: Path) -> None:
     paths = ["/a b\n\x1b[2J", "/" + "x" * 5000, "/" + "\x00" * 5000, "/\u00c3\u00a4", 7, '/"\\']
     text = f"""from replaydbg.web import WSGIMiddleware

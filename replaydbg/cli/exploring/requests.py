@@ -16,6 +16,7 @@ from replaydbg.log.group import read_group
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.remote.address import is_address
 from replaydbg.store.directory import member_path
+from replaydbg.store.removing import writer_in
 from replaydbg.web import BEGUN, ENDED, FAILED
 
 _KINDS = (BEGUN, ENDED, FAILED)
@@ -98,6 +99,8 @@ def _recordings(name: str, problems: list[str]) -> Iterator[Recording]:
 
 def _lacks(recording: Recording) -> list[str]:
     """Return a sentence if the recording ends before its program did; what that became has a recording of its own."""
+    if recording.is_live and writer_in(recording.path) is not None:
+        return [f"{recording.name} is still being recorded: what has not ended in it may end yet."]
     stopped = recording.log_header.stopped if recording.log_header is not None else StopReason.NOT_STOPPED
     if stopped.cause is None or stopped in (StopReason.IMAGE_REPLACED, StopReason.CONTINUED):
         return []
