@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,11 +11,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from replaydbg.exported_tests.exported_file import WrittenTest
+from replaydbg.exported_tests.last_words import LastWords, last_words
 from replaydbg.log.hidden import RecordingMask
 from replaydbg.replay.launcher import replay
 
 _LIMIT = 600
 """Seconds after which the check is given up: the test itself gives up earlier."""
+_DIRECTORY = re.compile(r"[^\s'\"]*/replaydbg-\w+/base/\w+/work(?![^\s/'\"])")
+"""The program's working directory while the test is checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class TestVerdict:
 
 
 def check_test(test: WrittenTest, recording: Path) -> TestVerdict:
-    """Run the test once, and compare. For a program, the recording is replayed for the text of its exception."""
+    """Run the test once, and compare. For a program, the recording is replayed for what it printed."""
     wanted = _recorded_end(test, recording)
     report = _run(test.path)
     if report is None:
@@ -42,7 +44,7 @@ def check_test(test: WrittenTest, recording: Path) -> TestVerdict:
         if not test.program.has_failed:
             return TestVerdict(True, "checked: the test passes, as the recorded run did")
         return TestVerdict(False, f"differs: the test passes; the recorded run ended with {wanted}")
-    text = failure.text or ""
+    text = _DIRECTORY.sub(lambda _: test.program.cwd, failure.text or "")
     is_same = re.search(rf"exit code {wanted.status}(?!\d)", text) is not None and wanted.is_printed_in(text)
     if is_same and test.program.has_failed:
         return TestVerdict(True, f"checked: the test fails as the recorded run did: {wanted}")
@@ -56,39 +58,50 @@ class _End:
     status: int
     type: str
     """The type of its exception; empty: none."""
-    text: str | None
-    """The first line of the exception's text; None: unknown."""
+    words: LastWords | None
+    """What the program printed last; None: it is a test of pytest."""
+    text: str = ""
+    """Of a test of pytest: the first line of the exception's text."""
 
     def __str__(self) -> str:
+        if self.words is not None and self.type:
+            return self.words.exception or self.type
+        if self.words is not None and self.words.line:
+            return f"exit code {self.status}: {self.words.line}"
         return f"{self.type}: {self.text}" if self.text else self.type or f"exit code {self.status}"
 
     def is_printed_in(self, text: str) -> bool:
-        """Whether Python printed this exception there."""
+        """Whether the text, which has the output of a test's program, shows this end."""
+        if self.words is not None:
+            return last_words(text.partition("\n")[2]) == self.words  # the first line is the test's own
         if not self.type:
             return True
-        for line in text.splitlines():
-            head, _, rest = line.strip().partition(": ")
-            if self.type in (head, head.rpartition(".")[2]) and self.text in (None, rest.rstrip()):
-                return True
-        return False
+        # After the report of pytest, which may quote other exceptions, the test prints its own.
+        return any(self._is(line.strip()) for line in text[_end_of_report(text) :].splitlines())
+
+    def _is(self, line: str) -> bool:
+        head, _, rest = line.partition(": ")
+        return self.type in (head, head.rpartition(".")[2]) and self.text == rest.rstrip()
 
 
 def _recorded_end(test: WrittenTest, recording: Path) -> _End:
     program = test.program
     if program.kind == "test":
-        return _End(program.status, program.exception, program.message.partition("\n")[0].rstrip())
-    if not program.exception:
-        return _End(program.status, "", None)
-    with open(os.devnull, "wb") as null:  # noqa: PTH123 - a descriptor is wanted
-        ended = replay(recording, stdout=null.fileno(), stderr=null.fileno(), with_outcome=True).outcome
-    found = ended.exception if ended is not None else None
+        return _End(program.status, program.exception, None, program.message.partition("\n")[0].rstrip())
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        replay(recording, stdout=output.fileno(), stderr=errors.fileno())
+        printed = b""
+        for each in (output, errors):
+            each.seek(0)
+            printed += each.read()
     # It is printed, and the test has no secrets: so it can be compared only without them.
-    shown = found.text.encode("utf-8", "surrogatepass") if found is not None and found.text is not None else None
-    text = None
-    if shown is not None:
-        text = test.mask(RecordingMask(recording).masked(shown)).decode("utf-8", "replace")
-    name = (found.type if found is not None else program.exception).rpartition(".")[2]
-    return _End(program.status, name, None if text is None else text.partition("\n")[0].rstrip())
+    text = test.mask(RecordingMask(recording).masked(printed)).decode("utf-8", "backslashreplace")
+    return _End(program.status, program.exception, last_words(text))
+
+
+def _end_of_report(text: str) -> int:
+    ends = [each.end() for each in re.finditer(r"\d+ (?:failed|errors?)\b.* in \d+\.\d+s.*", text)]
+    return ends[-1] if ends else 0
 
 
 def _run(path: Path) -> ElementTree.Element | None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from replaydbg.exported_tests.last_words import LastWords, last_words
 from tests.exported_tests.conftest import Project, http_server
 
 pytestmark = pytest.mark.slow
@@ -58,6 +59,62 @@ def test_the_check_says_that_it_passes_by_now(project: Project) -> None:
 
     assert done.status == 1, done
     assert done.stdout.endswith("differs: the test passes; the recorded run ended with LookupError: no such thing\n")
+
+
+CHAINED = """\
+try: {}["a"]
+except KeyError: raise
+"""
+
+
+def test_the_check_looks_at_the_last_of_chained_exceptions(project: Project) -> None:
+    project.record(CHAINED)
+    project.mend("KeyError: raise", "KeyError: raise ValueError")
+
+    done = project.export("--check")
+
+    assert done.status == 1, done
+    assert done.stdout.endswith(
+        "differs: the recorded run ended with KeyError: 'a', the test with exit code 1: ValueError\n"
+    )
+
+
+def test_the_check_tells_exit_codes_from_exceptions(project: Project) -> None:
+    project.record("import sys\nprint('error: no amount', file=sys.stderr)\nsys.exit(1)\n")
+    project.mend("sys.exit(1)", "raise ValueError")
+
+    done = project.export("--check")
+
+    assert done.status == 1, done
+    assert (
+        "differs: the recorded run ended with exit code 1: error: no amount, the test with exit code 1: " in done.stdout
+    )
+
+
+def test_the_check_compares_what_sys_exit_printed(project: Project) -> None:
+    project.record("raise SystemExit('error: no amount')\n")
+    assert project.export("--check").status == 0
+    project.test.unlink()
+    project.mend("no amount", "no currency")
+
+    done = project.export("--check")
+
+    assert done.status == 1 and "the test with exit code 1: error: no currency" in done.stdout, done
+
+
+GROUP = """\
+def check(text): raise ExceptionGroup("bad rows", [ValueError(text), LookupError(text)])
+check("7")
+"""
+
+
+def test_the_check_compares_groups_of_exceptions(project: Project) -> None:
+    project.record(GROUP)
+    assert project.export("--check").status == 0
+    project.test.unlink()
+    project.mend("LookupError", "KeyError")
+
+    assert project.export("--check").status == 1
 
 
 def test_a_run_that_did_not_fail(project: Project) -> None:
@@ -138,3 +195,24 @@ def test_usage_errors(project: Project, words: list[str], said: str) -> None:
     assert (done.status, done.stdout) == (2, ""), done
     assert said in done.stderr and done.stderr.count("\n") == 1
     assert not (project.place / "test_bug.py").exists()
+
+
+ENDS = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f()\nKeyError: 1\n'
+ASIDE = "Exception in thread Thread-1 (f):\n" + ENDS.replace("KeyError", "ValueError")
+
+
+@pytest.mark.parametrize(
+    ("text", "exception", "line"),
+    [
+        ("", "", ""),
+        ("one\n\n two\n\n", "", " two"),
+        (ENDS, "KeyError: 1", "KeyError: 1"),
+        (ENDS + "\nDuring handling:\n\n" + ENDS.replace("1\n", "2\nmore\n"), "KeyError: 2", "more"),
+        (ASIDE + ENDS, "KeyError: 1", "KeyError: 1"),
+        (ENDS + ASIDE, "KeyError: 1", "KeyError: 1"),
+        ("at 0x7f0011223344", "", "at 0x..."),
+        (ENDS.replace("\n", "\n    | ") + "\n    +------", "KeyError: 1", "KeyError: 1"),
+    ],
+)
+def test_last_words(text: str, exception: str, line: str) -> None:
+    assert last_words(text) == LastWords(exception, line)
