@@ -72,6 +72,8 @@ def test_the_program_goes_on_with_another_answer(recorded: Path, gate: str, valu
         (["event {open} = 5"], "is posix.open, whose result is more than a value"),
         (["event {read} = open('x')"], "--set takes a literal such as b'abc' or 12.5 (got"),
         (["limit = 3"], "--set must be 'event N = VALUE' (got 'limit = 3')"),
+        (["event " + 5000 * "9" + " = 5"], "--set must be 'event N = VALUE'"),
+        (["event {read} = b'x'", "--set", "event 3 = 5"], "argument --set: can be given only once"),
         (["event 99999 = 5"], "No such moment '99999': the recording has"),
         (["event 0 = 5"], "No such moment '0'"),
         (["event {read} = b''", "--at", "3"], "--set cannot be used with --at"),

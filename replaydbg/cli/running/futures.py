@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from replaydbg.cli.common.given_once import GivenOnce
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.running.event_option import event_before
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set",
+        action=GivenOnce,
         metavar="TEXT",
         help="change one input: 'event 812 = TimeoutError()' is what that call returns or raises; or, at the moment, "
         "a value: 'limit = 3'",

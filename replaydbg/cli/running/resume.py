@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from replaydbg.cli.common.given_once import GivenOnce
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set",
+        action=GivenOnce,
         metavar="TEXT",
         help="change what one call of the recorded run returned, such as 'event 812 = b\"yes\"', and go live right "
         "after it",

@@ -16,7 +16,7 @@ from replaydbg.gates.table import OWN
 from replaydbg.log.coding.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 
-_TEXT = re.compile(r"\s*event\s+(\d[\d,_]*)\s*=\s*(.*)", re.DOTALL)
+_TEXT = re.compile(r"\s*event\s+(\d[\d,_]{0,30})\s*=\s*(.*)", re.DOTALL)
 _MAKES_OBJECTS = frozenset(row.full_name for row in OWN if row.flags & (OPENS | FILLS) or row.handler == "slot")
 """Gates whose results are more than a value: a descriptor, or bytes in a buffer of the caller."""
 
