@@ -17,6 +17,9 @@ _PARTS = Path(__file__).parent / "parts"
 _OPTION = re.compile(r"-(?:[OBsSEIubdqv]+|[WX].*)")
 """Options of the interpreter that change how a program runs, and name no other program."""
 
+_MOST_UNREAD = 64 << 20
+"""Bytes of a file that is made of zeros, as its content was not read."""
+
 
 class TestText:
     """The text of a test, made once."""
@@ -154,6 +157,10 @@ class TestText:
     def _file_lines(self) -> list[str]:
         lines = []
         found, to = self._inputs, self._literals.value
+        for path, content in found.served_files.items():
+            inside = os.path.relpath(path, self.program.cwd)
+            if inside in found.listed and content is not None:
+                found.work_files[inside] = content
         known = {*found.work_files, *found.listed}
         directories = found.directories | {each for path in known for each in _parents(path)}
         found.listed -= {*found.work_files} | directories
@@ -166,7 +173,9 @@ class TestText:
             lines += [
                 f"    {to(path)}: {self._literals.content(data, path, 4)}," for path, data in found.work_files.items()
             ]
-            lines += [f'    {to(path)}: b"",  # its content was not read' for path in sorted(found.listed)]
+            lines += [
+                f"    {to(path)}: {self._unread(path)},  # its content was not read" for path in sorted(found.listed)
+            ]
             lines.append("}")
         if found.served_files:
             lines.append("# Files at other paths; None: there was none, or the program wrote it.\nSERVED = {")
@@ -178,6 +187,13 @@ class TestText:
                 )
             lines.append("}")
         return lines
+
+    def _unread(self, path: str) -> str:
+        """Return an expression for a file of which the program saw at most the size."""
+        size = self._inputs.sizes.get(path, 0)
+        if size > _MOST_UNREAD:
+            self._inputs.gaps[f"the size of the file {path!a}, which is empty"] = None
+        return f"bytes({size})" if 0 < size <= _MOST_UNREAD else 'b""'
 
     def _answer_lines(self) -> list[str]:
         lines = []

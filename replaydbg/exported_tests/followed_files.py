@@ -58,8 +58,19 @@ class _Content:
     parts: list[tuple[int, int]] = field(default_factory=list)
     is_read: bool = False
     is_written: bool = False
+    is_new: bool = False
+    """Whether it was opened so that what it contained was lost, or there was nothing."""
+    first_written: int | None = None
+    """The lowest offset at which the program wrote: what is before is the original content."""
     named: str = ""
     """The name by which the program opened it first."""
+
+    def add_part(self, begin: int, end: int) -> None:
+        """Note that bytes were read; a part that goes on where the last one ended is one with it."""
+        if self.parts and self.parts[-1][1] == begin:
+            self.parts[-1] = (self.parts[-1][0], end)
+        else:
+            self.parts.append((begin, end))
 
 
 @dataclass(slots=True)
@@ -90,7 +101,7 @@ class FileReads:
             self._read(event, is_at=name in _PREADS)
         elif name in _WRITES:
             self._wrote(event)
-        elif name in ("_io.FileIO.seek", "posix.lseek"):
+        elif name in ("_io.FileIO.seek", "_io.FileIO.tell", "posix.lseek"):
             opened = self._of(number_of(argument(event, 0)))
             if opened is not None and not event.raised:
                 opened.offset = integer(event.outcome)
@@ -104,6 +115,7 @@ class FileReads:
         """Put what was read into the inputs."""
         for path, content in self._contents.items():
             self._add(path, content)
+        self._names.finish({*self._sources})
 
     def _of(self, number: int) -> _Opened | None:
         return self._open.get(number, self._stdin if number == 0 else None)
@@ -116,14 +128,25 @@ class FileReads:
         path = self._names.path_of(given)
         is_absent = event.raised and error_number(event) == errno.ENOENT
         if event.raised and not is_absent:
+            self._refused(event, path, os.fsdecode(given))
             return
         content = self._content_of(path, os.fsdecode(given), event)
         if content is not None and not is_absent and _writes(event):
-            content.is_written = True
+            content.is_written = content.is_new = True
         if not event.raised:
             self._open[number] = _Opened(content)
             if content is not None:
                 self._names.opened(path, os.fsdecode(given))
+
+    def _refused(self, event: Event, path: str, named: str) -> None:
+        """Follow that a file could not be opened, though something of its name was there."""
+        number = error_number(event)
+        if number == errno.EEXIST or path.startswith((*_DEVICES, *_SYSTEM)) or is_installed(path):
+            if number == errno.EEXIST:
+                self._names.exists(path, named)
+        elif number != errno.EISDIR or not self._names.is_directory(path, named):
+            why = errno.errorcode.get(number, f"error {number}")
+            self._found.gaps[f"that the file {named!a} cannot be opened ({why})"] = None
 
     def _content_of(self, path: str, named: str, event: Event) -> _Content | None:
         """Return the content to collect; None: the file is none of the test's inputs."""
@@ -152,7 +175,9 @@ class FileReads:
         if not is_at:
             opened.offset += byte_count(event.outcome) or 0
         content = opened.content
-        if content is None or (content.is_written and not content.is_read):
+        if content is not None and content.first_written is not None:
+            data = data[: max(content.first_written - offset, 0)]
+        if content is None or content.is_new or (content.is_written and not data):
             return  # it reads what it wrote itself
         content.is_read = True
         if offset + len(data) > _MOST_CONTENT:
@@ -161,24 +186,31 @@ class FileReads:
         self._put(content, offset, data)
 
     def _put(self, content: _Content, offset: int, data: bytes) -> None:
-        if content.is_written:
-            return  # it may be what the program wrote
-        if len(content.data) < offset:
-            content.data.extend(bytes(offset - len(content.data)))
-        known = bytes(content.data[offset : offset + len(data)])
-        if known != data[: len(known)] and content.parts and known.strip(b"\0"):
+        end = offset + len(data)
+        known = content.data
+        if len(known) < end:
+            known.extend(bytes(end - len(known)))
+        new = bytearray(data)
+        for begin, stop in content.parts:
+            if begin < end and offset < stop:  # what was read first stays
+                both = slice(max(begin, offset), min(stop, end))
+                new[both.start - offset : both.stop - offset] = known[both]
+        if new != data:
             self._found.gaps[f"the file {content.named!a} changed during the run: it has its first content"] = None
-        elif known != data[: len(known)]:
-            content.data[offset : offset + len(known)] = data[: len(known)]
-        content.data.extend(data[len(known) :])
-        content.parts.append((offset, offset + len(data)))
+        known[offset:end] = new
+        content.add_part(offset, end)
 
     def _wrote(self, event: Event) -> None:
         opened = self._open.get(number_of(argument(event, 0)))
         if opened is None:
             return
-        if opened.content is not None:
-            opened.content.is_written = True
+        content = opened.content
+        if content is not None:
+            content.is_written = True
+            at = opened.offset
+            if "pwrite" in event.gate or "truncate" in event.gate:
+                at = integer(argument(event, 2 if "pwrite" in event.gate else 1))
+            content.first_written = at if content.first_written is None else min(at, content.first_written)
         if not event.raised and "pwrite" not in event.gate and "truncate" not in event.gate:
             opened.offset += byte_count(event.outcome) or 0
 

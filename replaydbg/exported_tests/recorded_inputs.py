@@ -33,6 +33,8 @@ class FoundInputs:
     """Contents of other files by absolute path; None: there was none, or the program wrote it."""
     listed: set[str] = field(default_factory=set)
     """Names below the working directory that the program listed, or asked for, and that existed."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Of these names the sizes that the program saw."""
     directories: set[str] = field(default_factory=set)
     """Directories below the working directory that existed."""
     stdin: bytearray = field(default_factory=bytearray)

@@ -275,7 +275,7 @@ def test_an_exit_code(project: Project) -> None:
 
     assert (done.status, done.stdout.splitlines()[-1]) == (
         0,
-        "checked: the test fails as the recorded run did: exit code 3",
+        "checked: the test fails as the recorded run did: exit code 3: bad",
     )
     ran = project.run_test()
     assert ran.status == 1 and "exit code 3\nbad\n" in ran.stdout
@@ -303,3 +303,87 @@ def test_exporting_executes_nothing(project: Project, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
     with open_recording(project.recording) as recording:
         assert recording.end is not None
+
+
+def test_paths_that_are_made_from_the_working_directory(project: Project) -> None:
+    for each in ("one", "two", "three"):
+        (project.root / each).write_text(each)
+    project.record(
+        "import os\n"
+        "from pathlib import Path\n"
+        "names = sorted(os.listdir('.'))\n"
+        "parts = [Path.cwd() / 'one', Path('two').resolve(), os.path.abspath('three')]\n"
+        "raise ValueError(''.join(open(each).read() for each in parts))\n"
+    )
+    for each in ("one", "two", "three"):
+        (project.root / each).unlink()
+
+    project.assert_fails_with("ValueError: onetwothree")
+
+
+def test_files_that_are_read_in_parts(project: Project) -> None:
+    (project.root / "in").write_bytes(b"0123456789")
+    project.record(
+        "with open('in', 'rb', buffering=0) as file:\n"
+        "    parts = [(file.seek(at), file.read(3))[1] for at in (6, 4, 0)]\n"
+        "raise ValueError(parts)\n"
+    )
+
+    done = project.export()
+
+    assert "the parts of the file 'in' that the program did not read: zeros" in done.stdout
+    assert "changed during the run" not in done.stdout
+    assert "ValueError: [b'678', b'456', b'012']\n" in project.run_test().stdout
+
+
+def test_files_that_the_program_extends(project: Project) -> None:
+    for each in ("one", "two"):
+        (project.root / each).write_text("old")
+    project.record(
+        "found = []\n"
+        "for name, mode in (('one', 'a+'), ('two', 'r+'), ('new', 'a+')):\n"
+        "    with open(name, mode) as file:\n"
+        "        file.seek(0, 2); file.write('more'); file.seek(0); found.append(file.read())\n"
+        "raise ValueError(found)\n"
+    )
+
+    project.assert_fails_with("ValueError: ['oldmore', 'oldmore', 'more']")
+    assert '"new"' not in project.test.read_text()
+
+
+def test_directories_and_files_that_are_in_the_way(project: Project) -> None:
+    (project.root / "folder").mkdir()
+    (project.root / "lock").touch()
+    project.record(
+        "found = []\n"
+        "for name, mode in (('folder', 'r'), ('lock', 'x')):\n"
+        "    try: open(name, mode)\n"
+        "    except OSError as error: found.append(type(error).__name__)\n"
+        "raise ValueError(found)\n"
+    )
+
+    project.assert_fails_with("ValueError: ['IsADirectoryError', 'FileExistsError']")
+
+
+def test_sizes_of_files_that_are_not_read(project: Project) -> None:
+    (project.root / "in").write_bytes(b"x" * 5000)
+    project.record("import os\nraise ValueError(os.path.getsize('in'))\n")
+
+    project.assert_fails_with("ValueError: 5000")
+
+
+def test_names_elsewhere_that_exist_are_gaps(project: Project, tmp_path: Path) -> None:
+    there, own = tmp_path / "there", tmp_path / "own"
+    there.touch()
+    project.record(
+        f"import os\nif os.path.exists({str(there)!r}): os.mkdir({str(own)!r})\n"
+        f"raise ValueError(os.path.exists({str(own / 'x')!r}), os.path.exists('/usr/bin'), open({str(there)!r}))\n"
+    )
+    assert "whether these exist" not in project.export().stdout  # it is opened, too
+    project.test.unlink()
+    own.rmdir()
+    (project.root / "prog.py").unlink()
+    project.recording.unlink()
+    project.record(f"import os\nraise ValueError(os.path.exists({str(there)!r}))\n")
+
+    assert f"whether these exist, and their sizes, which are today's: {str(there)!r}\n" in project.export().stdout
