@@ -22,6 +22,14 @@ class Limitations:
         return self._pass.doubt
 
     @property
+    def divergence(self) -> str:
+        """That the run differed from the recording, so that nothing later can be seen; empty: it did not."""
+        if not self._pass.has_diverged:
+            return ""
+        index = self._view.index
+        return f"{index.ended}. Nothing after event {index.events:,} can be seen.".replace("the", "The", 1)
+
+    @property
     def text(self) -> str:
         """All limitations as one paragraph; empty: there is none."""
         return " ".join(filter(None, (self.doubt, self._few_checkpoints(), self._recursion)))

@@ -130,7 +130,7 @@ class OpenRecordings:
         text = _AgentText(self._check)
         view = SilentView(session, text, GroupSession(session, opens), own_code=OwnCode(settings.my_code))
         prompt = Prompt(session, text, Uninterrupted(), view=view)
-        remarks += [each for each in (session.limitations.text,) if each]
+        remarks += [each for each in (session.limitations.divergence, session.limitations.text) if each]
         return OpenRecording(prompt, session, text, session.here.count, remarks, file)
 
 

@@ -76,3 +76,33 @@ def test_moments_that_make_no_sense(recording: Path, moment: str) -> None:
 
     assert shown.returncode == 2
     assert "--to cannot be" in shown.stderr
+
+
+ADDRESS_OF_A_CALL = """\
+class Raises:
+    def __iter__(self):
+        raise ValueError
+def listed(each):
+    return list(each)
+for _ in range(20):
+    listed([])
+try:
+    listed(Raises())
+except ValueError as error:
+    print(error.__traceback__.tb_next.tb_lasti)
+after = 3
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only 3.11 runs a warm call as another instruction than traced")
+def test_a_question_about_a_run_that_differs_while_lines_are_counted_says_so(tmp_path: Path) -> None:
+    program, path = tmp_path / "program.py", tmp_path / "a.rdbg"
+    program.write_text(ADDRESS_OF_A_CALL)
+    subprocess.run(tool.record(sys.executable, path, [str(program)]), check=True, capture_output=True)
+    assert run("replay", str(path)).returncode == 0
+
+    for words in (["log", str(path), "program.py:12", "1"], ["seek", "-q", str(path), "@end"]):
+        asked = run(*words)
+        first = next(line for line in asked.stderr.splitlines() if line.startswith("replaydbg: The "))
+        assert first.startswith("replaydbg: The replay diverged from the recording here: event "), asked
+        assert " Nothing after event " in first

@@ -79,8 +79,9 @@ def opened(
             with progress.cleared():
                 session = opens(path)
             with GroupSession(session, opens) as group, progress.cleared():
-                if answers_once and session.limitations.doubt:  # a prompt shows it itself
-                    print(f"replaydbg: {printable(session.limitations.doubt)}", file=sys.stderr)
+                limits = session.limitations
+                for each in filter(None, (limits.divergence, limits.doubt) if answers_once else ()):
+                    print(f"replaydbg: {printable(each)}", file=sys.stderr)  # a prompt shows it itself
                 screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
                 yield View(
                     session, screen, group, own_code=OwnCode(settings.my_code), steps_in_own_code=settings.just_my_code
