@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ from replaydbg.errors import Cancelled, EngineLost
 from replaydbg.log.coding.decode import Cursor
 from replaydbg.log.coding.encode import encode_value
 from replaydbg.store.directory import index_path
+from tests.harness import tool
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -255,3 +258,31 @@ def test_a_live_directory_that_was_sealed_while_it_was_open_has_no_index(tmp_pat
     run_index.save_index(tmp_path / "run-1.rdbg-live", engine, run_index.RunEnding("", 0, is_script=True))
 
     assert list(tmp_path.iterdir()) == []
+
+
+GROWS = """\
+import sys
+count = 0
+for line in sys.stdin:
+    count += len(line)
+    print(count, flush=True)
+"""
+
+
+def test_a_recording_that_has_grown_is_not_compared_with_its_earlier_index(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(GROWS)
+    command = tool.record(sys.executable, tmp_path / "a.rdbg", [str(program)])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        found = []
+        for _ in range(3):
+            process.stdin.write("text\n")
+            process.stdin.flush()
+            process.stdout.readline()
+            with Session(next(tmp_path.glob("*-live")), ahead=True) as session:
+                found.append(session.index.total)
+                assert session.is_repeated and session.take_notice() == ""
+        process.stdin.close()
+
+    assert found[0] < found[1] < found[2]

@@ -309,6 +309,8 @@ def save_index(recording: Path, engine: Engine, ending: RunEnding, standing: byt
         key = _key(recording)
     except FileNotFoundError:
         return  # a live directory when it was opened: it has been sealed since
+    if not key:
+        return
     data = [engine.read(name) for name in _PARTS]
     ended = (ending.text, ending.status, ending.is_script, ending.is_bounded, standing)
     # Texts of exceptions and output: the index is beside the recording, and nothing in it is encrypted.
@@ -334,7 +336,7 @@ def load_index(recording: Path) -> Index | None:
             return None
         value: Any = Cursor(_plain(data), (), budget=1 << 12).value()
         key, text, status, is_script, is_bounded, standing, *parts = value
-        if key != _key(recording):
+        if not key or key != _key(recording):
             return None
         found = _index(parts, RunEnding(text, status, is_script, is_bounded), standing)
         # Somebody else's file may lie there: what is decoded later is decoded now, unless that takes seconds.
@@ -357,9 +359,10 @@ def _plain(data: bytes) -> bytes:
 
 
 def _key(recording: Path) -> str:
-    # A recording is not changed once it is sealed: its length and its end identify it.
+    """Return what identifies the content of a recording; empty: it is live, and may have grown by the next look."""
     if recording.is_dir():
         return ""
+    # A recording is not changed once it is sealed: its length and its end identify it.
     with recording.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - 4096))
