@@ -103,18 +103,18 @@ class Cells:
             raise LookupError(f"a quotation mark is missing in: {rest}") from None
         while words and not words[0].startswith("--"):
             plain.append(words.pop(0))
-        first = 1 if question == "log" else 0
+        first = len(plain) if question == "diff" else 1 if question == "log" else 0
         expression = " ".join(plain[first:])
         return [*plain[:first], *([_unquoted(expression)] if expression else []), *map(_unquoted, words)]
 
     def _named(self, question: str, cell: re.Match[str]) -> str:
         """Return the place that `cell 3:2` means, or the moment that `cell 3` means. Raises LookupError."""
         number, line = int(cell[1]), cell[2]
-        if line is None and question != "log":
-            return f"@cell:{number}"
         history = self._shell.history_manager
         if not 0 < number < len(history.input_hist_raw):
-            raise LookupError(f"there is no cell {number}.")
+            raise LookupError(f"there is no cell {number}: the last one is {len(history.input_hist_raw) - 1}")
+        if line is None and question != "log":
+            return f"@cell:{number}"
         name = self._shell.compile.get_code_name(
             history.input_hist_raw[number], history.input_hist_parsed[number], number
         )

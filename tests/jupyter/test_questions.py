@@ -23,6 +23,7 @@ def cells() -> notebook.Cells:
         ("log", "cell 2:5 x + 1 --if 'x > 2'", ["/tmp/2.py:5", "x + 1", "--if", "x > 2"]),
         ("log", "cell 1 'x'", ["/tmp/1.py:1", "x"]),
         ("seek", "cell 1", ["@cell:1"]),
+        ("diff", "cell 1 cell 2 --json", ["@cell:1", "@cell:2", "--json"]),
         ("info", "", []),
     ],
 )
@@ -33,7 +34,8 @@ def test_words_of_a_question(question: str, line: str, words: list[str]) -> None
 @pytest.mark.parametrize(
     ("line", "printed"),
     [
-        ("log cell 9:1 x", "replaydbg: there is no cell 9.\n"),
+        ("log cell 9:1 x", "replaydbg: there is no cell 9: the last one is 2\n"),
+        ("seek cell 0", "replaydbg: there is no cell 0: the last one is 2\n"),
         ("why 'it", "replaydbg: a quotation mark is missing in: 'it\n"),
     ],
 )
