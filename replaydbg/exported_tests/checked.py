@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from replaydbg.replay.launcher import replay
 
 _LIMIT = 600
 """Seconds after which the check is given up: the test itself gives up earlier."""
+_KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|TMPDIR|TERM|VIRTUAL_ENV|PYTHON(?:PATH|HOME|USERBASE)|LD_.*|LANG|LC_.*|TZ")
+"""Variables that the test gets for a check: what else the program reads has to be in the test."""
 _DIRECTORY = re.compile(r"[^\s'\"]*/replaydbg-\w+/base/\w+/work(?![^\s/'\"])")
 """The program's working directory while the test is checked."""
 
@@ -35,8 +38,8 @@ def check_test(test: WrittenTest, recording: Path) -> TestVerdict:
     """Run the test once, and compare. For a program, the recording is replayed for what it printed."""
     wanted = _recorded_end(test, recording)
     report = _run(test.path)
-    if report is None:
-        return TestVerdict(False, "differs: pytest did not run the test")
+    if isinstance(report, str):
+        return TestVerdict(False, f"differs: pytest did not run the test: {report}")
     failure, error = report.find(".//failure"), report.find(".//error")
     if error is not None:
         return TestVerdict(False, f"differs: pytest could not run the test: {_last(error.get('message') or '')}")
@@ -104,17 +107,22 @@ def _end_of_report(text: str) -> int:
     return ends[-1] if ends else 0
 
 
-def _run(path: Path) -> ElementTree.Element | None:
-    """Run a test by pytest; return its report as JUnit's XML."""
+def _run(path: Path) -> ElementTree.Element | str:
+    """Run a test by pytest; return its report as JUnit's XML, or why there is none."""
     with tempfile.TemporaryDirectory(prefix="replaydbg-") as directory:
         report = Path(directory) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={directory}/base"]
         command += [f"--junitxml={report}", "-o", "junit_logging=no", "--", str(path)]
+        env = {name: value for name, value in os.environ.items() if _KEPT.fullmatch(name)}
         try:
-            subprocess.run(command, capture_output=True, timeout=_LIMIT, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=_LIMIT, check=False, env=env)
+        except subprocess.TimeoutExpired:
+            return f"no end after {_LIMIT} s"
+        try:
             return ElementTree.fromstring(report.read_bytes())
-        except (OSError, ElementTree.ParseError, subprocess.TimeoutExpired):
-            return None
+        except (OSError, ElementTree.ParseError):
+            printed = (done.stdout + done.stderr).decode(errors="backslashreplace")
+            return last_words(printed).line or f"exit code {done.returncode}"
 
 
 def _last(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -21,9 +22,22 @@ from replaydbg.log.sources import source_text, sources_of
 _SEED = "_random.Random.seed"
 _NOT_INPUTS = re.compile(r"PATH|PWD|OLDPWD|_|SHLVL|VIRTUAL_ENV|(?:PYTHON|PYTEST_|LD_|REPLAYDBG_|RECORDED_INPUTS).*")
 """Variables that are the machine's, even if a program names them; or would let another program run."""
+_OF_INTERPRETER = ("TZ", "LANG", "LANGUAGE", "LC_ALL", "PYTHONUTF8", "PYTHONIOENCODING", "PYTHONOPTIMIZE")
+"""Variables by which times, encodings and assertions differ, although no program names them."""
+_NAMED_BY_CALLS = {
+    "HOME": re.compile(r"\bexpanduser\b|\bPath\.home\b"),
+    "LOGNAME": re.compile(r"\bgetuser\b"),
+    "USER": re.compile(r"\bgetuser\b"),
+}
+"""Variables that functions of the standard library read for the program."""
 _TOOL = ("/replaydbg/pytest_plugin/", "/replaydbg/gates/", "/replaydbg/events/", "/replaydbg/launch/")
 _NAMED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _READ = re.compile(r"""(?:environ(?:\.get)?|getenv)\s*[\[(]\s*["']([A-Za-z_][A-Za-z0-9_]*)["']""")
+_ALL_OF_ENVIRONMENT = re.compile(
+    r"(?<!import )(?<!\"\sin\sos\.)(?<!'\sin\sos\.)\benviron\b(?!\s*\[\s*[\"']|\.(?:get|setdefault|pop)\s*\(\s*[\"'])"
+)
+"""A use of the environment that does not name its variable."""
+_LOCAL_TIME = re.compile(r"\b(?:fromtimestamp|localtime|mktime|astimezone|ctime)\b")
 _RANDOM = re.compile(r"\brandom\b|\bshuffle\b")
 
 
@@ -50,6 +64,11 @@ class CollectedInputs:
             self.inputs.seeds.clear()
             self.random_state = None
         self.program = _program(recording, name, self._test, sources)
+        if any(_ALL_OF_ENVIRONMENT.search(each) for each in sources.values()):
+            gap = "variables of the environment that the program finds without naming them: they are today's"
+            self.inputs.gaps[gap] = None
+        if "TZ" not in recording.header.env and any(_LOCAL_TIME.search(each) for each in sources.values()):
+            self.inputs.gaps["the time zone, which is that of the machine"] = None
         if recording.header.stdio[:1] == ("tty",) and self.inputs.stdin:
             self.inputs.gaps["the terminal: its standard input is a pipe with what was typed"] = None
 
@@ -90,7 +109,9 @@ def _program(
         exception, message = _text(recording, failure.get("type", "")), _text(recording, failure.get("message", ""))
         status = 0 if test.get("outcome") in ("passed", "skipped") else 1
     named = {name for each in sources.values() for name in _NAMED.findall(each)}
-    read = {name for each in sources.values() for name in _READ.findall(each)}
+    read = {name for each in sources.values() for name in _READ.findall(each)} | {*_OF_INTERPRETER}
+    read |= {name for name, call in _NAMED_BY_CALLS.items() if any(map(call.search, sources.values()))}
+    named |= read
     return RecordedProgram(
         recording=name,
         created=header.created,
@@ -100,7 +121,8 @@ def _program(
         cwd=header.cwd,
         options=header.python.flags,
         environment={name: value for name, value in header.env.items() if name in named and _is_input(name)},
-        absent=tuple(sorted(name for name in read - {*header.env} if _is_input(name))),
+        module_directories=_module_directories(header.env.get("PYTHONPATH", ""), header.cwd),
+        absent=tuple(sorted(name for name in read - {*header.env, *_NAMED_BY_CALLS} if _is_input(name))),
         hash_seed=header.hash_seed,
         status=status,
         exception=exception,
@@ -109,8 +131,13 @@ def _program(
     )
 
 
+def _module_directories(path: str, cwd: str) -> tuple[str, ...]:
+    inside = [os.path.relpath(os.path.join(cwd, each), cwd) for each in path.split(":") if each]  # noqa: PTH118
+    return tuple(each for each in inside if each.split("/")[0] != "..")
+
+
 def _is_input(name: str) -> bool:
-    return _NOT_INPUTS.fullmatch(name) is None
+    return name in _OF_INTERPRETER or _NOT_INPUTS.fullmatch(name) is None
 
 
 def _own_sources(recording: Recording) -> dict[str, str]:

@@ -55,7 +55,7 @@ class TestText:
         """Raise UsageError for a test of pytest that leads elsewhere."""
         node = self.program.target if self.program.kind == "test" else ""
         file = node.partition("::")[0]
-        if node.startswith("-") or file.startswith("/") or ".." in file.split("/") or "\0" in node:
+        if node.startswith(("-", "@")) or file.startswith("/") or ".." in file.split("/") or "\0" in node:
             raise UsageError(f"{node!a} is not the name of a test in this project.")
         for each in [each for each in self.program.options if not _OPTION.fullmatch(each)]:
             self._inputs.gaps[f"the interpreter's option {each!a}"] = None
@@ -91,7 +91,7 @@ class TestText:
         return os.path.basename(program.target) if program.kind == "script" else program.target  # noqa: PTH119
 
     def _imports(self) -> str:
-        names = {"json", "os", "sys"} | ({"importlib.util"} if self.program.kind == "test" else set())
+        names = {"json", "os", "sys"} | ({"importlib.util" if self.program.kind == "test" else "importlib.machinery"})
         if self.program.kind != "test" and self.program.kind != "command":
             names.add("runpy")
         if self._has_clock:
@@ -283,6 +283,9 @@ class TestText:
         }
         uses = "".join(f"    {each}\n" for each in steps)
         name = '"-c"' if kind == "command" else "PROGRAM"
+        if self.program.module_directories:
+            shown = self._literals.listed(list(self.program.module_directories), 4)
+            uses += f"    sys.path[1:1] = {shown}  # in PYTHONPATH\n"
         return _part("run_program").replace("    USES\n", uses).replace("NAME", name).replace("WAY", ways[kind])
 
     def _pytest_part(self) -> str:

@@ -127,8 +127,19 @@ class Sockets:
                 if earlier is not None and any(each is earlier for each in self._open.values()):
                     self._found.gaps["which of several connections with TLS of one thread an answer belongs to"] = None
                 self._tls[event.lane] = connection
+        elif name == "_SSLSocket.do_handshake" and event.raised and event.lane in self._tls:
+            self._refused(event, self._tls[event.lane])
         elif name in ("_SSLSocket.read", "_SSLSocket.write") and event.lane in self._tls:
             self._moved(event, self._tls[event.lane], receives=name == "_SSLSocket.read")
+
+    def _refused(self, event: Event, connection: TcpConnection) -> None:
+        """Follow a handshake that failed: what the program asks in its place gets no answer."""
+        kind = event.outcome.type.qualname if isinstance(event.outcome, ExceptionValue) else ""
+        if kind in _LATER:
+            return
+        connection.end = "closed"
+        what = "certificate" if kind == "SSLCertVerificationError" else "TLS"
+        self._found.gaps[f"that the {what} of {connection.host} was refused: the test checks none"] = None
 
     def _looked_up(self, event: Event) -> None:
         host = argument(event, 0)

@@ -67,6 +67,8 @@ class RecordedProgram:
     """The interpreter's options."""
     environment: dict[str, str]
     """Variables that its own sources name."""
+    module_directories: tuple[str, ...]
+    """Directories below the working directory that PYTHONPATH named, relative to it."""
     absent: tuple[str, ...]
     """Variables that these sources read and that did not exist."""
     hash_seed: int

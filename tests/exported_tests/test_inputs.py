@@ -82,8 +82,8 @@ def test_arguments_and_environment(project: Project) -> None:
     text = project.test.read_text(encoding="ascii")
 
     assert done.status == 0, done
-    assert 'ENVIRONMENT = {\n    "WHO": "me",\n}' in text
-    assert 'ABSENT = ["HOST_ONLY"]' in text
+    assert '    "WHO": "me",\n' in text
+    assert '"HOST_ONLY"' in text
     assert "ValueError: ['--fast', 'ü x'] me None" in project.run_test().stdout
 
 
@@ -387,3 +387,64 @@ def test_names_elsewhere_that_exist_are_gaps(project: Project, tmp_path: Path) -
     project.record(f"import os\nraise ValueError(os.path.exists({str(there)!r}))\n")
 
     assert f"whether these exist, and their sizes, which are today's: {str(there)!r}\n" in project.export().stdout
+
+
+def test_modules_that_are_found_from_the_working_directory(project: Project) -> None:
+    for each in ("lib", "src", "app"):
+        (project.root / each).mkdir()
+    (project.root / "lib" / "one.py").write_text("import two\nNAME = 'one' + two.NAME\n")
+    (project.root / "src" / "two.py").write_text("NAME = 'two'\n")
+    (project.root / "here.py").write_text("NAME = 'here'\n")
+    (project.root / "app" / "run.py").write_text(
+        "import os, sys\nsys.path[:0] = ['lib', os.getcwd()]\nimport here, one\n"
+        "raise ValueError(one.NAME + here.NAME)\n"
+    )
+    project.record_words(["app/run.py"], PYTHONPATH="src")
+
+    project.assert_fails_with("ValueError: onetwohere")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("for each in os.environ: print(each)", "variables of the environment that the program finds"),
+        ("print(dict(os.environ))", "variables of the environment that the program finds"),
+        ("print(os.environ['PATH'], os.environ.get(\"X\"), 'X' in os.environ)", ""),
+        ("import time; print(time.localtime(0))", "the time zone, which is that of the machine"),
+    ],
+)
+def test_what_libraries_take_from_the_machine_is_named(project: Project, source: str, said: str) -> None:
+    project.record(f"import os\n{source}\nraise ValueError\n")
+
+    shown = project.export().stdout
+
+    assert said in shown and (said or "variables of" not in shown), shown
+
+
+def test_a_check_lacks_the_other_variables_of_today(project: Project) -> None:
+    project.record(
+        "import os, time\nname = next(each for each in os.environ if each.startswith('APP_'))\n"
+        "raise ValueError(os.environ[name], os.path.expanduser('~'), time.localtime(0)[3])\n",
+        APP_X="1",
+        HOME="/nowhere",
+        TZ="Asia/Tokyo",
+    )
+
+    done = project.export("--check")
+
+    assert done.status == 1 and done.stdout.endswith("the test with exit code 1: StopIteration\n"), done
+    project.mend("os.environ[name]", "1")
+    project.mend("next(each for each in os.environ if each.startswith('APP_'))", "''")
+    assert "ValueError: (1, '/nowhere', 9)\n" in project.run_test().stdout
+
+
+def test_a_refused_certificate_is_a_gap(project: Project) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(MODEL / "model.pem", MODEL / "key.pem")
+    with http_server(context) as port:
+        project.record(f"import urllib.request\nurllib.request.urlopen('https://localhost:{port}/a', timeout=5)\n")
+
+    done = project.export("--check")
+
+    assert "  that the certificate of 127.0.0.1 was refused: the test checks none\n" in done.stdout, done
+    assert done.status == 1 and "the test with exit code 1: " in done.stdout
