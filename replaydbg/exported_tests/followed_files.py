@@ -62,8 +62,15 @@ class _Content:
     """Whether it was opened so that what it contained was lost, or there was nothing."""
     first_written: int | None = None
     """The lowest offset at which the program wrote: what is before is the original content."""
+    length: int = 0
+    """How long it was at least before the program wrote to it."""
     named: str = ""
     """The name by which the program opened it first."""
+
+    def reaches(self, offset: int) -> None:
+        """Note that the program moved there, as to the end of a file: it was at least that long."""
+        if self.first_written is None and not self.is_new and offset <= _MOST_CONTENT:
+            self.length = max(self.length, offset)
 
     def add_part(self, begin: int, end: int) -> None:
         """Note that bytes were read; a part that goes on where the last one ended is one with it."""
@@ -105,6 +112,8 @@ class FileReads:
             opened = self._of(number_of(argument(event, 0)))
             if opened is not None and not event.raised:
                 opened.offset = integer(event.outcome)
+                if opened.content is not None:
+                    opened.content.reaches(opened.offset)
         elif name in ("_io.FileIO.close", "posix.close"):
             self._open.pop(number_of(argument(event, 0)), None)
         else:
@@ -215,7 +224,7 @@ class FileReads:
             opened.offset += byte_count(event.outcome) or 0
 
     def _add(self, path: str, content: _Content) -> None:
-        data = bytes(content.data) if content.is_read else None
+        data = bytes(content.data).ljust(content.length, b"\0") if content.is_read or content.length else None
         if _has_holes(content):
             self._found.gaps[f"the parts of the file {content.named!a} that the program did not read: zeros"] = None
         inside = self._names.inside(path, content.named)
@@ -242,7 +251,7 @@ def _writes(event: Event) -> bool:
 
 def _has_holes(content: _Content) -> bool:
     end = 0
-    for begin, stop in sorted(content.parts):
+    for begin, stop in sorted([*content.parts, (content.length, content.length)]):
         if begin > end:
             return True
         end = max(end, stop)

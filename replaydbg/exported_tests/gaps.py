@@ -96,7 +96,8 @@ class GapFinder:
                 "the seeds that pytest-randomly sets: run the test with the seed that the recorded session printed"
             ] = None
         for note in recording.end.notes if recording.end is not None else ():
-            gaps[f"{printable(note.text)}"] = None
+            what = "what this call did, which is not recorded: " if note.kind == "uncovered" else ""
+            gaps[f"{what}{printable(note.text)}"] = None
 
 
 def _is_own(file: str | None) -> bool:

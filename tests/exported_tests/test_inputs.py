@@ -351,6 +351,14 @@ def test_files_that_the_program_extends(project: Project) -> None:
     assert '"new"' not in project.test.read_text()
 
 
+def test_a_file_that_is_long_where_it_is_not_read(project: Project) -> None:
+    (project.root / "out.csv").write_text("header\n")
+    project.record("with open('out.csv', 'a') as file:\n    if file.tell() != 0: raise ValueError(file.tell())\n")
+
+    assert "the parts of the file 'out.csv' that the program did not read: zeros" in project.export().stdout
+    assert "ValueError: 7\n" in project.run_test().stdout
+
+
 def test_directories_and_files_that_are_in_the_way(project: Project) -> None:
     (project.root / "folder").mkdir()
     (project.root / "lock").touch()
