@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from replaydbg.errors import UsageError
 
@@ -39,3 +39,19 @@ class OptionParser(argparse.ArgumentParser):
             OptionParser.report(UsageError(f"{self.prog}: {message}"))
         self.print_usage(sys.stderr)
         self.exit(self.usage_code, f"{self.prog}: error: {message}\n")
+
+
+class GivenOnce(argparse.Action):
+    """Store the value; refuse a second one, which would replace it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value, or end with a usage error."""
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "can be given only once")
+        setattr(namespace, self.dest, values)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from replaydbg.cli.common.given_once import GivenOnce
 from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.option_parser import GivenOnce
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.running.event_option import event_before
 from replaydbg.cli.running.fault_sweep import FutureProgress, add_fault_arguments, sweep_faults

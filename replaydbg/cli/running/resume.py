@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from replaydbg.cli.common.given_once import GivenOnce
 from replaydbg.cli.common.named_store import the_store
+from replaydbg.cli.common.option_parser import GivenOnce
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.standard_streams import open_closed_streams
