@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import tool
+from tests.harness.typed import TRAVEL
 
 pytestmark = pytest.mark.slow
 
@@ -78,30 +79,40 @@ def test_moments_that_make_no_sense(recording: Path, moment: str) -> None:
     assert "--to cannot be" in shown.stderr
 
 
-ADDRESS_OF_A_CALL = """\
-class Raises:
-    def __iter__(self):
-        raise ValueError
-def listed(each):
-    return list(each)
-for _ in range(20):
-    listed([])
+def test_offsets_of_calls_are_the_same_while_lines_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.rdbg"
+    program = TRAVEL / "reads_offsets_of_calls.py"
+    recorded = subprocess.run(tool.record(sys.executable, path, [str(program)]), check=True, capture_output=True)
+
+    asked = run("seek", "-q", str(path), "@exc", "--json")
+
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert recorded.stdout.decode() == run("replay", str(path)).stdout
+
+
+OFFSET_OF_A_VARIABLE = """\
+def chosen(is_set):
+    if is_set:
+        found = 1
+    return 1, found
+for _ in range(30):
+    chosen(True)
 try:
-    listed(Raises())
-except ValueError as error:
+    chosen(False)
+except UnboundLocalError as error:
     print(error.__traceback__.tb_next.tb_lasti)
 after = 3
 """
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only 3.11 runs a warm call as another instruction than traced")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only 3.11 runs two instructions as one while it is not traced")
 def test_a_question_about_a_run_that_differs_while_lines_are_counted_says_so(tmp_path: Path) -> None:
     program, path = tmp_path / "program.py", tmp_path / "a.rdbg"
-    program.write_text(ADDRESS_OF_A_CALL)
+    program.write_text(OFFSET_OF_A_VARIABLE)
     subprocess.run(tool.record(sys.executable, path, [str(program)]), check=True, capture_output=True)
     assert run("replay", str(path)).returncode == 0
 
-    for words in (["log", str(path), "program.py:12", "1"], ["seek", "-q", str(path), "@end"]):
+    for words in (["log", str(path), "program.py:11", "1"], ["seek", "-q", str(path), "@end"]):
         asked = run(*words)
         first = next(line for line in asked.stderr.splitlines() if line.startswith("replaydbg: The "))
         assert first.startswith("replaydbg: The replay diverged from the recording here: event "), asked

@@ -29,8 +29,9 @@ void sites_continue(void);                              /* a replay becomes a re
 uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
-void site_forget_code(void *extra);          /* the free function of core.code_extra */
-int frame_place(_PyInterpreterFrame *frame); /* as f_lasti, but the same whether it is traced or not */
+void site_forget_code(void *extra);            /* the free function of core.code_extra */
+int frame_place(_PyInterpreterFrame *frame);   /* as f_lasti, but the same whether it is traced or not */
+int call_place(PyCodeObject *code, int lasti); /* the same of an offset, for calls alone */
 uint64_t hash_text(PyObject *text, uint64_t seed);
 
 /* codes.c */

@@ -156,21 +156,33 @@ code_id(PyCodeObject *code, CodeNote *note)
     return note->id = *slot;
 }
 
+/* Of a PRECALL its CALL: see frame_place(). */
+int
+call_place(PyCodeObject *code, int lasti)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    const _Py_CODEUNIT *units = _PyCode_CODE(code);
+    int unit = lasti / (int)sizeof *units;
+    bool is_inside = lasti >= 0 && unit < Py_SIZE(code);
+    if (is_inside && _PyOpcode_Deopt[_Py_OPCODE(units[unit])] == PRECALL)
+        return (unit + 1 + _PyOpcode_Caches[PRECALL]) * (int)sizeof *units;
+#endif
+    return lasti;
+}
+
 /* The instruction that a frame executes, the same whether it is traced or not. 3.11 runs the general form of every
  * instruction while a trace function is set: a call happens at CALL then, and at the PRECALL before it in the
  * specialised forms; and two stores are two instructions, otherwise one. */
 int
 frame_place(_PyInterpreterFrame *frame)
 {
-    int lasti = compat_frame_lasti(frame);
+    int lasti = call_place(compat_frame_code(frame), compat_frame_lasti(frame));
 #if PY_VERSION_HEX < 0x030C0000
     const _Py_CODEUNIT *code = _PyCode_CODE(compat_frame_code(frame));
     int unit = lasti / (int)sizeof *code, first = 0;
     if (lasti < 0)
         return lasti;
-    if (_PyOpcode_Deopt[_Py_OPCODE(code[unit])] == PRECALL)
-        unit += 1 + _PyOpcode_Caches[PRECALL];
-    else if (_PyOpcode_Deopt[_Py_OPCODE(code[unit])] == STORE_FAST) {
+    if (_PyOpcode_Deopt[_Py_OPCODE(code[unit])] == STORE_FAST) {
         bool in_run = false; /* from the start: what lies before an instruction may be a cache of any content */
         for (int i = 0; i <= unit; i += 1 + _PyOpcode_Caches[_PyOpcode_Deopt[_Py_OPCODE(code[i])]]) {
             bool stores = _PyOpcode_Deopt[_Py_OPCODE(code[i])] == STORE_FAST;

@@ -708,5 +708,7 @@ identity_install(bool real_ids)
     Py_DECREF(wrapper);
     stand_for(PyComplex_Type.tp_hash, hash_complex);
     identity_watch_hash(&PyFloat_Type);
+    if (instructions_install() < 0)
+        return -1;
     return identity_types_install();
 }

@@ -14,6 +14,9 @@ bool identity_is_made_up(uintptr_t address); /* what id() gave for some object, 
 bool identity_is_off(void);                  /* id() is left alone */
 void identity_not_covered(const char *what, const char *of); /* a note */
 
+/* instructions.c */
+int instructions_install(void);
+
 /* types.c */
 extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;
