@@ -42,6 +42,9 @@ _ENDINGS: dict[bytes | signal.Signals, tuple[int, ...]] = {
 _OPENED = re.compile(r"event [\d,]+ / [\d,]+ ")
 """The last line of the timeline, which needs a position."""
 
+_HELP = re.compile(r"lists the commands|Two recordings side by side")
+"""In the help of one recording, and of two."""
+
 _LEFT = (0,)
 """Exit codes if a random key or line ended it."""
 
@@ -163,7 +166,7 @@ def _answers(terminal: PseudoTerminal) -> bool:
         terminal.drain(0.15)
     terminal.resize(width, height)
     terminal.send(b"?")
-    return bool(terminal.wait_for(lambda seen: "lists the commands" in plain_text(seen), 5.0))
+    return bool(terminal.wait_for(lambda seen: _HELP.search(plain_text(seen)), 5.0))
 
 
 def _check(done: Visit, report: Path) -> None:
