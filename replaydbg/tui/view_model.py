@@ -208,6 +208,16 @@ class TimelineMark:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedWhere:
+    """Where the exception was raised that ended the program, as it is shown."""
+
+    place: str
+    moment: str
+    percent: str
+    lane: str
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """The data of the whole run."""
 
@@ -233,6 +243,8 @@ class Overview:
     """The exception that ended the program."""
     failed_at: tuple[tuple[str, int], ...]
     """Its traceback: file and line of each frame, innermost first."""
+    failed_where: FailedWhere | None
+    """Where it was raised, as it is shown."""
     snapshots: tuple[TimelineMark, ...]
     output: tuple[OutputLine, ...]
     output_left_out: int

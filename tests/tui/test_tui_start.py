@@ -94,6 +94,25 @@ def test_the_card_names_the_exception_of_which_a_thread_died(threads: Path) -> N
     see(threads, look)
 
 
+def test_opened_elsewhere_the_card_shows_where_the_failure_was(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        failure = seen.overview.failure
+        assert failure is not None and seen.scene.count < failure.count
+        card = str(seen.app.part(OpeningCard).content)
+        assert card.startswith("RuntimeError: hidden\nraised at ")
+        raised_at, moment, this = card.splitlines()[1:4]
+        assert raised_at.endswith("ends_by_an_exception.py:30 <module>")
+        assert not moment.startswith(f"moment {seen.scene.moment},")
+        assert this.startswith(f"this is moment {seen.scene.moment}, ")
+
+        await seen.press("e")
+
+        assert seen.scene.count == failure.count
+        assert moment.startswith(f"moment {seen.scene.moment}, ")
+
+    see(fails, look, moment="@start")
+
+
 @pytest.mark.parametrize(("size", "most"), [((80, 24), 1), ((120, 35), 3)])
 def test_a_long_message_is_wrapped(tmp_path: Path, size: tuple[int, int], most: int) -> None:
     program = tmp_path / "long.py"

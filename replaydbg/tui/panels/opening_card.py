@@ -41,12 +41,15 @@ class OpeningCard(PlainText):
 
     def _draw(self, overview: Overview, scene: Scene) -> None:
         text = Text(no_wrap=True, overflow="ellipsis")
-        failure = overview.failure
-        if failure is not None:
+        failure, where = overview.failure, overview.failed_where
+        is_there = failure is not None and failure.count == scene.count
+        if failure is not None and where is not None:
             for line in self._wrapped(failure.text):
                 text.append(f"{line}\n", "bold")
-            text.append(f"raised at {scene.place}\n")
-            text.append(f"moment {scene.moment}, {scene.percent} of the run, {scene.lane}\n")
+            text.append(f"raised at {where.place}\n")
+            text.append(f"moment {where.moment}, {where.percent} of the run, {where.lane}\n")
+            if not is_there:
+                text.append(f"this is moment {scene.moment}, {scene.percent} of the run, {scene.lane}\n")
         else:
             text.append(f"{overview.ended}\n")
         earlier = _earlier(overview)
@@ -54,7 +57,7 @@ class OpeningCard(PlainText):
         text.append(f"{overview.command}   Python {overview.python}; {overview.events:,} events\n")
         if overview.limitation:
             text.append(f"{overview.limitation}\n")
-        how = "N step back   W who wrote the selected value   e return here"
+        how = f"N step back   W who wrote the selected value   e {'return here' if is_there else 'go to the failure'}"
         text.append(how if failure is not None else "N step back   C previous breakpoint   g start")
         self.set_text(text)
 

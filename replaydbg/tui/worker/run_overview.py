@@ -16,11 +16,14 @@ from replaydbg.heap.snapshot import Taken
 from replaydbg.render import texts
 from replaydbg.render.source.run_extent import extent_of
 from replaydbg.replay.clock import Moment
-from replaydbg.tui.view_model import OutputLine, Overview, TimelineMark
+from replaydbg.tui.view_model import FailedWhere, OutputLine, Overview, TimelineMark
+from replaydbg.tui.worker.scene_builder import short_place
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
+    from replaydbg.debugger.session_results import Here
     from replaydbg.debugger.source.own_code import OwnCode
+    from replaydbg.engine.reports import Where
 
 BINS = 1024
 """Number of stretches into which the run is divided: no terminal has more columns."""
@@ -35,7 +38,7 @@ def overview(session: Session, words: tuple[str, ...], own_code: OwnCode, *, pro
     failure = session.failure
     # Just opened, the session is at the failure; a process of a group may have been left elsewhere.
     is_there = failure is not None and session.here.why == "exception"
-    stack = session.here.stack if is_there else session.look_at(failure.count).stack if failure is not None else ()
+    failed = session.here if is_there else session.look_at(failure.count) if failure is not None else None
     claim = _claim(session) if is_there else None
     first, last = extent_of(session)
     lines, left_out = _output(session)
@@ -52,7 +55,8 @@ def overview(session: Session, words: tuple[str, ...], own_code: OwnCode, *, pro
         density=density(session, first, last),
         exceptions=tuple(_exceptions(session, first, own_code)),
         failure=TimelineMark(failure.count, printable(failure.text)) if failure is not None else None,
-        failed_at=tuple((each.file, each.line) for each in stack),
+        failed_at=tuple((each.file, each.line) for each in failed.stack) if failed is not None else (),
+        failed_where=_failed_where(session, failed) if failed is not None else None,
         snapshots=_snapshots(session),
         output=lines,
         output_left_out=left_out,
@@ -60,6 +64,16 @@ def overview(session: Session, words: tuple[str, ...], own_code: OwnCode, *, pro
         words=words,
         claim=claim,
         process=process,
+    )
+
+
+def _failed_where(session: Session, failed: Where | Here) -> FailedWhere:
+    top = failed.top
+    return FailedWhere(
+        place=short_place(session, top.file, top.line, top.function) if top is not None else "",
+        moment=texts.moment_text(session.index.moment(failed.count)),
+        percent=texts.percent_text(failed.count, session.index.total),
+        lane=printable(texts.lane_text(failed.lane, failed.lanes)),
     )
 
 
