@@ -35,7 +35,9 @@ BEHIND = {
     "--in MODULE": "names of that module (default: the main module)",
     "--from MOMENT": "start of the search",
     "--to MOMENT": "end of the search",
+    "--only-at PLACE": "evaluate only there: FILE:LINE, or a function's first line",
     "--linear": "probe every line; finds temporary violations",
+    "--permanent": "the line after which it stayed so",
     "--all": "list every change between bad and good",
 }
 """Words that may follow a predicate, and their purpose."""

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from replaydbg.commands.searching import OPTIONS
 from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.panels.heap_panel import HeapPanel
 from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.panels.timeline_panel import TimelinePanel
 from replaydbg.tui.panels.values_panel import ValuesPanel
-from replaydbg.tui.view_model import WRONG
+from replaydbg.tui.view_model import BEHIND, WRONG
 from replaydbg.tui.widgets.rows import Rows
 from replaydbg.tui.worker import moment_queries
 from replaydbg.tui.worker.mark_notes import notes_path
@@ -624,6 +625,11 @@ def test_a_bisection_takes_the_words_of_the_command_line(fails: Path) -> None:
         assert "Unknown option --whatever" in seen.app.part(StatusLine).shown
 
     see(fails, look)
+
+
+def test_the_dialog_of_a_bisection_lists_each_option() -> None:
+    predicates = {f"--{kind}" for kind in WRONG}
+    assert {each.split()[0] for each in BEHIND} == set(OPTIONS) - predicates
 
 
 def test_each_way_to_say_what_is_wrong(fails: Path) -> None:

@@ -258,7 +258,7 @@ class QueryActions(BasicActions):
         rows = [plain(f"this assertion of the test is false: {claim.source}", "", claim)] if claim is not None else []
         rows += [plain(text, "", kind) for kind, text in WRONG.items()]
         rows += [plain(""), plain("Options", "accent")]
-        rows += [PanelRow(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
+        rows += [PanelRow(((f"  {words:<17}", "bold"), (text, ""))) for words, text in BEHIND.items()]
         hint = "Enter: then type the condition; the search covers the run up to its failure"
         self.push_screen(Dialog("The run is bad when", rows, hint=hint), self._ask_predicate)
 
