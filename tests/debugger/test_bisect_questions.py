@@ -266,3 +266,14 @@ def test_the_changes_in_calls_of_calls_come_in_the_order_of_time(
     assert counts == sorted(set(counts))
     assert [each.line for each in flips] == lines
     assert [each.is_bad for each in flips] == [True, False, True, False]
+
+
+def test_a_violation_that_passes_is_ignored_where_asking_changes_the_program(tmp_path: Path) -> None:
+    """Lines are bisected in copies then, and two thirds of those in the loop are in the middle of a booking."""
+    with Session(record_file(FOLDER / "counts_its_checks.py", tmp_path, status=1), spacing=60) as session:
+        found = session.run.bisect(predicates.bad_if("ledger.is_wrong()"))
+        assert found.culprit is not None
+        assert "side effects" in found.note
+        assert found.culprit.source == "ledger.paid += 1"
+        assert [each for each in found.looks if each.is_check]
+        assert found.is_monotone

@@ -82,7 +82,11 @@ class Bisection(Healing):
             # Calls and passages come and go: a history of them changes more than once, and at most checkpoints there is
             # none.
             return self.lasting()
-        found = search(len(self._places), self._probe_places, width=self._width)
+        found = search(
+            len(self._places),
+            lambda places: self._probe_lasting([self._places[at] for at in places]),
+            width=self._width,
+        )
         self._looks = [replace(each, is_check=at >= found.searched) for at, each in enumerate(self._looks)]
         result = self._result(found)
         if found.answer is not Answer.FOUND:
@@ -107,7 +111,7 @@ class Bisection(Healing):
             is_bad = self._ask(end)[0] is Verdict.BAD
             unseen = unseen or changes is None or changes.count > 0 or is_bad
             if is_bad:
-                return self._by_copies(self._at_each_line(Answer.FOUND, is_whole=False), begin, end)
+                return self._by_copies(self._at_each_line(Answer.FOUND, is_whole=False), begin, end, self._probe)
         if unseen:
             return replace(self._at_each_line(Answer.UNKNOWN, is_whole=False), last_reason=self._ask(self._last)[1])
         return replace(self._at_each_line(Answer.NEVER, is_whole=True), last_reason=self._why_never())
@@ -183,9 +187,10 @@ class Bisection(Healing):
 
     # ---- probes ----
 
-    def _probe_places(self, places: Sequence[int]) -> list[Verdict]:
-        verdicts = self._probe([self._places[at] for at in places])
-        for at, look in enumerate(self._looks[-len(places) :], len(self._looks) - len(places)):
+    def _probe_lasting(self, counts: Sequence[int]) -> list[Verdict]:
+        """Probe, and count what is good again soon as good."""
+        verdicts = self._probe(counts)
+        for at, look in enumerate(self._looks[-len(counts) :], len(self._looks) - len(counts)):
             if look.verdict is Verdict.BAD and self._passes(look):
                 self._looks[at] = replace(look, verdict=Verdict.GOOD, reason="bad for only a few lines")
                 verdicts[at - len(self._looks)] = Verdict.GOOD
@@ -230,18 +235,25 @@ class Bisection(Healing):
         if changes is not None and changes.count and self._is_confirmed(changes.last_seen, high):
             found = replace(result, culprit=self._culprit(changes.last_seen), is_exact=True)
             return self._with_passing(found, changes.count, changes.first_written)
-        return self._by_copies(replace(result, note=note if changes is None else CHANGES), low, high)
+        result = replace(result, note=note if changes is None else CHANGES)
+        return self._by_copies(result, low, high, self._probe_lasting)
 
-    def _by_copies(self, result: Bisected, low: int, high: int) -> Bisected:
-        """Bisect the lines: not all of them are checked."""
+    def _by_copies(
+        self, result: Bisected, low: int, high: int, probe: Callable[[Sequence[int]], list[Verdict]]
+    ) -> Bisected:
+        """Bisect the lines with `probe`: not all of them are checked."""
+        before = len(self._looks)
         found = search(
             high - low + 1,
-            lambda places: self._probe([low + at for at in places]),
+            lambda places: probe([low + at for at in places]),
             width=self._width,
-            checks=0,
             most_undecided=MOST_UNDECIDED,
         )
-        return replace(result, culprit=self._culprit(low + found.first_bad), looks=tuple(self._looks))
+        checked = before + found.searched
+        self._looks = [replace(each, is_check=each.is_check or at >= checked) for at, each in enumerate(self._looks)]
+        unfit = (*result.unfit, *(self._view.index.moment(low + at) for at in found.unfit))
+        culprit = self._culprit(low + found.first_bad)
+        return replace(result, culprit=culprit, looks=tuple(self._looks), unfit=unfit)
 
     def _scanned(self, low: int, high: int) -> tuple[Changes | None, str]:
         """Evaluate at each line; None: that took too long or failed, with the reason if it is of interest."""
