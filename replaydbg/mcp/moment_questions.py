@@ -92,7 +92,7 @@ def add_write(found: OpenRecording, answer: AgentAnswer, given: dict[str, Any], 
     last = write.content if write.content is not None else write
     if last.moment is None:
         return
-    for expression, moment in texts.to_follow(last):
+    for expression, moment in texts.to_follow(write):
         answer.next.append(_why(given, expression, texts.moment_text(moment)))
     for _, end in texts.senders_of(found.session, last, found.view.group):
         group = given["recording"].rpartition("/")[0]

@@ -165,7 +165,7 @@ def why_lines(
     """
     yield from (each.text for each in why_report(session, why, group))
     last = why.content if why.content is not None else why
-    further = [(name, moment_text(moment)) for name, moment in to_follow(last)] if last.moment is not None else []
+    further = [(name, moment_text(moment)) for name, moment in to_follow(why)]
     orders = [follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further]
     if group is not None and jump is not None:
         orders += [jump(event, end) for event, end in senders_of(session, last, group)]
@@ -296,12 +296,22 @@ def _events(session: Session, why: LastWrite) -> list[Event]:
 
 
 def to_follow(why: LastWrite) -> list[tuple[str, Moment]]:
-    """Return what may be asked next, and where: what the value came from, else what the line reads."""
-    assert why.moment is not None, why
-    found = dict.fromkeys(_places_in(why.origins, why.moment))
-    if not why.origins or why.unknown:
-        found |= dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
-    return [each for each in found if not _has_slice(each[0])][:MOST_NAMES]
+    """Return what may be asked next, and where: what the value came from, else what the lines read.
+
+    Of an object whose content was last changed elsewhere: what it was changed to, then where it was got from. It may
+    be reached from there, too, which explains that change.
+    """
+    last = why.content if why.content is not None else why
+    if last.moment is None:
+        return []
+    found = dict.fromkeys(_places_in(last.origins, last.moment))
+    if not last.origins or last.unknown:
+        found |= dict.fromkeys((name, last.moment) for name in (*places_read(last.source), *names_to_follow(last)))
+    named = [each for each in found if not _has_slice(each[0])]
+    if last is why or why.moment is None:
+        return named[:MOST_NAMES]
+    shared = [each for each in dict.fromkeys(_places_in(why.origins, why.moment)) if not _has_slice(each[0])]
+    return [*named[: MOST_NAMES - 1], *(each for each in shared[:1] if each not in named)]
 
 
 def _has_slice(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,34 @@ def test_what_is_proposed_can_be_asked(session: Session) -> None:
 
     assert "The object was made here:" in lines
     assert "[:]" not in lines[-1] and "why cache --at" in lines[-1]
+
+
+def test_of_a_list_that_was_changed_elsewhere_the_way_to_its_owner_is_proposed(tmp_path: Path) -> None:
+    program = tmp_path / "layers.py"
+    program.write_text(
+        "DEFAULTS = ['core']\n"
+        "def layered(more):\n"
+        "    merged = DEFAULTS\n"
+        "    if more:\n"
+        "        merged += more\n"
+        "    return merged\n"
+        "extra = ['ledger']\n"
+        "layered(extra)\n"
+        "plugins = layered([])\n"
+        "def fail():\n"
+        "    raise ValueError\n"
+        "fail()\n"
+    )
+    with Session(record_file(program, tmp_path, status=1)) as session:
+        asked = told(session, "plugins")
+        assert "layers.py:5 layered" in asked[asked.index("The content of the object was last changed elsewhere:") + 1]
+        proposed = asked[-1].removeprefix("Next: ").split(", or ")
+
+        way = re.fullmatch(r"why merged --at (\S+)", proposed[-1])
+
+        assert way is not None and "why more --at" in proposed[0]
+        session.seek(way[1])
+        assert "  from DEFAULTS" in list(why_lines(session, session.run.why("merged"), follow=""))
 
 
 def test_a_name_of_the_main_module_is_found_there(tmp_path: Path) -> None:

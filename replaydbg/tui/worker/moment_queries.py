@@ -65,7 +65,7 @@ def _written(view: View, write: LastWrite) -> Iterator[Choice]:
     if found.content is None and found.moment is not None:
         if write.content is not None:
             yield Choice(f"go to {texts.moment_text(found.moment)}, where the object changed", "accent", found.count)
-        for name, asked_at in texts.to_follow(found):
+        for name, asked_at in texts.to_follow(write):
             count = session.index.count(asked_at)
             there = "there" if count == found.count else f"to {texts.moment_text(asked_at)}"
             yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
