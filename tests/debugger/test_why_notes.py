@@ -62,3 +62,27 @@ def test_a_slice_of_everything_is_no_origin(tmp_path: Path) -> None:
 
         assert [each.text for each in session.run.why("copy").origins] == ["rows"]
         assert [each.text for each in session.run.why("end").origins] == ["rows", "1"]
+
+
+@pytest.mark.parametrize(
+    ("made", "item", "origins", "note"),
+    [
+        ("sorted(rows, key=rank)", "made[0]", ["sorted(rows, key=rank)"], "sorted() is not tracked inside C code"),
+        ("sorted(rows)", "made[-1]", ["sorted(rows)"], ""),
+        ("rows + [3]", "made[0]", ["rows", "3"], ""),
+        ("dict(zip(rows, rows))", "made[1]", ["dict(zip(rows, rows))"], ""),
+    ],
+)
+def test_an_item_that_came_with_its_container_is_computed_from_what_made_it(
+    tmp_path: Path, made: str, item: str, origins: list[str], note: str
+) -> None:
+    program = tmp_path / "makes.py"
+    program.write_text(f"def rank(row):\n    return -row\nrows = [2, 1]\nmade = {made}\nraise SystemExit\n")
+    with Session(record_file(program, tmp_path)) as session:
+        session.seek("@exc")
+        told = session.run.why(item)
+        lines = list(why_lines(session, told, follow="why {name}"))
+
+    assert [each.text for each in told.origins] == origins
+    assert told.unknown == note
+    assert "why rows" in lines[-1]

@@ -29,6 +29,9 @@ PURE = frozenset({
 _LOOKS = frozenset({"getattr", "hasattr", "hash", "id", "isinstance", "issubclass", "super"})
 """Other functions that change no object themselves."""
 
+_MAKES = (ast.Call, ast.ListComp, ast.DictComp, ast.BinOp)
+"""Expressions that make an object with items: an item that came with it is computed from them."""
+
 TAKEN = "it was removed from another object; the origin of that item is not tracked"
 
 
@@ -159,8 +162,12 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
     # Two stores in a row may be one instruction, which is known by the first.
     if not ran and len(found) == 1:
         ran = found
-    if not found and len(place.steps) == 1 and (item := _item_of_display(statements, place, executed)) is not None:
-        return StoredValue(item, True)
+    if not found and len(place.steps) == 1 and (value := _bound_by(statements, place, executed)) is not None:
+        item = _item_of_display(value, place)
+        if item is not None:
+            return StoredValue(item, True)
+        if isinstance(value, _MAKES):
+            return StoredValue(value, False)
     if not ran:
         return StoredValue(None, False, unknown=content_change(statements))
     target, node = ran[-1]
@@ -215,13 +222,16 @@ def _name_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> ast.expr | None:
-    """Return the item that a list, a tuple or a dictionary was made with, where a line made just one and bound it."""
+def _bound_by(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> ast.expr | None:
+    """Return what a line bound the variable of a place to, where it did so just once."""
     made = [each for each in statements if isinstance(each, ast.Assign) and executed.has_begun(each)]
     made = [each for each in made if [ast.unparse(target) for target in each.targets] == [place.name]]
-    if len(made) != 1:
-        return None
-    value, last = made[0].value, place.steps[-1]
+    return made[0].value if len(made) == 1 else None
+
+
+def _item_of_display(value: ast.expr, place: PlaceExpression) -> ast.expr | None:
+    """Return the item that a list, a tuple or a dictionary was made with."""
+    last = place.steps[-1]
     if isinstance(value, (ast.List, ast.Tuple)) and last.index is not None:
         is_plain = not any(isinstance(each, ast.Starred) for each in value.elts)
         return value.elts[last.index] if is_plain and -len(value.elts) <= last.index < len(value.elts) else None
