@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
@@ -306,7 +307,11 @@ def to_follow(why: LastWrite) -> list[tuple[str, Moment]]:
         return []
     found = dict.fromkeys(_places_in(last.origins, last.moment))
     if not last.origins or last.unknown:
-        found |= dict.fromkeys((name, last.moment) for name in (*places_read(last.source), *names_to_follow(last)))
+        places = places_read(last.source)
+        # An attribute of a module is often a function; what is one is unknown here.
+        of_modules = [each for each in places if re.split(r"\W", each, maxsplit=1)[0] not in last.names]
+        of_values = [each for each in places if each not in of_modules]
+        found |= dict.fromkeys((name, last.moment) for name in (*of_values, *names_to_follow(last), *of_modules))
     named = [each for each in found if not _has_slice(each[0])]
     if last is why or why.moment is None:
         return named[:MOST_NAMES]

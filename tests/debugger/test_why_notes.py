@@ -85,4 +85,24 @@ def test_an_item_that_came_with_its_container_is_computed_from_what_made_it(
 
     assert [each.text for each in told.origins] == origins
     assert told.unknown == note
-    assert "why rows" in lines[-1]
+    assert lines[-1].startswith("Next: why rows")
+
+
+def test_modules_and_functions_are_not_proposed(tmp_path: Path) -> None:
+    (tmp_path / "ranks.py").write_text("def by_value(row):\n    return -row\n")
+    program = tmp_path / "ranked.py"
+    program.write_text(
+        "import ranks\n"
+        "def own(row):\n"
+        "    return ranks.by_value(row)\n"
+        "limit, rows = 2, [2, 1]\n"
+        "made = sorted(rows[:limit], key=own or ranks)\n"
+        "ordered = sorted(rows, key=ranks.by_value)\n"
+        "raise SystemExit\n"
+    )
+    with Session(record_file(program, tmp_path)) as session:
+        session.seek("@exc")
+
+        assert session.run.why("made[0]").names == ("sorted", "rows", "limit")
+        *_, proposed = why_lines(session, session.run.why("ordered[0]"), follow="why {name}")
+        assert proposed == "Next: why rows, or why ranks.by_value"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -166,12 +167,34 @@ def _literal_in(text: str) -> str | int | tuple[int, ...] | None:
         return None
 
 
-def names_read(line: str) -> tuple[str, ...]:
-    """Return the variables that a line of source reads, in order; none if it cannot be parsed by itself."""
+def names_read(line: str, text: str = "") -> tuple[str, ...]:
+    """Return the variables that a line of source reads, in order; none if it cannot be parsed by itself.
+
+    Without those that are only modules, functions and classes by the `text` of its file.
+    """
     nodes = (node for part in _parsed(line) for node in ast.walk(part))
-    return tuple(
-        dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    )
+    names = dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    return tuple(each for each in names if each not in _definitions(text))
+
+
+@lru_cache(8)
+def _definitions(text: str) -> frozenset[str]:
+    """Return the names that a file binds by `import`, `def` and `class`, and in no other way."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    # What `from a import b` binds may be a value.
+    imports = {
+        alias.asname or alias.name.partition(".")[0]
+        for each in nodes
+        if isinstance(each, ast.Import)
+        for alias in each.names
+    }
+    made = {each.name for each in nodes if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+    bound = {each.id for each in nodes if isinstance(each, ast.Name) and not isinstance(each.ctx, ast.Load)}
+    bound |= {each.arg for each in nodes if isinstance(each, ast.arg)}
+    return frozenset((imports | made) - bound)
 
 
 def _parsed(line: str) -> list[ast.stmt]:

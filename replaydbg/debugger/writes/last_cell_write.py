@@ -198,6 +198,6 @@ class _Search:
             after=found.after.content.text,
             is_argument=found.is_argument,
             events=tuple(view.index.events_between(line.last, found.candidate.seen))[-MOST_EVENTS:],
-            names=names_read(source),
+            names=names_read(source, view.sources.text(line.file)),
             is_binding=is_bound and not found.is_argument,
         )

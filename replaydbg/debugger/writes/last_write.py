@@ -275,7 +275,7 @@ def _answer(
         after=after,
         is_argument=is_argument,
         events=tuple(events)[-MOST_EVENTS:],
-        names=names_read(source),
+        names=names_read(source, view.sources.text(line.file)),
         is_binding=is_binding,
         parts=parts,
     )

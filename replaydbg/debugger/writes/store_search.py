@@ -170,7 +170,7 @@ class StoreSearch(ABC):
             before=self._change.after,
             is_argument=False,
             events=tuple(self._view.index.events_between(passage.count, done))[-MOST_EVENTS:],
-            names=names_read(source),
+            names=names_read(source, self._view.sources.text(passage.line.file)),
             is_binding=self._is_binding,
             is_equal=True,
             changed=self._change,
