@@ -434,7 +434,7 @@ def test_a_check_lacks_the_other_variables_of_today(project: Project) -> None:
         "import os, time\nname = next(each for each in os.environ if each.startswith('APP_'))\n"
         "raise ValueError(os.environ[name], os.path.expanduser('~'), time.localtime(0)[3])\n",
         APP_X="1",
-        HOME="/nowhere",
+        HOME="/dev/null/nowhere",
         TZ="Asia/Tokyo",
     )
 
@@ -443,7 +443,7 @@ def test_a_check_lacks_the_other_variables_of_today(project: Project) -> None:
     assert done.status == 1 and done.stdout.endswith("the test with exit code 1: StopIteration\n"), done
     project.mend("os.environ[name]", "1")
     project.mend("next(each for each in os.environ if each.startswith('APP_'))", "''")
-    assert "ValueError: (1, '/nowhere', 9)\n" in project.run_test().stdout
+    assert "ValueError: (1, '/dev/null/nowhere', 9)\n" in project.run_test().stdout
 
 
 def test_a_refused_certificate_is_a_gap(project: Project) -> None:

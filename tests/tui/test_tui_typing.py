@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
 import pytest
 from textual import events
+from textual._styles_cache import StylesCache
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
@@ -240,3 +242,23 @@ def test_keys_that_come_when_it_ends_are_ignored(fails: Path) -> None:
             await asyncio.sleep(0)
 
     assert see(fails, look) == 0
+
+
+def test_closed_dialogs_leave_no_pictures_behind(fails: Path) -> None:
+    def pictures() -> int:
+        gc.collect()
+        return sum(isinstance(each, StylesCache) for each in gc.get_objects())
+
+    async def look(seen: Seen) -> None:
+        await seen.quiet()
+        before = pictures()
+        for _ in range(6):
+            burst(seen.app, "?")
+            await seen.until(lambda: isinstance(seen.app.screen, HelpDialog) and seen.app.screen.is_drawn)
+            burst(seen.app, "\x1b")
+            await seen.until(lambda: seen.app.screen is seen.app.main)
+            await seen.pilot.pause()
+        # Each has six widgets with pictures.
+        assert pictures() < before + 12
+
+    see(fails, look)
