@@ -120,7 +120,7 @@ def test_every_dialog_shows_it_as_it_is(recordings: tuple[Path, Path]) -> None:
         assert "Help" in await dialog("question_mark")
         await seen.press("ctrl+p")
         await seen.pilot.press(*"snap")
-        await seen.until(lambda: "Moving: [" in shown(seen.app))
+        await seen.until(lambda: "[  go to the previous snapshot" in shown(seen.app))
 
     see(recordings[0], look, size=(200, 50))
 
