@@ -9,7 +9,7 @@ from replaydbg.classes import NamedTuple, dataclass
 
 _HEAD = struct.Struct("=IIQ")
 _STEP = struct.Struct("=IIQQII")
-_TRACES, _NOTES_POINTS = 1, 2
+_TRACES, _NOTES_POINTS, _NAMES_PLAIN = 1, 2, 4
 
 
 class DeviationKind(IntEnum):
@@ -64,10 +64,13 @@ class FutureSchedule:
     """Whether the decisions are reported."""
     notes_points: bool = False
     """Whether, after the last deviation, each line is reported at which a thread could be preempted."""
+    names_plain: bool = False
+    """Whether these reports name the variables with plain values: they take ten times as much room then."""
 
     def encoded(self) -> bytes:
         """Return it as the core reads it."""
         flags = (_TRACES if self.traces else 0) | (_NOTES_POINTS if self.notes_points else 0)
+        flags |= _NAMES_PLAIN if self.names_plain else 0
         steps = [_STEP.pack(each.kind, each.lane, each.marks, each.ticks, each.value, 0) for each in self.deviations]
         steps += [_STEP.pack(0, 0, 0, ticks, 0, 0) for ticks in self.changes]
         return _HEAD.pack(self.kind, flags, len(steps)) + b"".join(steps)

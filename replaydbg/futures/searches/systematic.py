@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from replaydbg.classes import NamedTuple, dataclass, field
+from replaydbg.classes import NamedTuple, dataclass, field, replace
 from replaydbg.futures.schedules.decisions import Decision, Deviating, PreemptionPoint, ReadyOrder, ThreadChoice
 from replaydbg.futures.schedules.given import Deviation, DeviationKind, FutureSchedule, with_deviations
 from replaydbg.futures.searches.local_lines import LocalLines
@@ -59,7 +59,9 @@ class SystematicSearch:
 
     def schedule(self, node: SystematicNode) -> FutureSchedule:
         """Return a node as the core takes it."""
-        return with_deviations(node.deviations, traces=True, notes_points=node.preemptions < self.most)
+        notes_points = node.preemptions < self.most
+        schedule = with_deviations(node.deviations, traces=True, notes_points=notes_points)
+        return replace(schedule, names_plain=notes_points)
 
     def add(self, node: SystematicNode, decisions: Sequence[Decision]) -> None:
         """Add the schedules that deviate once more than `node`, after its own deviations."""

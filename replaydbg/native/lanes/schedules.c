@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRACES = 1, POINTS = 2 }; /* flags: decisions are written; and places where one was possible */
+/* flags: decisions are written; and places where one was possible; with the variables that have plain values there */
+enum { TRACES = 1, POINTS = 2, PLAIN = 4 };
 enum { A_PREEMPTION, A_CHOICE, AN_ORDER, A_PAUSE }; /* kinds of deviations */
 enum {
     TURN = 100000,
@@ -252,8 +253,14 @@ note_point(void)
     put_head(&b, 'P');
     put_ready(&b);
     put_place(&b, lanes.running);
-    put_plain(&b, compat_top_frame(core.tstate));
-    put_plain_globals(&b, compat_top_frame(core.tstate));
+    if (plan.flags & PLAIN) {
+        put_plain(&b, compat_top_frame(core.tstate));
+        put_plain_globals(&b, compat_top_frame(core.tstate));
+    }
+    else {
+        buf_varint(&b, 0);
+        buf_varint(&b, 0);
+    }
     report_send(plan.fd, &b);
 }
 
