@@ -28,10 +28,15 @@ class EditorConversation:
     """Answers requests about an open recording. For one thread."""
 
     def __init__(
-        self, opened: OpenedRecording, client: Client, stream: EditorStream, check: Callable[[], None]
+        self,
+        opened: OpenedRecording,
+        client: Client,
+        stream: EditorStream,
+        check: Callable[[], None],
+        settle: Callable[[], None],
     ) -> None:
-        """`check` raises Cancelled if the running request is to end."""
-        self._stream = stream
+        """`check` raises Cancelled if the running request is to end; `settle` is called before a stop is reported."""
+        self._stream, self._settle = stream, settle
         self._debuggee = Debuggee(opened, client, stream.send_event, check)
         self._client = client
         self.is_over = False
@@ -118,6 +123,8 @@ class EditorConversation:
     def report_stop(self, reason: str) -> None:
         """Send the news that the session has stopped, behind what the program has printed until then."""
         debuggee = self._debuggee
+        # Who reads of the stop and pauses then waits for another one.
+        self._settle()
         session, here = debuggee.session, debuggee.view.here
         for each in debuggee.output.new(session):
             debuggee.emit("output", {"category": each.category, "output": each.text})

@@ -188,7 +188,7 @@ class DapServer:
         client = Client(self._client["first_line"], self._client["first_column"])
         opened = open_requested(request, self._resolve, self._stream, self._progressed)
         try:
-            self._conversation = EditorConversation(opened, client, self._stream, self.check)
+            self._conversation = EditorConversation(opened, client, self._stream, self.check, self._queue.settle)
         except BaseException:
             opened.close()
             raise

@@ -41,6 +41,7 @@ class RequestQueue:
         self._waiting: deque[EditorRequest | DamagedMessage | None] = deque()
         self._changed = threading.Condition()
         self._running: EditorRequest | None = None
+        self._has_stopped = False
 
     def put(self, request: EditorRequest | DamagedMessage | None) -> None:
         """Add a request, or what is no message; None: no more will come."""
@@ -51,7 +52,7 @@ class RequestQueue:
     def take(self) -> EditorRequest | DamagedMessage | None:
         """Wait for the next one, which runs from now on."""
         with self._changed:
-            self._running = None
+            self._running, self._has_stopped = None, False
             while not self._waiting:
                 self._changed.wait()
             found = self._waiting.popleft()
@@ -64,10 +65,16 @@ class RequestQueue:
         with self._changed:
             return self._running
 
+    def settle(self) -> None:
+        """Take note that the running request is about to report its stop: what comes then is not meant for it."""
+        with self._changed:
+            self._has_stopped = True
+
     def has(self, wanted: Callable[[EditorRequest], bool]) -> bool:
         """Whether a request that runs or waits is wanted."""
         with self._changed:
-            return any(isinstance(each, EditorRequest) and wanted(each) for each in (self._running, *self._waiting))
+            running = None if self._has_stopped else self._running
+            return any(isinstance(each, EditorRequest) and wanted(each) for each in (running, *self._waiting))
 
     def cancel(self, wanted: Callable[[EditorRequest], bool]) -> None:
         """Cancel each request, running or waiting, that is wanted."""
