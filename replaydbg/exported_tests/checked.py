@@ -62,7 +62,7 @@ class _End:
     type: str
     """The type of its exception; empty: none."""
     words: LastWords | None
-    """What the program printed last; None: it is a test of pytest."""
+    """The last exception and line that the program printed; None: it is a test of pytest."""
     text: str = ""
     """Of a test of pytest: the first line of the exception's text."""
 

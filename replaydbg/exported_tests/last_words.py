@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 _TRACEBACK = "Traceback (most recent call last):"
 _MARGIN = re.compile(r"^(?: *[|+](?: |-+(?: |$)|$))+")
-"""What stands before the lines of an exception in a group."""
+"""The prefix of the lines of an exception in a group."""
 _ASIDE = re.compile(r"^(?:Exception (?:ignored|in) |--- Logging error|future: |handle: )")
 """With what a traceback is introduced that does not end the program."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")

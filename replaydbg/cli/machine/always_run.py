@@ -36,7 +36,7 @@ _NOT_FAILURES = frozenset({0, -1, -2, -15})
 """Statuses of a run that did not fail: it ended by itself, or by SIGHUP, SIGINT or SIGTERM."""
 
 _NOT_STARTED = " The program was not started."
-"""What `record` adds to a reason, with what to do."""
+"""`record` ends a reason with this sentence, and with advice."""
 
 
 class StartedInterpreter(NamedTuple):

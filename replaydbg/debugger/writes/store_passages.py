@@ -175,7 +175,7 @@ class _SelectingRun:
                     return {place: passages for place, passages in found.items() if place in ends}
                 worker.start(self._order)
         except (EngineLost, _Unknown):
-            pass
+            return {}  # every passage is looked at in a copy then
         return {}
 
     def _places_in(self, worker: EngineProcess) -> set[int]:
