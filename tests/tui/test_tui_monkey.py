@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.pseudo_terminal import PseudoTerminal, plain_text
-from tests.harness.waiting import PATIENCE, wait_until
+from tests.harness.waiting import PATIENCE
 from tests.monkey import visit as visits
 from tests.monkey.__main__ import main
 from tests.monkey.actions import Monkey
@@ -90,24 +90,6 @@ def test_what_is_wrong_is_found(what: str, broken: Path, tmp_path: Path, monkeyp
 
     with pytest.raises(MonkeyFound, match=expected):
         visit("5", "failure", RECORDINGS["failure"](tmp_path), PATIENCE, tmp_path)
-
-
-@pytest.mark.timeout(300)
-def test_a_terminal_that_is_closed_ends_it(tmp_path: Path) -> None:
-    """It draws all the time, and its output goes nowhere: see tui/apps/hang_up.py."""
-    (recording,) = RECORDINGS["loop"](tmp_path)
-    command = [sys.executable, "-m", "replaydbg", "tui", recording]
-    terminal = PseudoTerminal(command, cwd=tmp_path, environ=visits._environ(tmp_path))
-    try:
-        assert terminal.wait_for(lambda seen: visits._OPENED.search(plain_text(seen)), PATIENCE)
-        mine = visits._descendants(terminal.process.pid)
-        terminal.send(b"nsNS" * 200)
-        terminal.hang_up()
-
-        assert terminal.process.wait(PATIENCE) == 129
-        wait_until(lambda: not [each for each in mine if visits._is_alive(*each)])
-    finally:
-        terminal.close()
 
 
 def test_output_without_escapes() -> None:

@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
             warn_if_foreign(each, name)
         return show_both(paths, settings)
     path = the_store().resolve(args.recording) if args.recording is not None else _picked(settings)
-    if path is None:
-        return 0
+    if path is None or isinstance(path, int):
+        return path or 0
     warn_if_foreign(path, args.recording or path.name)
     return show(path, settings, moment=args.at)
 
@@ -128,8 +128,8 @@ def _is_ascii(settings: Settings) -> bool:
 # ---- choosing ----
 
 
-def _picked(settings: Settings) -> Path | None:
-    """Let the user choose; None: they left."""
+def _picked(settings: Settings) -> Path | int | None:
+    """Let the user choose; None: they left; a number: a signal ended the list, and this is the exit code."""
     # Imported here, as above.
     from replaydbg.tui.apps.recording_picker import Picker
 

@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from replaydbg.errors import ReplaydbgError
+from replaydbg.tui.apps.ending_signals import end_on_signals
 from replaydbg.tui.apps.recording_side import RecordingSide
 from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.apps.typed_app import TypedApp
@@ -111,6 +112,7 @@ class PairApp(TypedApp):
         self.screen.set_class(self.sides[0].glyphs is ASCII, "-ascii")
         self.set_keymap(panel_keymap(self.keys))
         self.sides[0].query_one(SourcePanel).focus()
+        end_on_signals(self, [each.owner for each in self.sides])
 
     def on_unmount(self) -> None:
         """Let both threads end their processes."""

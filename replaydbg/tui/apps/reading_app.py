@@ -28,6 +28,7 @@ from replaydbg.render.event_rows import COLUMNS, entry_row
 from replaydbg.render.heap_tables import diff_tables, growth_tables, heap_tables
 from replaydbg.render.recording_text import recording_lines
 from replaydbg.render.tables import Table, drawn
+from replaydbg.tui.apps.ending_signals import end_on_signals
 from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
 from replaydbg.tui.widgets.plain_text import PlainText
@@ -82,6 +83,7 @@ class ReadingApp(App[int]):
 
     def on_mount(self) -> None:
         """List the pages, and show the first one."""
+        end_on_signals(self)
         self.screen.set_class(self._is_ascii, "-ascii")
         for each in self.query(Rows):
             each.glyphs = ASCII if self._is_ascii else UNICODE

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
+from replaydbg.tui.apps.ending_signals import end_on_signals
 from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.widgets.plain_text import set_subtitle
 from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
@@ -39,8 +40,8 @@ class _List(Rows):
         set_subtitle(self, "Enter opens   q quits")
 
 
-class Picker(App[Path]):
-    """Lets the user choose a recording; its result is the path, or None."""
+class Picker(App[Path | int]):
+    """Lets the user choose a recording; its result is the path, the exit code if a signal ended it, or None."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "replaydbg"
@@ -60,6 +61,7 @@ class Picker(App[Path]):
 
     def on_mount(self) -> None:
         """Show the recordings."""
+        end_on_signals(self)
         self.screen.set_class(self._is_ascii, "-ascii")
         rows = self.query_one(_List)
         rows.show(

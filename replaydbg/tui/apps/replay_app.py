@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,8 +17,8 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.classes import dataclass, replace
+from replaydbg.tui.apps.ending_signals import end_on_signals
 from replaydbg.tui.apps.group_actions import GroupActions
-from replaydbg.tui.apps.hang_up import CODE, end_on_hang_up
 from replaydbg.tui.apps.panel_layout import lay_out
 from replaydbg.tui.apps.themes import use_theme
 from replaydbg.tui.dialogs.input_line import AskLine
@@ -146,10 +144,7 @@ class ReplayApp(GroupActions):
         self.part(OpeningCard).waiting(self.path.name)
         self.set_keymap(panel_keymap(self.keys))
         self.part(SourcePanel).focus()
-        # Without these the process would end without restoring the terminal.
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self.exit, 128 + signal.SIGTERM)
-        end_on_hang_up(partial(loop.call_soon_threadsafe, self.exit, CODE), self.owner)
+        end_on_signals(self, [self.owner])
         self.owner.start()
 
     def on_unmount(self) -> None:
