@@ -389,26 +389,44 @@ def _copy(
         writer.section(section, data.pieces(end), is_compressed=is_compressed, compress=compress, common=common)
 
 
+_LIVE_FILES = (
+    "boot",
+    "state",
+    "world",
+    "content",
+    "transfers",
+    "notes",
+    "marks",
+    "end.json",
+    "log",
+    MARK,
+    BRANCH,
+)
+"""Files of a live directory beside its header."""
+
+
 def remove_live(live: Path) -> None:
     """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays.
 
     Two processes may do it at once: one that seals, and one that finds that it is sealed. The header goes last: what
     has none is no longer a recording.
     """
-    names = (
-        "boot",
-        "state",
-        "world",
-        "content",
-        "transfers",
-        "notes",
-        "marks",
-        "end.json",
-        "log",
-        MARK,
-        BRANCH,
-    )
-    for name in names:
+    with suppress(FileNotFoundError):
+        while True:
+            _remove_files(live)
+            try:
+                live.rmdir()
+                return
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise
+            # What another process has noted meanwhile is removed again. Other files are somebody's own.
+            if any(path.name not in (*_LIVE_FILES, "header.json") for path in live.iterdir()):
+                return
+
+
+def _remove_files(live: Path) -> None:
+    for name in _LIVE_FILES:
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():
@@ -417,14 +435,6 @@ def remove_live(live: Path) -> None:
                     path.unlink(missing_ok=True)
                 folder.rmdir()
     (live / "header.json").unlink(missing_ok=True)
-    try:
-        live.rmdir()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        # Not empty: it contains somebody's own files.
-        if not any(live.iterdir()):
-            raise error
 
 
 def synchronise(path: Path) -> None:

@@ -5,10 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from replaydbg.log.container import remove_live
+from replaydbg.record.sealer.failing import note_failed_request
 from tests.harness.process import Finished
 from tests.harness.surroundings import without_steering
 from tests.harness.waiting import wait_until
@@ -230,3 +233,26 @@ def test_options_that_do_not_go_together_are_refused(options: tuple[str, ...], m
     finished = record(tmp_path, "", *options)
 
     assert finished.status == 2 and message in finished.stderr.decode()
+
+
+def test_what_is_noted_while_a_recording_is_removed_keeps_nothing(tmp_path: Path) -> None:
+    """The launcher seals the first process while the sealer notes that a request has failed in another one."""
+    live = tmp_path / "1.rdbg-live"
+    is_over = threading.Event()
+
+    def note() -> None:
+        while not is_over.is_set():
+            note_failed_request(tmp_path)
+
+    thread = threading.Thread(target=note)
+    thread.start()
+    try:
+        for _ in range(300):
+            live.mkdir()
+            for name in ("header.json", "log", "marks"):
+                (live / name).touch()
+            remove_live(live)
+            assert not live.exists()
+    finally:
+        is_over.set()
+        thread.join()
