@@ -29,6 +29,7 @@ NOT_PLAIN = frozenset(
         "formats",
         "fuzz",
         "heap",
+        "pages",
         "programs",
         "pytest",
         "races",
