@@ -32,6 +32,10 @@ FIFO = "fifo"
 """The kind of channels that are fifos, and of their ends in the recordings."""
 
 
+_UNCONNECTED = (SocketState.NEW, SocketState.BOUND, SocketState.LISTENING)
+"""States of sockets that have no other end: what their logs know of one is later than the cut."""
+
+
 @dataclass(frozen=True, slots=True)
 class SharedChannel:
     """A pipe, a fifo, a pair of sockets or a connection between processes of the group, or an open file of several."""
@@ -166,7 +170,7 @@ class SharedEnds:
         opened = self._opened.get(end)
         if isinstance(opened, OpenedPipe):
             return self._fifo(opened)
-        if end.kind == SOCKET and isinstance(opened, OpenedSocket) and opened.state is not SocketState.LISTENING:
+        if end.kind == SOCKET and isinstance(opened, OpenedSocket) and opened.state not in _UNCONNECTED:
             connection = self._connection(end)
             if connection is not None:
                 return connection
