@@ -6,7 +6,7 @@ from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment, UsageError
 from replaydbg.log.reader import Recording
 from replaydbg.resume.preparation import check_alone, check_running
 
-_OF_SEVERAL = "it is one of several processes that were recorded together, and the others would be missing"
+_OF_SEVERAL = "it is one of several processes that were recorded together: name the group, without /N"
 
 
 def check_numbers(count: int, jobs: int | None, seed: int, timeout: float) -> None:
@@ -21,18 +21,23 @@ def check_numbers(count: int, jobs: int | None, seed: int, timeout: float) -> No
         raise UsageError(f"--timeout must be a number of seconds above 0 (got {timeout:g})")
 
 
-def check_recording(recording: Recording, name: str, event: int) -> None:
-    """Raise NoFutures or NoSuchMoment if the recording, called `name` in commands, can have none before `event`."""
-    try:
-        check_alone(recording, name)
-    except CannotResume:
-        raise NoFutures(name, _OF_SEVERAL) from None
+def check_member(recording: Recording, name: str) -> None:
+    """Raise NoFutures if a process of a group, called `name` in commands, can have none."""
     try:
         check_running(recording, name)
     except CannotResume as error:
         raise NoFutures(name, error.reason) from None
     if recording.header.durable:
         raise NoFutures(name, "it was made with --durable, whose log no future can continue")
+
+
+def check_recording(recording: Recording, name: str, event: int) -> None:
+    """Raise NoFutures or NoSuchMoment if the recording, called `name` in commands, can have none before `event`."""
+    try:
+        check_alone(recording, name)
+    except CannotResume:
+        raise NoFutures(name, _OF_SEVERAL) from None
+    check_member(recording, name)
     events = recording.log_header.crossings if recording.log_header is not None else 0
     if event > events:
         raise NoSuchMoment(str(event), f"the recording has {events:,} events")

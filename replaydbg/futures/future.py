@@ -74,14 +74,28 @@ class Future:
     """Of the future alone."""
     is_of_test: bool = False
     """Whether it ended with a test, and not with the program."""
+    is_of_group: bool = False
+    """Whether it is of several processes."""
+    ended_by: int = 0
+    """The signal that ended its process; 0: none."""
+    process: int = 0
+    """Then: the number of the one that decided how it ended; 0: all of them."""
 
     @property
     def kind(self) -> str:
         """How it ended, in a few words, without the exception's text: futures with the same one are alike."""
+        return f"{self._of_process}{self._kind}"
+
+    @property
+    def _of_process(self) -> str:
+        return f"process {self.process}: " if self.process else ""
+
+    @property
+    def _kind(self) -> str:
         if self.verdict is FutureVerdict.INCONCLUSIVE:
             return self.why
         if self.is_deadlock:
-            return "deadlock: every thread waits"
+            return f"deadlock: every {'process' if self.is_of_group and not self.process else 'thread'} waits"
         if self.exception is None:
             return f"exit code {self.status}"
         place = self.exception.place
@@ -90,7 +104,9 @@ class Future:
     @property
     def ending(self) -> str:
         """The same in one line with the exception's text."""
-        return str(self.exception) if self.exception is not None and not self.is_deadlock else self.kind
+        if self.exception is None or self.is_deadlock:
+            return self.kind
+        return f"{self._of_process}{self.exception}"
 
 
 class RunningFuture:
@@ -102,8 +118,12 @@ class RunningFuture:
         seed: int,
         schedule: FutureSchedule | None = None,
         faults: Sequence[bytes] = (),
+        more: Sequence[int] = (),
     ) -> None:
-        """Start it. `faults`: as the core takes them, see `futures.faults.fault_orders`."""
+        """Start it.
+
+        `faults`: as the core takes them, see `futures.faults.fault_orders`; `more`: descriptors that it gets besides.
+        """
         self.seed, self.schedule = seed, schedule
         self._stack = ExitStack()
         names = ("log", "world", "report", "ending", "output", "errors", "schedule")
@@ -115,7 +135,7 @@ class RunningFuture:
             self._schedule.flush()
         self._pid = 0
         try:
-            self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)), faults)
+            self._pid = standing.make(seed, FutureFiles(*(each.fileno() for each in files)), faults, more)
             self.pidfd = os.pidfd_open(self._pid)
             """Can be read when it has ended."""
             self._stack.callback(os.close, self.pidfd)
@@ -127,9 +147,9 @@ class RunningFuture:
     def is_over(self, timeout: float) -> bool:
         """Whether it has computed for so many seconds. On a busy machine that takes longer, up to ten times as long."""
         passed = time.monotonic() - self.began
-        return passed >= timeout and (passed >= 10 * timeout or self._computed() >= timeout)
+        return passed >= timeout and (passed >= 10 * timeout or self.computed() >= timeout)
 
-    def _computed(self) -> float:
+    def computed(self) -> float:
         """Return its CPU time in seconds so far; without /proc, all time that has passed."""
         try:
             fields = Path(f"/proc/{self._pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
@@ -155,7 +175,7 @@ class RunningFuture:
         return self._found(recording, code, cpu, f"it still ran after {timeout:g} s" if timeout else "")
 
     def _found(self, recording: Recording, code: int, cpu: float, why: str) -> Future:
-        stop = _stop(self._report)
+        stop, ended_by = _stop(self._report), 0 if why else max(-code, 0)
         is_deadlock = stop is not None and stop.kind == "deadlock"
         exception = None
         if not why and stop is not None and stop.kind == "test":
@@ -173,7 +193,18 @@ class RunningFuture:
         header = read_log_header(_read(self.log, LOG_HEADER))
         events = header.crossings if header is not None else 0
         return Future(
-            self.seed, verdict, status, exception, is_deadlock, why, last_line, digest, events, cpu, is_of_test
+            self.seed,
+            verdict,
+            status,
+            exception,
+            is_deadlock,
+            why,
+            last_line,
+            digest,
+            events,
+            cpu,
+            is_of_test,
+            ended_by=ended_by,
         )
 
     def _exception(self, recording: Recording, code: int, *, is_deadlock: bool) -> tuple[Uncaught | None, str]:

@@ -17,6 +17,8 @@ from replaydbg.futures.searches.systematic import SystematicCount
 
 MOST_SHOWN = 20
 """How many groups are listed; the JSON has all."""
+_MOST_PLACES = 8
+"""Positions of processes that are shown."""
 _LONGEST = 100
 """Characters of an ending or a line of output."""
 _DIRECTORY = re.compile(r" at /\S*/([^/ ]+:\d+)$")
@@ -61,8 +63,10 @@ def futures_lines(report: FuturesReport) -> Iterator[str]:
 def next_command(report: FuturesReport) -> tuple[str, ...]:
     """Return the words that find what decides between a future that passed and one of the smallest failing group.
 
-    Empty without recordings of both.
+    Empty without recordings of both, and for groups.
     """
+    if report.found.cut is not None:
+        return ()
 
     def examples(verdict: FutureVerdict) -> list[str]:
         groups = sorted((each for each in report.found.groups if each.verdict is verdict), key=lambda g: len(g.futures))
@@ -76,7 +80,7 @@ def _first_line(found: Futures) -> str:
     share = found.share
     low, high = share.bounds
     futures = "1 future" if found.count == 1 else f"{found.count:,} futures"
-    text = f"{futures} of {printable(found.name)} after event {found.event:,}: "
+    text = f"{futures} of {printable(found.name)} {_where(found)}: "
     if not share.decided:
         return f"{text}none has a verdict, in {found.seconds:.1f} s"
     text += f"{share.failed:,} of {share.decided:,} failed"
@@ -86,6 +90,14 @@ def _first_line(found: Futures) -> str:
     if undecided:
         text += f"; {undecided:,} inconclusive"
     return f"{text}, in {found.seconds:.1f} s"
+
+
+def _where(found: Futures) -> str:
+    if found.cut is None:
+        return f"after event {found.event:,}"
+    places = [f"{process}@{position}" for process, position in sorted(found.cut.items())]
+    more = f" and {len(places) - _MOST_PLACES:,} more processes" if len(places) > _MOST_PLACES else ""
+    return f"from {', '.join(places[:_MOST_PLACES])}{more}"
 
 
 def _group_lines(group: FutureGroup, names: Mapping[int, str], found: Futures) -> Iterator[str]:

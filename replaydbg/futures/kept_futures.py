@@ -94,19 +94,20 @@ def _sealed(
 ) -> RecordResult:
     with written_to(live):
         recording.unpack(live)
-        _copy(running.log, live / "log")
+        copy_file(running.log, live / "log")
         if os.fstat(running.world.fileno()).st_size:
-            _copy(running.world, live / "world")
-        _write_notes(live, recording, event, running, future)
-        write_start(live, _header(recording, name, live, event, running), first_orders(recording.header))
-        ended = Ended(future.status, _cpu_before(recording) + future.cpu_seconds)
+            copy_file(running.world, live / "world")
+        write_notes(live, recording, event, running, future)
+        write_start(live, future_header(recording, name, live, event, running), first_orders(recording.header))
+        ended = Ended(future.status, cpu_before(recording) + future.cpu_seconds)
         result = seal_recording(live, ended, future.cpu_seconds, store=shared)
     if result.problem is not None:
         raise CannotRecord(str(live), result.problem.partition(STAYS)[0])  # it is removed
     return result
 
 
-def _copy(file: BinaryIO, path: Path) -> None:
+def copy_file(file: BinaryIO, path: Path) -> None:
+    """Write the content of a file in memory to `path`. Raises OSError."""
     size = os.fstat(file.fileno()).st_size
     with path.open("wb") as target:
         done = 0
@@ -114,7 +115,7 @@ def _copy(file: BinaryIO, path: Path) -> None:
             done += os.sendfile(target.fileno(), file.fileno(), done, size - done)
 
 
-def _write_notes(live: Path, recording: Recording, event: int, running: RunningFuture, future: Future) -> None:
+def write_notes(live: Path, recording: Recording, event: int, running: RunningFuture, future: Future) -> None:
     """Write what the core of a recorded program would have written beside its log: a future has no directory."""
     end = recording.end
     notes = [(note.kind, note.text) for note in (end.notes if end is not None else ())]
@@ -129,11 +130,13 @@ def _write_notes(live: Path, recording: Recording, event: int, running: RunningF
     (live / "notes").write_text("".join(lines), encoding="utf-8", errors="replace")
 
 
-def _cpu_before(recording: Recording) -> float:
+def cpu_before(recording: Recording) -> float:
+    """Return the CPU time in seconds that a recorded process had used."""
     return recording.log_header.cpu_ms / 1000 if recording.log_header is not None else 0.0
 
 
-def _header(recording: Recording, name: str, live: Path, event: int, running: RunningFuture) -> HeaderData:
+def future_header(recording: Recording, name: str, live: Path, event: int, running: RunningFuture) -> HeaderData:
+    """Return the header of the recording of a future: that of its past, and where it came from."""
     facts = {key: value for key, value in recording.header.raw.items() if key not in _OF_GROUPS}
     facts |= {
         "tool": replaydbg.__version__,

@@ -152,6 +152,15 @@ class KnownOutside:
             self.files[path] = bytes(content)
             self._reading.pop(number)
 
+    def forget(self, changed: frozenset[str], numbers: frozenset[int]) -> None:
+        """Forget what is known of paths, and of open descriptors."""
+        for path in changed:
+            for each in (path, os.path.dirname(path)):  # noqa: PTH120
+                for key in self._keys.pop(each, ()):
+                    self.answers.pop(key, None)
+            self.files.pop(path, None)
+        self._past.forget(changed, numbers)
+
     def encoded(self) -> bytes:
         """Return all of it as the core takes it."""
         parts: list[bytes] = []
@@ -200,13 +209,18 @@ def library_sources(recording: Recording) -> dict[str, bytes]:
     return found
 
 
-def known_outside(recording: Recording, event: int) -> tuple[bytes, list[int]]:
+def known_outside(
+    recording: Recording, event: int, changed: frozenset[str] = frozenset(), numbers: frozenset[int] = frozenset()
+) -> tuple[bytes, list[int]]:
     """Return what the recording knows before `event`, for the core; nothing if its log is damaged.
 
-    With it come the events before whose bytes the replay has to keep: what the program wrote to files.
+    With it come the events before whose bytes the replay has to keep: what the program wrote to files. `changed` are
+    absolute paths that other processes have changed, `numbers` descriptors of open files that others have as well: of
+    these nothing is known.
     """
     try:
         known = KnownOutside(recording, event)
+        known.forget(changed, numbers)
         return known.encoded(), known.written
     except Corrupt:
         return b"", []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -72,7 +72,7 @@ class Futures:
     name: str
     """The recording's name in commands."""
     event: int
-    """The last event that all have in common."""
+    """The last event that all have in common; of a group see `cut`."""
     groups: tuple[FutureGroup, ...]
     kept: dict[int, Path]
     """The recordings that were kept, by seed."""
@@ -89,6 +89,8 @@ class Futures:
     """Of a systematic search: how far it came. Then the numbers of futures are no seeds."""
     unkept: str = ""
     """Why recordings that were wanted are missing; empty: none is."""
+    cut: Mapping[int, int] | None = None
+    """Of a group: the position of each process where they begin."""
 
     @property
     def count(self) -> int:

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 
 from replaydbg.classes import dataclass
@@ -48,14 +48,35 @@ class FutureFiles:
     """The schedule that it is given, and behind it the decisions that it took; empty: a random one, not reported."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupOrders:
+    """What a process of a group has in common with the others."""
+
+    orders: Mapping[str, object]
+    """Fields for the core."""
+    changed: frozenset[str]
+    """Absolute paths that other processes have changed: what it was told of them is no answer."""
+    numbers: frozenset[int]
+    """Its descriptors of open files that other processes have as well: nobody knows the offset."""
+
+
 class StandingReplay:
     """A replay that has come to the moment. Close it, which ends its process; futures are children of ours."""
 
-    def __init__(self, recording: Recording, name: str, event: int, stack: ExitStack, *, switches: int = 0) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        name: str,
+        event: int,
+        stack: ExitStack,
+        *,
+        switches: int = 0,
+        group: GroupOrders | None = None,
+    ) -> None:
         """Replay `recording`, called `name` in commands, up to before `event`; everything is closed with `stack`.
 
         `switches`: of those switches of threads that come between the event before it and this one, how many are
-        replayed, too.
+        replayed, too. `group`: of a process of a group, what it shares with others.
 
         Raises NoFutures if the program makes no call after that moment, Divergence if its replay differs, NoFence if
         the kernel cannot enclose it, and the errors of `prepare`.
@@ -66,18 +87,21 @@ class StandingReplay:
         self._socket = ours
         with ExitStack() as started:
             started.callback(theirs.close)
-            self._start = _prepared(recording, event, switches, theirs, stack, started)
+            self._start = _prepared(recording, event, switches, group, theirs, stack, started)
             with postponed():
                 self._pid = start_process(self._start.command, self._start.env, fds=self._start.streams)
                 stack.callback(self._end)
         self.event = self._await_moment()
         """The last event that is replayed."""
 
-    def make(self, seed: int, files: FutureFiles, faults: Sequence[bytes] = ()) -> int:
-        """Let a copy go on, interleaved by `seed`; return its process id. Raises NoFutures if there can be none."""
+    def make(self, seed: int, files: FutureFiles, faults: Sequence[bytes] = (), more: Sequence[int] = ()) -> int:
+        """Let a copy go on, interleaved by `seed`; return its process id. Raises NoFutures if there can be none.
+
+        `more` are descriptors that it gets besides the files, see `native/future/group_ends.c`.
+        """
         order = b"".join((_ORDER.pack(seed, len(faults)), *faults))
         written = (files.log, files.world, files.report, files.ending, files.output, files.errors, files.schedule)
-        fds = array.array("i", written)
+        fds = array.array("i", (*written, *more))
         try:
             self._socket.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
             kind, number = self._receive()
@@ -127,14 +151,20 @@ class StandingReplay:
 
 
 def _prepared(
-    recording: Recording, event: int, switches: int, theirs: socket.socket, stack: ExitStack, started: ExitStack
+    recording: Recording,
+    event: int,
+    switches: int,
+    group: GroupOrders | None,
+    theirs: socket.socket,
+    stack: ExitStack,
+    started: ExitStack,
 ) -> ReplayStart:
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     stack.callback(os.close, null)
     fd = os.dup(theirs.fileno())
     os.set_inheritable(fd, True)
     started.callback(os.close, fd)  # or nobody would notice that the process has ended
-    known_fd, written = _known(recording, event, stack)
+    known_fd, written = _known(recording, event, group, stack)
     orders: dict[str, object] = {
         "futures_fd": fd,
         "resume_at": event,
@@ -145,17 +175,18 @@ def _prepared(
         "max_size": _LARGEST_LOG,
         # Nothing of a future leaves it: the fence of a replay stays up.
         "fence": True,
+        **(group.orders if group is not None else {}),
     }
     return prepare(recording, stack, orders, stdout=null, stderr=null, goes_live=True)
 
 
-def _known(recording: Recording, event: int, stack: ExitStack) -> tuple[int, list[int]]:
+def _known(recording: Recording, event: int, group: GroupOrders | None, stack: ExitStack) -> tuple[int, list[int]]:
     """Return the descriptor of a file in memory with what the recording knows of the outside.
 
     With it come the events whose bytes the replay has to keep.
     """
     file = stack.enter_context(memory_file("known"))
-    data, written = known_outside(recording, event)
+    data, written = known_outside(recording, event, *(() if group is None else (group.changed, group.numbers)))
     file.write(data)
     file.flush()
     return inheritable(stack, file.fileno()), written

@@ -64,7 +64,7 @@ class ContinuedGroup:
         if blocks.is_dir():
             (self.directory / DIRECTORY).mkdir(mode=0o700)
             for path in blocks.iterdir():
-                _link(path, self.directory / DIRECTORY / path.name)
+                link_or_copy(path, self.directory / DIRECTORY / path.name)
         if 1 not in {each.number for each in self._line.running}:
             self._group.live.rmdir()
 
@@ -82,17 +82,8 @@ class ContinuedGroup:
 
     def _link(self, member: LineMember) -> None:
         """Add the recording of a process that has ended, sealed. Raises OSError, and CannotResume."""
-        path = self._line.directory / f"{member.number}{SEALED}"
-        if not path.exists():  # whoever seals recordings was killed with the group
-            status = member.row.status
-            unknown = UNKNOWN if status is None else None
-            live = self._line.directory / f"{member.number}{LIVE}"  # sealing it needs the recording of its parent
-            secrets = secrets_of_others(live)
-            result = seal_recording(live, Ended(status or 0, 0.0), 0.0, unknown=unknown, secrets=secrets)
-            if result.problem:
-                reason = f"the recording of process {member.number}, which has ended: {result.problem}"
-                raise CannotResume(self._line.name, reason)
-        _link(path, self.directory / path.name)
+        path = sealed_member(self._line, member)
+        link_or_copy(path, self.directory / path.name)
 
     def begin_member(
         self, member: LineMember, recording: Recording, plan: Plan, settings: Settings
@@ -158,7 +149,23 @@ class ContinuedGroup:
         return RecordResult(self.directory / f"1{SEALED}", ended.status, 0, 0, [], None, None)
 
 
-def _link(path: Path, target: Path) -> None:
+def sealed_member(line: RecoveryLine, member: LineMember) -> Path:
+    """Return the sealed recording of a process that has ended before the cut. Raises OSError, and CannotResume."""
+    path = line.directory / f"{member.number}{SEALED}"
+    if not path.exists():  # whoever seals recordings was killed with the group
+        status = member.row.status
+        unknown = UNKNOWN if status is None else None
+        live = line.directory / f"{member.number}{LIVE}"  # sealing it needs the recording of its parent
+        secrets = secrets_of_others(live)
+        result = seal_recording(live, Ended(status or 0, 0.0), 0.0, unknown=unknown, secrets=secrets)
+        if result.problem:
+            reason = f"the recording of process {member.number}, which has ended: {result.problem}"
+            raise CannotResume(line.name, reason)
+    return path
+
+
+def link_or_copy(path: Path, target: Path) -> None:
+    """Let `target` be the file at `path`, which never changes. Raises OSError."""
     try:
         os.link(path, target)
     except OSError:  # another file system, or one without links

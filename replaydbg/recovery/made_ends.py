@@ -21,6 +21,9 @@ from replaydbg.resume.reopening.rules import RULES
 
 _PATIENCE = 5.0
 """Seconds after which a listening socket counts as full."""
+_WITHOUT_NAMES = ("pipe", PAIR, "connection", "waiting")
+"""Kinds of channels that are made of nothing but themselves."""
+_WIDE = 4 << 20
 _SMALL = 1 << 16
 """Bytes that each channel holds anyway."""
 
@@ -28,16 +31,24 @@ _SMALL = 1 << 16
 class MadeEnds:
     """The launcher's descriptors of what processes share; all are closed with `stack`."""
 
-    def __init__(self, shared: SharedEnds, stack: ExitStack, waits: Waits | None) -> None:
-        """Make all of them, empty; `waits` hears which address is waited for. Raises CannotReopen."""
+    def __init__(self, shared: SharedEnds, stack: ExitStack, waits: Waits | None, *, over_pairs: bool = False) -> None:
+        """Make all of them, empty; `waits` hears which address is waited for.
+
+        `over_pairs`: without the network and the file system, so connections are pairs of sockets, and what has a name
+        is not made. Raises CannotReopen.
+        """
+        self._over_pairs = over_pairs
         self._waits = waits
         self._shared = shared
         self._stack = stack.enter_context(ExitStack())
         self.fds: dict[ChannelEnd, int] = {}
+        self.waiting: dict[ChannelEnd, int] = {}
+        """Over pairs: what is to be accepted, by the end that has connected."""
         self._inlets: dict[ChannelEnd, int] = {}
         """Where to put what was sent through an end of a fifo: that end need not be open any more."""
         for channel in shared.channels:
-            _MAKERS[channel.kind](self, channel)
+            if not over_pairs or channel.kind in _WITHOUT_NAMES:
+                _MAKERS[channel.kind](self, channel)
 
     def close(self) -> None:
         """Close our descriptors: those of the processes shall be the last ones."""
@@ -60,6 +71,8 @@ class MadeEnds:
         Raises CannotReopen.
         """
         for channel in self._shared.channels:
+            if channel.flying and not all(end in self.fds or end in self._inlets for end in channel.flying):
+                raise CannotReopen(f"bytes were in flight in a {channel.kind}")
             for end, pieces in channel.flying.items():
                 name = f"the {channel.kind} of process {end.process}, event {end.event}"
                 contents = [_data(each, sent) for each in pieces]
@@ -68,7 +81,7 @@ class MadeEnds:
                 else:
                     inlet = self._inlets[end] if end in self._inlets else self.fds[end]
                     _send(inlet, b"".join(contents), name)
-            if channel.kind in ("pair", "connection", "waiting"):
+            if channel.kind in ("pair", "connection", "waiting") and channel.ends[0] in self.fds:
                 self._shut(channel)
 
     def _shut(self, channel: SharedChannel) -> None:
@@ -114,8 +127,8 @@ class MadeEnds:
 
     def _connection(self, channel: SharedChannel) -> None:
         family = _family(channel)
-        if family == socket.AF_UNIX:
-            self._add_sockets(channel, socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM))
+        if family == socket.AF_UNIX or self._over_pairs:
+            self._add_sockets(channel, wide_pair() if self._over_pairs else socket.socketpair())
             return
         try:
             with socket.socket(family, socket.SOCK_STREAM) as listener:
@@ -132,6 +145,12 @@ class MadeEnds:
         """Connect to the listening socket of the group; whoever has that accepts it."""
         (end,) = channel.ends
         assert channel.listener is not None, channel
+        if self._over_pairs:
+            made, accepted = wide_pair()
+            self._add_sockets(channel, (made,))
+            self._stack.callback(accepted.close)
+            self.waiting[end] = accepted.fileno()
+            return
         if channel.listener not in self.fds:
             raise CannotReopen("a connection that was not accepted yet: its listening socket is missing")
         with socket.socket(fileno=os.dup(self.fds[channel.listener])) as listener:
@@ -169,6 +188,14 @@ _MAKERS: dict[str, Callable[[MadeEnds, SharedChannel], None]] = {
     "waiting": MadeEnds._waiting,
     "file": MadeEnds._file,
 }
+
+
+def wide_pair() -> tuple[socket.socket, socket.socket]:
+    """Return a pair of sockets with as much room as a connection may have."""
+    made = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    for each in made:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _WIDE)
+    return made
 
 
 def _family(channel: SharedChannel) -> int:

@@ -1,6 +1,5 @@
 """Nothing of a future reaches the outside, and one that needs something from there has no verdict."""
 
-import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.futures.made import TIMEOUT, Ground, environment
+from tests.traced_futures.acts import acts_of_futures, strace
 
 pytestmark = pytest.mark.slow
 
@@ -57,6 +57,12 @@ INSIDE = {
     "pipes": "r, w = os.pipe(); os.write(w, b'x'); assert os.read(r, 5) == b'x'; os.close(r)",
     "pairs of sockets": "a, b = socket.socketpair(); a.sendall(b'x'); assert b.recv(5) == b'x'; a.close()",
     "files in memory": "f = os.fdopen(os.memfd_create('m'), 'w+b'); f.write(b'x'); f.seek(0); assert f.read() == b'x'",
+    "locks of multiprocessing": (
+        "import multiprocessing; l = multiprocessing.RLock(); l.acquire(); l.acquire(); "
+        "s = multiprocessing.BoundedSemaphore(1); assert s.acquire() and not s.acquire(False) "
+        "and not s.acquire(timeout=3600); s.release(); "
+        "threading.Thread(target=l.acquire, daemon=True).start(); time.sleep(1); l.release(); l.release()"
+    ),
     "threads": "t = threading.Thread(target=print, args=('x',)); t.start(); t.join()",
     "random numbers": "assert len(os.urandom(9)) == 9 and 0 <= __import__('random').random() < 1",
     "what it has read before": "assert 'SIGALRM' in open('program.py').read() and os.path.exists('program.py')",
@@ -71,7 +77,7 @@ INSIDE = {
 
 @pytest.mark.parametrize("what", INSIDE)
 def test_what_stays_inside_is_done(what: str, tmp_path: Path) -> None:
-    head = "import random, traceback; open('program.py').read(); os.stat('program.py')\n"
+    head = "import multiprocessing.synchronize, random, traceback; open('program.py').read(); os.stat('program.py')\n"
     text = _after_a_minute(INSIDE[what] + "; print('done')")
     ground = Ground.make(tmp_path, text.replace("def stop", head + "def stop", 1))
 
@@ -94,6 +100,15 @@ async def main():
     loop.remove_signal_handler(signal.SIGTERM)
 asyncio.run(main())
 """
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_an_end_without_the_interpreters_own_is_one(code: int, tmp_path: Path) -> None:
+    ground = Ground.make(tmp_path, _after_a_minute(f"os._exit({code})"))
+
+    group = ground.one(ground.event("time.sleep"))
+
+    assert (group["verdict"], group["ending"]) == ("failed" if code else "passed", f"exit code {code}")
 
 
 @pytest.mark.parametrize("skips", [{"before": "0 and ", "after": ""}, {"before": "", "after": "0 and "}])
@@ -254,7 +269,7 @@ def test_the_kernel_sees_no_act_outside(program: str, tmp_path: Path) -> None:
     words = ["futures", "one.rdbg", "--at", str(ground.first_thread()), "-n", "6", "-o", "kept"]
 
     subprocess.run(
-        ["strace", "-ff", "-qq", "-o", str(trace), sys.executable, "-m", "replaydbg", *words],
+        strace([sys.executable, "-m", "replaydbg", *words], trace),
         cwd=tmp_path,
         env=environment(tmp_path),
         timeout=TIMEOUT,
@@ -262,18 +277,7 @@ def test_the_kernel_sees_no_act_outside(program: str, tmp_path: Path) -> None:
         check=False,
     )
 
-    # The process of the moment ends itself where the command has ended before it is told to.
-    texts = [
-        re.sub(rf"^kill\({path.suffix[1:]}, SIGKILL", "", path.read_text(), flags=re.MULTILINE)
-        for path in tmp_path.glob("trace.*")
-    ]
-    fenced = [text for text in texts if "SECCOMP_SET_MODE_FILTER" in text]
-    clones = [text for text in texts if "fallocate(" in text and text not in fenced]
-    assert len(fenced) == 1 and len(clones) >= 6
-    behind = [fenced[0].rpartition("SECCOMP_SET_MODE_FILTER")[2], *clones]
-    acts = re.compile(
-        r"^(?:open(?:at)?\(.*O_(?:WRONLY|RDWR|CREAT|TRUNC)|creat|unlink|rename|mkdir|rmdir|link|symlink|mknod|chmod|chown"
-        r"|truncate\(|utime|socket\(|connect|bind|kill\(|tkill|execve|fork|vfork|ptrace|mount|setxattr)",
-        re.MULTILINE,
-    )
-    assert [found[0] for text in behind for found in acts.finditer(text)] == []
+    replays, copies, acts = acts_of_futures(trace)
+    assert replays == 1
+    assert copies >= 6
+    assert acts == []

@@ -1,10 +1,18 @@
 """Bytes under way between the processes of a group are there again when they go on, or the group refuses."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
+from replaydbg.recovery.recovery_line import find_line
+from replaydbg.recovery.shared_ends import SharedEnds
+from replaydbg.resources.follow import resources_at
+from replaydbg.store.directory import member_path
+from tests.group_futures.made_group import MadeGroup
 from tests.recovery.killed_groups import record_killed, replaydbg
 
 pytestmark = pytest.mark.slow
@@ -423,3 +431,29 @@ def test_a_connection_to_a_started_program_is_there_again(tmp_path: Path) -> Non
     assert (resumed.status, resumed.stdout) == (0, b"b'AFTER'\n0\n"), resumed
     replayed = replaydbg(tmp_path, "replay", "two")
     assert (replayed.status, replayed.stdout) == (0, resumed.stdout), replayed
+
+
+def test_a_socket_that_is_not_connected_yet_has_no_other_end(tmp_path: Path) -> None:
+    """Its log, and that of the process that accepts, know the connection only after the line."""
+    made = MadeGroup.of_fixture(tmp_path, "account_over_tcp")
+    with open_recording(tmp_path / "one.rdbgs" / "2.rdbg") as recording:
+        connects = next(
+            event.number
+            for event in recording.events(controls=False)
+            if isinstance(event, Event) and event.gate == "_socket.socket.connect"
+        )
+
+    line = find_line(tmp_path / "one.rdbgs", "one", {2: connects - 1})
+    with ExitStack() as stack:
+        resources = {
+            each.number: resources_at(
+                stack.enter_context(open_recording(member_path(line.directory, each.number))), each.position
+            )
+            for each in line.running
+        }
+        shared = SharedEnds(line, resources)
+
+    assert line.positions[2] == connects - 1
+    assert made.replaydbg("resume", "one.rdbgs", "--at-cut", f"2@{connects - 1}", "--plan").status == 0
+    of_it = [each for each in shared.channels for end in each.ends if end.process == 2]
+    assert not [each for each in of_it if each.kind in ("connection", "waiting")]

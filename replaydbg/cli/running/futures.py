@@ -7,9 +7,9 @@ from pathlib import Path
 
 from replaydbg.cli.common.named_store import the_store
 from replaydbg.cli.common.option_parser import GivenOnce
-from replaydbg.cli.common.output import print_json
 from replaydbg.cli.running.event_option import event_before
 from replaydbg.cli.running.fault_sweep import FutureProgress, add_fault_arguments, sweep_faults
+from replaydbg.cli.running.futures_of_group import print_futures, run_on_group
 from replaydbg.cli.running.futures_searches import (
     COUNT,
     add_search_arguments,
@@ -21,26 +21,28 @@ from replaydbg.config import is_fence_wanted, load_settings
 from replaydbg.errors import UsageError
 from replaydbg.futures.faults.set_answer import answer_order, parsed_answer, statement_order
 from replaydbg.futures.faults.sweep import MOST
-from replaydbg.futures.futures_text import FuturesReport, futures_lines
+from replaydbg.futures.futures_text import FuturesReport
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, FutureWishes, run_futures
 from replaydbg.futures.searches import curve
-from replaydbg.render.json_data.futures_json import futures_facts
+from replaydbg.log.group import is_of_several, read_group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
-NONE_FAILED, FAILED, NO_VERDICT = 0, 1, 3
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a recording: a path, a name such as run-12, or latest")
+    parser.add_argument(
+        "recording", help="a recording, or a group of processes: a path, a name such as run-12, or latest"
+    )
     parser.add_argument(
         "--at",
         metavar="MOMENT",
         help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3 (default: before the first "
-        "thread is started; if none is, at @start, or with --faults where the program's own code begins)",
+        "thread is started; if none is, at @start, or with --faults where the program's own code begins). For a group: "
+        "before this event of a process, such as 2@45, or earlier, where every process waits (default: where most "
+        "processes live)",
     )
     parser.add_argument(
         "-n",
@@ -98,6 +100,9 @@ def run(args: argparse.Namespace) -> int:
     if not is_fence_wanted():
         raise UsageError("--no-fence cannot be used here: without the fence, futures could reach the outside.")
     store, settings = the_store(), load_settings()
+    directory = store.find_group(args.recording)
+    if directory is not None and is_of_several(read_group(directory)):
+        return run_on_group(args, directory)
     path = store.resolve(args.recording)
     event, answer = _beginning(args, path)
     if args.faults is not None:
@@ -127,14 +132,7 @@ def run(args: argparse.Namespace) -> int:
         progress.clear()
     names = {seed: store.name_of(kept) for seed, kept in found.kept.items()}
     shrunk = {each.ending: store.name_of(each.recording) for each in found.deciding if each.recording is not None}
-    report = FuturesReport(found, names, shrunk)
-    if args.json:
-        print_json(futures_facts(report))
-    else:
-        print("\n".join(futures_lines(report)))
-    if not found.share.decided:
-        return NO_VERDICT
-    return FAILED if found.share.failed else NONE_FAILED
+    return print_futures(FuturesReport(found, names, shrunk), as_json=args.json)
 
 
 def _beginning(args: argparse.Namespace, path: Path) -> tuple[int, tuple[bytes, ...]]:

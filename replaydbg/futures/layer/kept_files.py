@@ -160,6 +160,13 @@ class LayerNames:
             known.file.links -= 1
         self.touch(path, NameKind.ABSENT)
 
+    def forget(self, path: str) -> None:
+        """Forget what is behind a path, and which names its directory has: somebody else has changed it."""
+        self.by_path[path] = LayerName()
+        above = self.by_path.get(posixpath.dirname(path))
+        if above is not None and above.kind in (NameKind.MADE, NameKind.DIRECTORY):
+            above.kind, above.listing = NameKind.DIRECTORY, None
+
     def renamed(self, old: str, new: str) -> None:
         """Follow that the program has renamed it, and all that is in it."""
         if old == new:

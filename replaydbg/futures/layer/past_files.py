@@ -298,6 +298,17 @@ class PastFiles(ToldFiles):
         if self._cwd:
             self.names.exists(self._cwd, NameKind.DIRECTORY)
 
+    def forget(self, changed: frozenset[str], numbers: frozenset[int]) -> None:
+        """Forget what is behind paths that other processes have changed, and open descriptors that they have as well.
+
+        Raises nothing; the whole log was read.
+        """
+        if self._is_past:
+            self._freeze()
+        for path in changed:
+            self.names.forget(path)
+        self._opened_then = [each for each in self._opened_then if not numbers.intersection(each.numbers)]
+
     def encoded(self) -> bytes:
         """Return all of it as the core takes it, when the whole log was read."""
         if self._is_past:

@@ -205,6 +205,11 @@ const LanesHooks lanes_hooks = {
     .connects = loopback_connects,
     .accepts = loopback_accepts,
     .hung_up = loopback_hung_up,
+    .takes_turns = turns_are_taken,
+    .has_news = turns_news,
+    .await_turn = turns_wait,
+    .knows_children = children_are_known,
+    .child_ended = child_ended,
     .install_libc = libc_install,
     .interpreter_clock = interpreter_clock,
 };
@@ -213,6 +218,8 @@ const ResumeHooks resume_hooks = {
     .become_future = future_begins,
     .answer = future_answers,
     .performed = future_performed,
+    .latest_reading = turns_reading,
+    .passed = turns_passed,
     .nothing_follows = future_has_nothing,
 };
 

@@ -41,7 +41,8 @@ void fd_closed(int fd);
 void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
 void fd_note_pair(const int *ends);                 /* two sockets that are connected with each other are real ones */
 void fd_widen(const int *ends);                     /* as much room as the kernel gives: TCP has more than a pair */
-bool fd_has_lost(void); /* what was under way between two ends of the program's did not fit */
+/* what was under way between two ends of the program's did not fit, except in those that are left out */
+bool fd_has_lost(bool (*is_left_out)(int fd));
 bool fd_is_real(int fd);
 ino_t fd_peer(ino_t inode); /* of a socket that is one of a pair: the other one; of a pipe itself */
 

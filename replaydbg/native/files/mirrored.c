@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MOST_LOOKED_AT = 4096 };
 static ino_t placeholder; /* of sockets */
 /* Ends of pairs of sockets, by their inodes. */
 typedef struct {
@@ -67,12 +68,26 @@ fd_widen(const int *ends)
         setsockopt(ends[i], SOL_SOCKET, SO_SNDBUF, &most, sizeof most);
 }
 
-static bool has_lost;
+/* Sockets, by their inodes, that could not take what was sent through them, and their other ends. */
+static ino_t *lost;
+static size_t lost_count;
+
+static void
+note_lost(ino_t inode)
+{
+    lost = grown(lost, lost_count + 1, sizeof *lost);
+    lost[lost_count++] = inode;
+}
 
 bool
-fd_has_lost(void)
+fd_has_lost(bool (*is_left_out)(int fd))
 {
-    return has_lost;
+    struct stat st;
+    for (int fd = 3; lost_count && fd < MOST_LOOKED_AT; fd++)
+        for (size_t i = 0; i < lost_count && fstat(fd, &st) == 0 && !is_left_out(fd); i++)
+            if (lost[i] == st.st_ino)
+                return true;
+    return false;
 }
 
 ino_t
@@ -110,8 +125,10 @@ send_on(int fd, const uint8_t *data, size_t n)
         data += k;
         n -= (size_t)k;
     }
-    if (n > 0 && errno == EAGAIN && fstat(fd, &st) == 0 && fd_peer(st.st_ino) != st.st_ino)
-        has_lost = true;
+    if (n > 0 && errno == EAGAIN && fstat(fd, &st) == 0 && fd_peer(st.st_ino) != st.st_ino) {
+        note_lost(st.st_ino);
+        note_lost(fd_peer(st.st_ino));
+    }
     fcntl(fd, F_SETFL, flags);
 }
 

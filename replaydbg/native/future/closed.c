@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "files/files.h"
 #include "future/inside.h"
+#include "future/turns.h"
 #include "signals/signals.h"
 #include "sqlite/sqlite.h"
 #include "values/values.h"
@@ -81,7 +82,7 @@ is_inside(int fd)
     struct stat st;
     if (fd < 0)
         return true; /* it is closed, and the call says so */
-    if (fd_stream(fd) || layer_has(fd))
+    if (fd_stream(fd) || layer_has(fd) || group_future_has(fd))
         return true;
     if (fd == 0 || fstat(fd, &st) < 0)
         return fd != 0;
@@ -161,12 +162,13 @@ void
 future_asks(Crossing *c)
 {
     unsigned flags = c->gate->flags;
+    turns_event();
     if (faults_take(c)) {
         c->is_answered = true;
         c->perform = false;
         return;
     }
-    if (layer_takes(c) || (flags & GATE_STAYS))
+    if (layer_takes(c) || (flags & GATE_STAYS) || family_takes(c))
         return;
     const uint8_t *end;
     bool is_raised;

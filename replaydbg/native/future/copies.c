@@ -5,6 +5,8 @@
 #include "files/files.h"
 #include "future/inside.h"
 #include "future/loopback.h"
+#include "future/turns.h"
+#include "gates/gates.h"
 #include "lanes/lanes.h"
 #include "log/log.h"
 #include "memory/memory.h"
@@ -25,6 +27,7 @@ typedef struct __attribute__((packed)) {
 } Order;
 enum { SHORTEST_ORDER = offsetof(Order, fault) };
 enum { FOR_LOG, FOR_WORLD, FOR_REPORT, FOR_ENDING, FOR_OUTPUT, FOR_ERRORS, FOR_SCHEDULE, FILES };
+enum { MOST_DESCRIPTORS = 253 }; /* that a message carries, see unix(7) */
 
 /* The answers: the replay stands there, and in the place of each copy its process id. */
 typedef struct {
@@ -78,6 +81,8 @@ futures_prepare(PyObject *boot)
     PyObject *known = PyDict_GetItemString(boot, "known_fd");
     if (known && PyLong_Check(known) && known_load((int)PyLong_AsLong(known)) < 0)
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: what is known of the outside cannot be read");
+    if (group_future_prepare(boot) < 0 && !PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: what processes share in a future cannot be read");
     clones_prepare();
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -99,25 +104,26 @@ future_has_nothing(void)
 
 /* Returns false when nobody wants another one. */
 static bool
-receive(Order *order, int fds[FILES])
+receive(Order *order, int fds[MOST_DESCRIPTORS])
 {
     union {
         struct cmsghdr align;
-        char room[CMSG_SPACE(FILES * sizeof(int))];
+        char room[CMSG_SPACE(MOST_DESCRIPTORS * sizeof(int))];
     } control;
     struct iovec piece = {order, sizeof *order};
     struct msghdr message = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
     ssize_t n;
+    size_t wanted = FILES + (size_t)group_future_descriptors();
     while ((n = recvmsg(launcher, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
     bool is_whole = n >= SHORTEST_ORDER && order->faults <= MOST_FAULTS &&
                     (size_t)n == SHORTEST_ORDER + order->faults * sizeof *order->fault;
     struct cmsghdr *c = is_whole ? CMSG_FIRSTHDR(&message) : NULL;
     if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-        c->cmsg_len != CMSG_LEN(FILES * sizeof(int)))
+        c->cmsg_len != CMSG_LEN(wanted * sizeof(int)))
         return false;
-    memcpy(fds, CMSG_DATA(c), FILES * sizeof(int));
+    memcpy(fds, CMSG_DATA(c), wanted * sizeof(int));
     return true;
 }
 
@@ -130,7 +136,7 @@ put_own(int fd, int at)
 
 /* The program's standard output and error, and copies of these. */
 static void
-put_streams(const int fds[FILES])
+put_streams(const int fds[])
 {
     enum { MOST = 4096 };
     for (int fd = 0; fd < MOST; fd++) {
@@ -142,7 +148,7 @@ put_streams(const int fds[FILES])
 
 /* Returns a reason why it cannot, or NULL. */
 static const char *
-become(const Order *order, const int fds[FILES])
+become(const Order *order, int fds[])
 {
     core.is_future = true;
     put_own(core.null_fd, launcher);
@@ -155,12 +161,17 @@ become(const Order *order, const int fds[FILES])
     for (int i = 0; i < FILES; i++)
         close(fds[i]);
     shared_part();
-    if (fd_has_lost())
+    group_future_take(fds + FILES);
+    if (fd_has_lost(group_future_has))
         return "a connection with more bytes under way than it holds";
     loopback_part_begin();
     if (!fd_part())
         return "descriptors for its pipes";
     loopback_part_end();
+    const char *problem = group_future_part(fds + FILES);
+    if (problem)
+        return problem;
+    group_future_semaphores();
     for (size_t i = 0; i < epoll_count; i++)
         if (!fd_part_epoll(epolls[i].number, epolls[i].fds, epolls[i].masks, epolls[i].n))
             return "an epoll object that it had before the moment";
@@ -172,6 +183,7 @@ become(const Order *order, const int fds[FILES])
         return "a schedule that can be read";
     closed_begin(order->seed);
     faults_begin(order->fault, order->faults);
+    turns_begin(wall < last ? last : wall);
     return NULL;
 }
 
@@ -179,9 +191,10 @@ void
 future_begins(void)
 {
     static Order order; /* a copy has its own */
-    int fds[FILES];
+    int fds[MOST_DESCRIPTORS];
     fd_part_begin();
     socket_calls_relink();
+    semlocks_relink();
     answer(STANDS, (int64_t)core.crossings);
     for (;;) {
         if (!receive(&order, fds))
@@ -194,7 +207,7 @@ future_begins(void)
                 diverge("outside", NULL, NULL, missing);
             return;
         }
-        for (int i = 0; i < FILES; i++)
+        for (int i = 0; i < FILES + group_future_descriptors(); i++)
             close(fds[i]);
         answer(COPY, pid < 0 ? -errno : pid);
     }

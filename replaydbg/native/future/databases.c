@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "future/future.h"
 #include "future/layer.h"
+#include "future/turns.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ database_writes(const char *path, const void *data, size_t n, int64_t offset)
     if (node == NULL || !node_begin(node))
         return false;
     node->changed = layer_now();
+    turns_change(turns_path(path, PATH_ITSELF));
     return pwrite(node->fd, data, n, offset) == (ssize_t)n;
 }
 
@@ -68,6 +70,7 @@ bool
 database_resizes(const char *path, int64_t size)
 {
     Node *node = node_of_path(path);
+    turns_change(turns_path(path, PATH_ITSELF));
     return node && node_begin(node) && node_resize(node, size);
 }
 

@@ -13,6 +13,7 @@
  *   statement.c  a value that is changed at the beginning
  *   layer.h   files, which are its own
  *   loopback.h  connections between its threads
+ *   turns.h     the processes of a group in one future
  */
 #ifndef REPLAYDBG_FUTURE_H
 #define REPLAYDBG_FUTURE_H
@@ -61,5 +62,14 @@ bool loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *r
 bool loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
 unsigned loopback_hung_up(int fd, unsigned events);
 void future_library_loaded(void);
+/* turns.c, children.c: of lanes_hooks; all but the first only if it returns true */
+bool turns_are_taken(void);         /* it is one of several processes */
+void turns_news(void);              /* something has come that it waited for */
+bool turns_wait(uint64_t deadline); /* all of its threads wait; false: so do all others, and for no time */
+bool children_are_known(void);
+/* of resume_hooks */
+uint64_t turns_reading(int clock, uint64_t own);
+uint64_t turns_passed(void);
+pid_t child_ended(pid_t pid, int *status, int fds[], int *n);
 
 #endif

@@ -37,6 +37,7 @@ static const struct {
     {"posix", "lseek ftruncate posix_fallocate isatty", call_uses},
     {"posix", "sendfile copy_file_range", call_transfers},
     {"posix", "fsync fdatasync posix_fadvise", call_sync},
+    {"posix", "kill", call_kill},
     {"_socket", "socket.__init__", call_socket},
     {"_socket", "socket.bind", call_bind},
     {"_socket", "socket.connect socket.connect_ex", call_connect},

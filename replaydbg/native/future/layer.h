@@ -151,5 +151,6 @@ Taken call_listens(Crossing *c);
 Taken call_moves(Crossing *c);
 Taken call_getaddrinfo(Crossing *c);
 void sockets_performed(const Crossing *c); /* a call was made */
+Taken call_kill(Crossing *c);              /* family.c */
 
 #endif

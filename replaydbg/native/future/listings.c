@@ -3,6 +3,7 @@
 #include "base/core.h"
 #include "files/files.h"
 #include "future/layer.h"
+#include "future/turns.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ names_in(const Where *where, bool is_bytes)
     const char *listing = where->kind == IS_DIRECTORY && directory ? directory->listing : NULL, *child;
     char path[2 * LONGEST_NAME];
     Name *name, *above;
+    turns_look(turns_path(where->path, PATH_LISTING));
     if (where->kind != IS_MADE && listing == NULL)
         return NULL;
     PyObject *list = PyList_New(0);

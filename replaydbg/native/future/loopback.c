@@ -70,6 +70,14 @@ socket_make(int family, int flags, int at)
     return fd;
 }
 
+void
+loopback_adopt(int fd, const Address *own, const Address *peer)
+{
+    Socket *s = socket_at(add(inode_of(fd), -1, own->any.sa_family, IS_CONNECTED));
+    s->own = *own;
+    s->peer = *peer;
+}
+
 bool
 socket_is_open(const Socket *s)
 {
@@ -137,8 +145,8 @@ make_loopback(Address *a)
         a->v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-static bool
-is_met(const Socket *s, const Address *to)
+bool
+address_is_met(const Socket *s, const Address *to)
 {
     const Address *bound = &s->own;
     Address other = *to;
@@ -195,7 +203,7 @@ who_is_at(const Address *to, bool must_listen)
 {
     for (int32_t i = 0; i < socket_count; i++) {
         const Socket *s = &sockets[i];
-        if ((must_listen ? s->state == LISTENS : is_bound(s)) && is_met(s, to) && socket_is_open(s))
+        if ((must_listen ? s->state == LISTENS : is_bound(s)) && address_is_met(s, to) && socket_is_open(s))
             return i;
     }
     return -1;
@@ -205,7 +213,7 @@ bool
 loopback_has(const Address *to)
 {
     for (int32_t i = 0; i < socket_count; i++)
-        if (is_bound(&sockets[i]) && is_met(&sockets[i], to))
+        if (is_bound(&sockets[i]) && address_is_met(&sockets[i], to))
             return true;
     return false;
 }
@@ -239,6 +247,19 @@ socket_bind(int32_t number, const Address *to)
     return port_of(&s->own) ? 0 : EADDRINUSE;
 }
 
+/* Of one that connects: where it is, and with whom. */
+static void
+set_addresses(Socket *c, const Address *to)
+{
+    c->peer = *to;
+    make_loopback(&c->peer);
+    if (c->state == IS_NEW || is_any(&c->own)) {
+        int port = c->state == IS_NEW ? free_port() : port_of(&c->own);
+        c->own = c->peer;
+        set_port(&c->own, port);
+    }
+}
+
 int32_t
 loopback_join(int32_t client, const Address *to)
 {
@@ -252,13 +273,7 @@ loopback_join(int32_t client, const Address *to)
     int32_t server =
         add(inode_of(sockets[client].kept), sockets[client].kept, sockets[listener].own.any.sa_family, WAITS);
     Socket *c = &sockets[client], *s = &sockets[server], *l = &sockets[listener];
-    c->peer = *to;
-    make_loopback(&c->peer);
-    if (c->state == IS_NEW || is_any(&c->own)) {
-        int port = c->state == IS_NEW ? free_port() : port_of(&c->own);
-        c->own = c->peer;
-        set_port(&c->own, port);
-    }
+    set_addresses(c, to);
     address_turn(&c->peer, l->own.any.sa_family, &s->own);
     address_turn(&c->own, l->own.any.sa_family, &s->peer);
     c->kept = -1;
@@ -267,6 +282,47 @@ loopback_join(int32_t client, const Address *to)
     s->listener = listener;
     s->partner = client;
     return listener;
+}
+
+void
+loopback_pend(int32_t listening, int fd, const Address *peer)
+{
+    int kept = fcntl(fd, F_DUPFD_CLOEXEC, 512);
+    int32_t server = add(inode_of(kept), kept, socket_at(listening)->own.any.sa_family, WAITS);
+    Socket *s = socket_at(server), *l = socket_at(listening);
+    s->listener = listening;
+    s->own = l->own;
+    make_loopback(&s->own);
+    address_turn(peer, l->own.any.sa_family, &s->peer);
+    send(l->kept, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void
+socket_meets(int fd, int end, const Address *to, Address *own)
+{
+    int32_t number = socket_number(fd);
+    Socket *c = socket_at(number);
+    int status = fcntl(fd, F_GETFL), flags = fcntl(fd, F_GETFD);
+    set_addresses(c, to);
+    close(c->kept);
+    c->kept = -1;
+    c->state = IS_CONNECTED;
+    dup3(end, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+    fcntl(fd, F_SETFL, status & O_NONBLOCK);
+    *idmap_slot(&by_inode, inode_of(fd)) = (uint32_t)number + 1;
+    *own = c->own;
+}
+
+int32_t
+sockets_count(void)
+{
+    return socket_count;
+}
+
+void
+ports_begin(int process)
+{
+    next_port = FIRST_PORT + process * 250;
 }
 
 int32_t

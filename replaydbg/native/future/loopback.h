@@ -42,6 +42,14 @@ int32_t socket_number(int fd); /* -1: it is none of these */
 Socket *socket_at(int32_t number);
 /* one of `family`, with SOCK_CLOEXEC and SOCK_NONBLOCK of `flags`, as descriptor `at` (-1: any); -1: errno */
 int socket_make(int family, int flags, int at);
+int32_t sockets_count(void);
+bool address_is_met(const Socket *bound, const Address *to);
+void ports_begin(int process); /* one of several, which give out other ports */
+/* a connection that `listening` has not accepted yet, of which `fd` is the end to accept; `fd` stays the caller's */
+void loopback_pend(int32_t listening, int fd, const Address *peer);
+/* `fd` is connected to the address over `end`, which stays the caller's; its own address */
+void socket_meets(int fd, int end, const Address *to, Address *own);
+void loopback_adopt(int fd, const Address *own, const Address *peer); /* it is one end of a connection */
 bool socket_is_open(const Socket *s);                     /* of one that nobody is connected with: its program's end */
 int socket_bind(int32_t number, const Address *to);       /* 0, or an errno */
 bool loopback_has(const Address *to);                     /* a socket is or was bound there */
@@ -54,6 +62,10 @@ void address_turn(const Address *from, int family, Address *to); /* the same as 
 /* descriptors get other inodes in a copy */
 void loopback_part_begin(void);
 void loopback_part_end(void);
+
+/* meetings.c: with other processes */
+bool meetings_know(const Address *to);            /* one listens there, or did */
+bool meetings_connect(int fd, const Address *to); /* false: no other process listens there */
 
 /* socket_calls.c */
 void socket_calls_relink(void); /* once for each module that is new */

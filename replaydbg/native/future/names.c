@@ -1,6 +1,7 @@
 /* The names of the layer: what is behind each path that somebody has asked about. */
 #include "base/core.h"
 #include "future/layer.h"
+#include "future/turns.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ name_kind(const char *path, Name **found)
 {
     char parent[LONGEST_NAME];
     Name *name = *found = name_find(path), *above;
+    turns_look(turns_path(path, PATH_ITSELF));
     if (name && name->kind != IS_UNKNOWN)
         return name->kind;
     if (path[0] != '/' || path[1] == 0)
@@ -106,6 +108,9 @@ name_kind(const char *path, Name **found)
 void
 name_touch(Name *name, NameKind kind, int32_t node)
 {
+    turns_change(turns_path(name->path, PATH_ITSELF));
+    if (name->kind != kind)
+        turns_change_listing(name->path);
     name->kind = kind;
     name->is_touched = true;
     name->node = node;

@@ -4,6 +4,7 @@
 #include "base/core.h"
 #include "clock/clock.h"
 #include "future/layer.h"
+#include "future/turns.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -206,6 +207,18 @@ fd_copied(int fd, int copy)
         by_fd[copy] = (int32_t)(description - descriptions) + 1;
 }
 
+/* Other processes know it by its names. */
+static void
+tell_others(int32_t node, bool writes)
+{
+    const Name *name;
+    for (uint32_t i = 0; (name = name_at(i)) != NULL; i++)
+        if (name->node == node && writes)
+            turns_change(turns_path(name->path, PATH_ITSELF));
+        else if (name->node == node)
+            turns_look(turns_path(name->path, PATH_ITSELF));
+}
+
 void
 fd_take(Description *description, bool writes)
 {
@@ -213,6 +226,8 @@ fd_take(Description *description, bool writes)
     int32_t index = (int32_t)(description - descriptions);
     if (node == NULL)
         return;
+    if (turns_are_taken())
+        tell_others(description->node, writes);
     if (node->holder != index) {
         if (node->holder >= 0)
             descriptions[node->holder].offset = lseek(node->fd, 0, SEEK_CUR);

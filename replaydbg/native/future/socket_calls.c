@@ -2,6 +2,8 @@
  * raised, by Python's own code; what moves bytes is the kernel's, on the ends of pairs. */
 #include "future/future.h"
 #include "future/loopback.h"
+#include "future/turns.h"
+#include "gates/gates.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -67,8 +69,10 @@ our_listen(int fd, int backlog)
         return listen(fd, backlog);
     Address any = {.any.sa_family = s->own.any.sa_family};
     int error = s->state == IS_NEW ? socket_bind(socket_number(fd), &any) : s->state == IS_CONNECTED ? EINVAL : 0;
-    if (error == 0)
+    if (error == 0 && s->state != LISTENS) {
         s->state = LISTENS;
+        meetings_listens(socket_number(fd));
+    }
     return failed(error);
 }
 
@@ -171,8 +175,10 @@ socket_calls_relink(void)
 void
 future_library_loaded(void)
 {
-    if (core.is_future)
+    if (core.is_future) {
         socket_calls_relink();
+        semlocks_relink();
+    }
 }
 
 bool
@@ -185,10 +191,11 @@ loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *result
     int error = s->state == IS_CONNECTED || s->state == LISTENS ? EISCONN : 0;
     if (error == 0 && !take_address(to, size, &address))
         error = EAFNOSUPPORT;
-    int32_t listener = error ? -1 : loopback_join(socket_number(fd), &address);
-    if (error == 0 && listener < 0)
+    bool is_met = error == 0 && meetings_connect(fd, &address);
+    int32_t listener = error || is_met ? -1 : loopback_join(socket_number(fd), &address);
+    if (error == 0 && listener < 0 && !is_met)
         error = ECONNREFUSED;
-    else if (error == 0)
+    else if (listener >= 0)
         send(socket_at(listener)->kept, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
     if ((error == 0 || error == ECONNREFUSED) && fcntl(fd, F_GETFL) & O_NONBLOCK) {
         socket_of(fd)->error = error; /* as by TCP, which has not heard from the other side yet */

@@ -3,6 +3,7 @@
 #include "files/files.h"
 #include "future/layer.h"
 #include "future/loopback.h"
+#include "future/turns.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -53,7 +54,8 @@ call_connect(Crossing *c)
     if (n < 0 || c->nargs == 0)
         return is_closed(c) ? IS_PERFORMED : NOT_HERE;
     return socket_at(n)->state == IS_CONNECTED ||
-                   (address_read(c->args[0], socket_at(n)->own.any.sa_family, &address) && loopback_has(&address))
+                   (address_read(c->args[0], socket_at(n)->own.any.sa_family, &address) &&
+                    (loopback_has(&address) || meetings_know(&address)))
                ? IS_PERFORMED
                : NOT_HERE;
 }
@@ -129,6 +131,7 @@ sockets_performed(const Crossing *c)
 {
     if (!(c->gate->flags & GATE_CLOSES) && strcmp(c->gate->name, "socket.close") != 0)
         return;
+    meetings_closed();
     for (int32_t n = 0; (n = loopback_lost(n)) >= 0; n++) {
         close(socket_at(n)->kept);
         socket_at(n)->kept = -1;

@@ -13,6 +13,7 @@
 #define REPLAYDBG_GATES_H
 #include "base/core.h"
 #include "crossing/crossing.h"
+#include <semaphore.h>
 
 /* readline.c */
 int readline_prepare(void);
@@ -36,6 +37,9 @@ int network_module_loaded(PyObject *module, const char *name);
 /* semlocks.c: of a replay that is to go live */
 void semlock_follow(const Crossing *c, PyObject *result); /* a call that has worked */
 const char *semlocks_continue(void);                      /* makes the semaphores again; what failed, or NULL */
+/* of a future: those of a name that is shared are these, others its own */
+void semlocks_become_future(sem_t *(*shared)(const char *name));
+void semlocks_relink(void); /* once for each module that is new */
 
 /* standins.c */
 int standins_module_loaded(PyObject *module, const char *name);

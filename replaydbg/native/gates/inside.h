@@ -13,7 +13,8 @@ PyObject *program_perform(Gate *g, PyObject *self, PyObject *const *args, Py_ssi
                           unsigned row);
 
 /* semlocks.c */
-void semlock_note(PyObject *semlock, PyObject *value); /* replay: this object was made, with that value or NULL */
+/* replay: this object was made, with that value or NULL; processes know it by its name */
+void semlock_note(PyObject *semlock, PyObject *value, PyObject *name);
 
 /* readline.c */
 void readline_typed(PyObject *line); /* replay: input() has got this line */

@@ -246,13 +246,13 @@ semlock_without_semaphore(PyTypeObject *type, PyObject *kind, PyObject *maxvalue
 /* Begins where the semaphore has been made or is to be; the outcome is its handle. */
 static PyObject *
 semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, PyObject *maxvalue, PyObject *name,
-            PyObject *value)
+            PyObject *value, PyObject *known_as)
 {
     bool replayed = !c->perform;
     PyObject *outcome = cross_end(c, semlock ? PyObject_GetAttrString(semlock, "handle") : NULL);
     if (replayed && outcome) {
         semlock = semlock_without_semaphore(type, kind, maxvalue, outcome, name);
-        semlock_note(semlock, value);
+        semlock_note(semlock, value, known_as);
     }
     if (outcome == NULL)
         Py_CLEAR(semlock);
@@ -290,7 +290,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     Crossing c;
     cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
-    semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3], f[1]);
+    semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3], f[1], f[3]);
     semlock_made(semlock, f[3], f[1]);
     Py_DECREF(fields);
     cross_settle();
@@ -306,7 +306,7 @@ semlock_rebuild(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     Crossing c;
     cross_begin(&c, g, self, args, nargs, NULL);
     PyObject *semlock = c.perform ? gate_call_original(g, self, args, nargs, NULL) : NULL;
-    semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3], NULL);
+    semlock = semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3], NULL, args[3]);
     semlock_made(semlock, args[3], NULL);
     return semlock;
 }
@@ -587,6 +587,8 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         cross_expect_exit();
         base_hooks.reports_ending();
     }
+    else if (core.is_future)
+        base_hooks.reports_ending();
     clocks_report();
     if (engine.is_on)
         base_hooks.exits_apart((int)status);

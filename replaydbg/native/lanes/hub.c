@@ -462,9 +462,15 @@ static void
 pass_time(void)
 {
     struct pollfd epoll = {hub.epoll, POLLIN, 0};
-    if (poll(&epoll, 1, helpers.busy ? -1 : 0) > 0 || lanes_signal_due())
+    if (poll(&epoll, 1, helpers.busy ? -1 : 0) > 0 || lanes_signal_due()) {
+        lanes_hooks.has_news();
         return;
-    if (hub.timers)
+    }
+    if (lanes_hooks.takes_turns()) {
+        if (!lanes_hooks.await_turn(hub.timers ? hub.heap[1]->deadline : NEVER))
+            lanes_hang();
+    }
+    else if (hub.timers)
         simulated_reaches(hub.heap[1]->deadline);
     else
         lanes_hang();

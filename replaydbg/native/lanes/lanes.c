@@ -366,7 +366,8 @@ choose(void)
     wake_for_notices();
     while (lanes.ready_count == 0) {
         /* else there may be genuine threads */
-        if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE)
+        bool has_others = core.is_future && lanes_hooks.takes_turns(); /* who may raise a semaphore */
+        if (hub_is_idle() && !has_others && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE)
             say_deadlock();
         hub_begin();               /* from now on a foreign thread that raises a semaphore is heard: */
         wake_by_foreign_threads(); /* one may have done so before */

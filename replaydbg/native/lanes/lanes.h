@@ -162,6 +162,7 @@ int64_t lane_clock_shift(void);     /* ns that a reading of CLOCK_MONOTONIC is a
 extern const char waits_for_lock[]; /* lane->waits_for of one that waits for a semaphore */
 /* what stands for this function if C code asks for it by name; NULL: itself */
 void *threads_function(const char *name);
+void *threads_interpreters(const char *name); /* what the interpreter's own calls of it are led to */
 
 /* What higher parts register in boot/parts.c. */
 /* what stands for a function that C code asks for by name; NULL: itself */
@@ -183,6 +184,12 @@ typedef struct {
     bool (*connects)(int fd, const struct sockaddr *to, socklen_t size, int *result);
     unsigned (*hung_up)(int fd, unsigned events); /* what TCP would report in place of these, which are of its pair */
     bool (*accepts)(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
+    /* in a future, of one of several processes: see future/future.h */
+    bool (*takes_turns)(void);
+    void (*has_news)(void);
+    bool (*await_turn)(uint64_t deadline);
+    bool (*knows_children)(void);
+    pid_t (*child_ended)(pid_t pid, int *status, int fds[], int *n); /* 0: one of these can be read before */
     void (*install_libc)(void);
     /* a reading of CLOCK_MONOTONIC by the interpreter as an event, in ns; 0: it would be none here */
     uint64_t (*interpreter_clock)(void);

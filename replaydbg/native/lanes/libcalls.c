@@ -146,10 +146,37 @@ known_as(pid_t found, int status)
     return recorded;
 }
 
+/* Of a future with several processes. */
+static pid_t
+await_member(pid_t pid, int *status, int options)
+{
+    enum { MOST = 64 };
+    HubWait waits[MOST];
+    int fds[MOST], n;
+    pid_t found;
+    while ((found = lanes_hooks.child_ended(pid, status, fds, &n)) == 0 && !(options & WNOHANG)) {
+        for (int i = 0; i < n; i++)
+            waits[i] = (HubWait){.fd = fds[i], .events = POLLIN};
+        if (hub_wait(waits, n, "a child process", NEVER) == INTERRUPTED) {
+            errno = EINTR;
+            return -1;
+        }
+    }
+    return found;
+}
+
 static pid_t
 our_wait4(pid_t pid, int *status, int options, struct rusage *usage)
 {
     int own = 0;
+    if (core.is_future && lanes_hooks.knows_children()) {
+        pid_t ended = await_member(pid, &own, options);
+        if (status && ended > 0)
+            *status = own;
+        if (usage)
+            *usage = (struct rusage){0};
+        return ended;
+    }
     pid_t today = pid_today(pid), found = -1;
     if (pid < -1 && pid_is_past(-pid))
         errno = ECHILD;

@@ -417,6 +417,15 @@ static const Relink functions[] = {{"pthread_create", (void *)our_create},
                                    {"time", (void *)our_time},
                                    {NULL, NULL}};
 
+void *
+threads_interpreters(const char *name)
+{
+    for (const Relink *r = functions; r->name; r++)
+        if (strcmp(r->name, name) == 0)
+            return r->function;
+    return NULL;
+}
+
 /* ctypes and cffi ask by name; see thread_calls.c. */
 static const Relink by_name[] = {
     {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {"pthread_kill", (void *)our_kill}, {NULL, NULL}};

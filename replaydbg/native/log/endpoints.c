@@ -325,6 +325,8 @@ identify(int fd, Identity *id)
         *id = *as;
         id->kind = as->kind == ENDPOINT_OUTPUT ? 0 : as->kind;
     }
+    else if (core.is_future)
+        ; /* what it has made itself, nobody else has */
     else if (S_ISFIFO(st.st_mode))
         identify_pipe(fd, id);
     else if (S_ISSOCK(st.st_mode))

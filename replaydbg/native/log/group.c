@@ -91,7 +91,7 @@ group_take_cut(const char *name)
     char path[4200], line[2 * LONGEST_NAME_OF_CUT + 100];
     struct timespec now;
     int saved = errno;
-    if (group.page == NULL || core.mode != RECORD)
+    if (group.page == NULL || group.directory == NULL || core.mode != RECORD)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     int n = snprintf(line, sizeof line, "%llu %lld%09ld %u %llu ",
@@ -182,6 +182,22 @@ group_continue(const char *page, unsigned process, uint32_t endpoints, uint32_t 
     return transfers_continue(endpoints, addresses);
 }
 
+/* Of a future: both are files in memory, and nothing of the group has a path. */
+int
+group_continue_in(int page, int transfers, unsigned process, uint32_t endpoints, uint32_t addresses)
+{
+    struct stat st;
+    if (fstat(page, &st) < 0)
+        return -1;
+    void *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, page, 0);
+    if (at == MAP_FAILED)
+        return -1;
+    group.page = at;
+    group.process = process;
+    group.before[0] = group.before[1] = HEADER_SIZE;
+    return transfers_continue_in(transfers, endpoints, addresses);
+}
+
 unsigned
 group_new_row(unsigned how)
 {
@@ -197,7 +213,7 @@ void
 group_sync(void)
 {
     char path[4200];
-    if (group.page == NULL || group_rows() == group.synced)
+    if (group.page == NULL || group.directory == NULL || group_rows() == group.synced)
         return;
     group.synced = group_rows();
     snprintf(path, sizeof path, "%s/page", group.directory);

@@ -69,10 +69,11 @@ typedef struct {
 void transfer_define(const EndpointFacts *facts, uint32_t number);
 void transfers_begin(void);                                     /* after the logs, which end there if it fails */
 int transfers_continue(uint32_t endpoints, uint32_t addresses); /* -1: errno is set */
-void transfers_forked(void);                                    /* in any child: what comes is its own */
-const char *transfers_path(void);                               /* NULL: there is none */
-void transfers_moved(void);                                     /* see logs_moved() */
-uint64_t transfers_end(void);                                   /* bytes so far */
+int transfers_continue_in(int file, uint32_t endpoints, uint32_t addresses);
+void transfers_forked(void);      /* in any child: what comes is its own */
+const char *transfers_path(void); /* NULL: there is none */
+void transfers_moved(void);       /* see logs_moved() */
+uint64_t transfers_end(void);     /* bytes so far */
 
 /* endpoints.c */
 void endpoints_forked(void);

@@ -105,6 +105,8 @@ void log_sync_end(const LogSync *sync, int error);
 int group_open(const char *page, unsigned process); /* record: this process is one of a group */
 /* a replay becomes a recording, of a process of a group; its file of transfers has so many definitions; -1: errno is set */
 int group_continue(const char *page, unsigned process, uint32_t endpoints, uint32_t addresses);
+/* the same of a future: the page and the file of the transfers */
+int group_continue_in(int page, int transfers, unsigned process, uint32_t endpoints, uint32_t addresses);
 void group_has_no_room(const char *page, unsigned process); /* its logs cannot be made: it runs unrecorded */
 bool group_is_on(void);
 unsigned group_number(void);    /* this process's row; 0: it is not recorded in a group */

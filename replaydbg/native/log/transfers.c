@@ -86,6 +86,21 @@ transfers_continue(uint32_t endpoints, uint32_t known_addresses)
     return 0;
 }
 
+int
+transfers_continue_in(int file, uint32_t endpoints, uint32_t known_addresses)
+{
+    struct stat st;
+    transfer_log = (Log){.file = file};
+    if (fstat(file, &st) < 0 || log_map(&transfer_log, 0, (size_t)st.st_size + SIZE_AT_FIRST, 0) < 0) {
+        transfer_log = (Log){0};
+        return -1;
+    }
+    transfer_log.wp = transfer_log.base + header_of(&transfer_log)->committed;
+    address_count = known_addresses;
+    endpoints_continue(endpoints);
+    return 0;
+}
+
 const char *
 transfers_path(void)
 {

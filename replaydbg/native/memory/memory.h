@@ -19,7 +19,8 @@ void shared_process_starts(void); /* before there can be a child that shares our
 bool shared_continue(uint64_t event, int file);
 /* Before that: the event that made a map of a file; 0: the map of this index is none of those. False: there are no more. */
 bool shared_map_event(size_t index, uint64_t *event);
-void shared_end(void); /* nothing is logged any more */
+bool shared_was_mapped_by(uint64_t event); /* there is a map that others may see, made by this event or before */
+void shared_end(void);                     /* nothing is logged any more */
 extern uint64_t shared_written;
 void shared_look(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
 void memory_changes(Crossing *open);           /* replay: reads one MEMORY record without its head */

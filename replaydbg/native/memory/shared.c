@@ -481,6 +481,15 @@ is_shared(const Map *m)
 }
 
 bool
+shared_was_mapped_by(uint64_t event)
+{
+    for (size_t i = 0; i < count; i++)
+        if (maps[i].event <= event && is_shared(&maps[i]))
+            return true;
+    return false;
+}
+
+bool
 shared_is_mapped(void)
 {
     for (size_t i = 0; i < count; i++)

@@ -4,9 +4,9 @@
 #include "base/core.h"
 #include "clock/clock.h"
 #include "resume/inside.h"
+#include <math.h>
 #include <time.h>
 
-enum { MOST_CLOCKS = 12 };
 static uint64_t readings[MOST_CLOCKS]; /* ns, as recorded; 0: it was never read */
 static int64_t shifts[MOST_CLOCKS];
 static uint64_t wall; /* ns, the last recorded reading of the wall clock */
@@ -73,7 +73,8 @@ shifted_by(PyObject *result, int64_t ns)
     if (ns == 0)
         return result;
     if (PyFloat_CheckExact(result))
-        shifted = PyFloat_FromDouble(PyFloat_AS_DOUBLE(result) + (double)ns / 1e9);
+        /* as `time` makes it of nanoseconds: else two processes of one time have readings that differ */
+        shifted = PyFloat_FromDouble((double)(llround(PyFloat_AS_DOUBLE(result) * 1e9) + ns) / 1e9);
     else if (PyLong_CheckExact(result))
         shifted = PyLong_FromLongLong(PyLong_AsLongLongAndOverflow(result, &overflow) + ns);
     if (shifted == NULL)
@@ -99,13 +100,20 @@ clocks_unlogged(const Crossing *c, PyObject *result)
     return shifted_by(result, shifts[which] - (which == CLOCK_MONOTONIC ? lane_clock_shift() : 0));
 }
 
+uint64_t
+clocks_reading(int clock)
+{
+    return readings[clock];
+}
+
 void
 clocks_continue(void)
 {
     for (clockid_t i = 0; i < MOST_CLOCKS; i++) {
         struct timespec now = {0};
-        if (readings[i] && core.is_future)
-            shifts[i] = (int64_t)(readings[i] - simulated_clock(i));
+        uint64_t latest = core.is_future ? resume_hooks.latest_reading(i, readings[i]) : 0;
+        if (latest)
+            shifts[i] = (int64_t)(latest - (simulated_clock(i) - resume_hooks.passed()));
         else if (readings[i] && clock_gettime(i, &now) == 0)
             shifts[i] = (int64_t)readings[i] - ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec);
     }

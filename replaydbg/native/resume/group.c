@@ -33,16 +33,24 @@ group_process_ends(void)
 }
 
 /* Recordings of one process have none of this, so gates learn it only now. */
-const char *
-group_goes_live(void)
+void
+group_hears(void)
 {
     Gate *g;
-    const char *problem = group_process_ends();
-    if (group.page == NULL || problem)
-        return problem;
+    if (!group_is_on())
+        return;
     for (int id = 1; (g = gate_numbered(id)) != NULL; id++)
         channel_gate_loaded(g);
     waits_hear();
+}
+
+const char *
+group_goes_live(void)
+{
+    const char *problem = group_process_ends();
+    if (group.page == NULL || problem)
+        return problem;
+    group_hears();
     if (group.library)
         group_lets_join(group.library);
     return NULL;

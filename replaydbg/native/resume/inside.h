@@ -43,6 +43,7 @@ int standby_page_connect(void);    /* returns a socket to the launcher; -1: it i
 
 /* group.c */
 void group_prepare(PyObject *boot);
+void group_hears(void);               /* of a process of a group: its gates hear what it sends and receives */
 const char *group_goes_live(void);    /* a problem, or NULL */
 const char *group_process_ends(void); /* the same, without the interpreter */
 

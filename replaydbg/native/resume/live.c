@@ -144,6 +144,7 @@ complete(void)
     cross_continue();
     clocks_continue();
     if (core.is_future) {
+        group_hears();
         signals_continue();
         process_continue();
         streams_continue();

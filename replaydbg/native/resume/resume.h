@@ -30,12 +30,17 @@ typedef struct {
     void (*become_future)(void);            /* comes back in each copy of this process, and never in itself */
     PyObject *(*answer)(const Crossing *c); /* the outcome of a call that is not made */
     PyObject *(*performed)(const Crossing *c, PyObject *result); /* of one that was made; steals it */
+    /* of one of several processes: the latest reading of a clock by any of them, if it is one for all; else `own` */
+    uint64_t (*latest_reading)(int clock, uint64_t own);
+    uint64_t (*passed)(void);      /* ns of simulated time since the moment; of one process alone 0 */
     void (*nothing_follows)(void); /* the program has ended without a call after the moment; does not come back */
 } ResumeHooks;
 extern const ResumeHooks resume_hooks;
 
 /* clocks.c */
-uint64_t clocks_last_wall(void); /* ns since the epoch: the program's last reading of the wall clock; 0: none */
+uint64_t clocks_last_wall(void);    /* ns since the epoch: the program's last reading of the wall clock; 0: none */
+uint64_t clocks_reading(int clock); /* ns: of a clock of the system, by its number; 0: none */
+enum { MOST_CLOCKS = 16 };
 
 /* standby_page.c */
 void standby_hide_input(void); /* of a process of which images are made: after the interpreter has opened its streams */

@@ -23,7 +23,8 @@ def futures_facts(report: FuturesReport) -> JsonObject:
     low, high = found.share.bounds
     return {
         "recording": found.name,
-        "event": found.event,
+        "event": found.event if found.cut is None else None,
+        "cut": None if found.cut is None else {str(process): at for process, at in sorted(found.cut.items())},
         "futures": found.count,
         "failed": found.share.failed,
         "passed": found.share.decided - found.share.failed,
@@ -149,6 +150,7 @@ def _group_facts(group: FutureGroup, report: FuturesReport) -> JsonObject:
         "seeds": [each.seed for each in group.futures],
         "outputs": group.outputs,
         "last_line": group.last_line,
+        "process": group.example.process or None,
         "status": group.example.status,
         "is_deadlock": group.example.is_deadlock,
         "exception": exception.type if exception is not None else None,

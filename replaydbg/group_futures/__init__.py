@@ -1,0 +1,1 @@
+"""Futures of processes that were recorded together: all of them go on from one quiet cut, many times."""
