@@ -6,7 +6,7 @@ from replaydbg.errors import CannotResume, NoFutures, NoSuchMoment, UsageError
 from replaydbg.log.reader import Recording
 from replaydbg.resume.preparation import check_alone, check_running
 
-_OF_SEVERAL = "it is one of several processes that were recorded together: name the group, without /N"
+_OF_SEVERAL = "it is one process of a group: name the whole group, without /N"
 
 
 def check_numbers(count: int, jobs: int | None, seed: int, timeout: float) -> None:

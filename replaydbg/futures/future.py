@@ -79,7 +79,7 @@ class Future:
     ended_by: int = 0
     """The signal that ended its process; 0: none."""
     process: int = 0
-    """Then: the number of the one that decided how it ended; 0: all of them."""
+    """Of a group: the number of the process that decided how it ended; 0: all of them."""
 
     @property
     def kind(self) -> str:

@@ -97,7 +97,7 @@ def _where(found: Futures) -> str:
         return f"after event {found.event:,}"
     places = [f"{process}@{position}" for process, position in sorted(found.cut.items())]
     more = f" and {len(places) - _MOST_PLACES:,} more processes" if len(places) > _MOST_PLACES else ""
-    return f"from {', '.join(places[:_MOST_PLACES])}{more}"
+    return f"after events {', '.join(places[:_MOST_PLACES])}{more}"
 
 
 def _group_lines(group: FutureGroup, names: Mapping[int, str], found: Futures) -> Iterator[str]:

@@ -55,9 +55,9 @@ class GroupOrders:
     orders: Mapping[str, object]
     """Fields for the core."""
     changed: frozenset[str]
-    """Absolute paths that other processes have changed: what it was told of them is no answer."""
+    """Absolute paths that other processes have changed: what the process read of them may be outdated."""
     numbers: frozenset[int]
-    """Its descriptors of open files that other processes have as well: nobody knows the offset."""
+    """Its descriptors of open files that other processes have as well: their offset is unknown."""
 
 
 class StandingReplay:

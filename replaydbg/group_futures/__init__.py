@@ -1,1 +1,1 @@
-"""Futures of processes that were recorded together: all of them go on from one quiet cut, many times."""
+"""Futures of processes that were recorded together: all of them go on from one consistent cut, many times."""

@@ -1,4 +1,4 @@
-"""Which paths each process of a group has changed: what the others were told of them may be outdated."""
+"""Which paths each process of a group has changed: what the others read of them may be outdated."""
 
 from __future__ import annotations
 

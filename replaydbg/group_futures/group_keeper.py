@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class GroupKeeper:
-    """Keeps recordings of futures, until one cannot be written: what came of all is worth more than they are."""
+    """Keeps recordings of futures, until one cannot be written: then the results are still reported."""
 
     def __init__(self, line: RecoveryLine, output: Path | None, store: Path) -> None:
         """`line` is where they begin; `output`: the directory in which they are kept, None: they are in `store`."""

@@ -1,4 +1,4 @@
-"""Replay each process of a group to the cut, where it stands: the past is replayed once."""
+"""Replay each process of a group to the cut once: the futures are copies of the processes that stand there."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _check_maps(line: RecoveryLine, resources: dict[int, Resources]) -> None:
             for each in own.mappings:
                 if each.path in shared and each.is_written and each.origin.event > common:
                     reason = f"processes {process} and {other} have both mapped {each.path}"
-                    raise NoFutures(line.name, f"{reason}, and nobody knows who stored what")
+                    raise NoFutures(line.name, f"{reason}, and the recordings do not show who stored what")
 
 
 def _numbers(table: object, ends: tuple[object, ...]) -> list[int]:

@@ -9,17 +9,17 @@ from tests.group_futures.made_group import MadeGroup
 pytestmark = pytest.mark.slow
 
 BAD = {
-    ("--at", "44"): "an event of a process, such as 2@45",
-    ("--at", "2@"): "an event of a process, such as 2@45",
+    ("--at", "44"): "an event of a process, such as 2@105",
+    ("--at", "2@"): "an event of a process, such as 2@105",
     ("--at", "9@5"): "The group has no recording of process 9. Recorded: 1, 2, 3.",
     ("--at", "1@99999"): "No such moment '1@99999': process 1 has",
     ("--at", "1@exc"): "must be an event from 1 on",
-    ("--curve",): "--curve is for one process",
-    ("--shrink",): "--shrink is for one process",
-    ("--systematic", "0"): "--systematic is for one process",
-    ("--depth", "2"): "--depth is for one process",
-    ("--set", "x = 1"): "--set is for one process",
-    ("--faults", "write:ENOSPC"): "--faults is for one process",
+    ("--curve",): "--curve cannot be used here: ",
+    ("--shrink",): "--shrink cannot be used here: ",
+    ("--systematic", "0"): "--systematic cannot be used here: ",
+    ("--depth", "2"): "--depth cannot be used here: ",
+    ("--set", "x = 1"): "--set cannot be used here: ",
+    ("--faults", "write:ENOSPC"): "--faults cannot be used here: ",
     ("-n", "0"): "N must be at least 1",
 }
 
@@ -41,7 +41,7 @@ def test_one_process_of_a_group_has_none(group: MadeGroup) -> None:
     finished = group.replaydbg("futures", "one.rdbgs/2")
 
     assert finished.status == 2
-    assert b"name the group, without /N" in finished.stderr
+    assert b"name the whole group, without /N" in finished.stderr
 
 
 def test_a_member_that_is_missing(group: MadeGroup, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_it_begins_where_it_is_wanted(tmp_path: Path) -> None:
 
     assert default["1"] < later["cut"]["1"] <= default["1"] + 8
     text = made.replaydbg("futures", "one.rdbgs", "-n", "1").stdout.decode()
-    assert f"from 1@{default['1']}, 2@{default['2']}, 3@{default['3']}" in text
+    assert f"after events 1@{default['1']}, 2@{default['2']}, 3@{default['3']}" in text
 
 
 def test_kept_in_the_store_they_have_names(tmp_path: Path) -> None:

@@ -41,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MOMENT",
         help="go on before this event, or at @start, @t+1.5s or a snapshot such as @#3 (default: before the first "
         "thread is started; if none is, at @start, or with --faults where the program's own code begins). For a group: "
-        "before this event of a process, such as 2@45, or earlier, where every process waits (default: where most "
-        "processes live)",
+        "before this event of a process, such as 2@105, or earlier, where all processes can go on (default: once all "
+        "processes have been started)",
     )
     parser.add_argument(
         "-n",

@@ -31,7 +31,7 @@ def run_on_group(args: argparse.Namespace, directory: Path) -> int:
     """Make futures of the group in `directory`; return 0 if none failed, 1 if one did, 3 if none has a verdict."""
     for option in _OF_ONE_PROCESS:
         if getattr(args, option) is not None and getattr(args, option) is not False:
-            raise UsageError(f"--{option} is for one process, and {args.recording} is a group of processes.")
+            raise UsageError(f"--{option} cannot be used here: {args.recording} is a group of processes. Leave it out.")
     store, settings = the_store(), load_settings()
     wishes = GroupWishes(
         count=args.count if args.count is not None else COUNT,
@@ -69,7 +69,10 @@ def print_futures(report: FuturesReport, *, as_json: bool) -> int:
 
 
 def _positions(text: str, directory: Path) -> dict[int, int]:
-    """Return the positions before moments of processes, such as `2@45` or `1@120,2@45`. Raises UsageError."""
+    """Return the positions before moments of processes, such as `2@105` or `1@120,2@105`.
+
+    Raises UsageError and NoSuchMoment.
+    """
     processes = {row.number: row for row in read_group(directory).processes if row.recording is not None}
     return dict(_position(each, directory, processes) for each in text.split(","))
 
@@ -77,7 +80,7 @@ def _positions(text: str, directory: Path) -> dict[int, int]:
 def _position(text: str, directory: Path, processes: dict[int, GroupProcess]) -> tuple[int, int]:
     number, at, moment = text.strip().partition("@")
     if not at or not moment or not number.isdecimal() or len(number) > 9:
-        raise UsageError(f"For a group, --at must be an event of a process, such as 2@45 (got {text!r}).")
+        raise UsageError(f"For a group, --at must be an event of a process, such as 2@105 (got {text!r}).")
     if int(number) not in processes:
         raise UsageError(
             f"The group has no recording of process {number}. Recorded: {', '.join(map(str, sorted(processes)))}."

@@ -62,7 +62,7 @@ bool loopback_connects(int fd, const struct sockaddr *to, socklen_t size, int *r
 bool loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags, int *result);
 unsigned loopback_hung_up(int fd, unsigned events);
 void future_library_loaded(void);
-/* turns.c, children.c: of lanes_hooks; all but the first only if it returns true */
+/* turns.c, family.c: of lanes_hooks; all but the first only if it returns true */
 bool turns_are_taken(void);         /* it is one of several processes */
 void turns_news(void);              /* something has come that it waited for */
 bool turns_wait(uint64_t deadline); /* all of its threads wait; false: so do all others, and for no time */

@@ -2,8 +2,8 @@
  * threads wait, or at an event by chance, it lets another one run. So the order of all that they do comes from the seed,
  * and time is one for all: it jumps to the first deadline where all processes wait.
  *
- *   turns.c        whose turn it is; the page that they share, of which replaydbg/futures/groups/turn_page.py is the
- *                  other side
+ *   turns.c        whose turn it is; the page that they share, of which replaydbg/group_futures/turn_page.py is
+ *                  the other side
  *   group_ends.c   what the launcher has made for each future: ends of channels between processes
  *   family.c       waiting for other processes, and signals to them
  *   meetings.c     new connections between them
