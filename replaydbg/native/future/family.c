@@ -109,7 +109,7 @@ child_ended(pid_t pid, int *status, int fds[], int *n)
 {
     *n = 0;
     if (pid == 0 || pid < -1)
-        diverge("outside", NULL, NULL, "children by their process group");
+        diverge("outside", NULL, NULL, "waiting for children by their process group");
     Child *ended = first_ended(pid, status);
     if (ended) {
         ended->is_reaped = true;

@@ -51,7 +51,7 @@ meetings_listens(int32_t socket)
         return;
     uint32_t at = __atomic_fetch_add(&board->listening_count, 1, __ATOMIC_SEQ_CST);
     if (at >= MOST_LISTENING)
-        diverge("outside", NULL, NULL, "more listening sockets than several processes can have");
+        diverge("outside", NULL, NULL, "more listening sockets than the future of a group can have");
     board->listening[at] = (Listening){me + 1, 1, s->is_v6_only, socket, s->own};
 }
 
@@ -111,7 +111,7 @@ meetings_connect(int fd, const Address *to)
         return false;
     uint32_t pair = board->meeting_count;
     if (pair >= pair_count)
-        diverge("outside", NULL, NULL, "more new connections than several processes can have");
+        diverge("outside", NULL, NULL, "more new connections than the future of a group can have");
     meetings_look(); /* those of others that came before */
     Meeting made = {.server = server->member - 1, .client = me, .socket = server->socket};
     socket_meets(fd, pairs[pair][0], to, &made.peer);

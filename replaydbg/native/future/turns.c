@@ -155,7 +155,7 @@ turns_join(int file, const int turns[], int count, int own)
 {
     void *at = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at == MAP_FAILED)
-        diverge("outside", NULL, NULL, "memory for its page");
+        diverge("outside", NULL, NULL, "memory for the page that processes share");
     page = at;
     me = own;
     memcpy(turn, turns, (size_t)count * sizeof *turns);
@@ -304,7 +304,7 @@ place_of(uint64_t path)
         if (c->member == 0 || c->path == path)
             return c;
     }
-    diverge("outside", NULL, NULL, "more changed files than several processes can have");
+    diverge("outside", NULL, NULL, "more changed files than the future of a group can have");
 }
 
 #define SEVERAL UINT32_MAX /* processes have changed it */
