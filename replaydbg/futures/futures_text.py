@@ -53,11 +53,18 @@ def futures_lines(report: FuturesReport) -> Iterator[str]:
         yield f"Every future is the same, 1 was run: {why}."
     if found.unkept:
         yield f"Recordings are missing: {clause(found.unkept)}."
-    example = next((each.seed for group in found.groups for each in group.futures if each.seed in report.names), None)
-    if example is not None:
-        yield f"Open one: replaydbg debug {quoted(report.names[example])}"
+    if (name := next(filter(None, (opened_name(each, report.names) for each in found.groups)), "")) != "":
+        yield f"Open one: replaydbg debug {quoted(name)}"
     if words := next_command(report):
         yield f"Find what decides: {' '.join(map(quoted, words))}"
+
+
+def opened_name(group: FutureGroup, names: Mapping[int, str]) -> str:
+    """Return the name of a recording of a group, of several processes that of the one that decided; empty: none."""
+    kept = next((each for each in group.futures if each.seed in names), None)
+    if kept is None:
+        return ""
+    return f"{names[kept.seed]}/{kept.process}" if kept.process > 1 else names[kept.seed]
 
 
 def next_command(report: FuturesReport) -> tuple[str, ...]:
@@ -103,9 +110,9 @@ def _where(found: Futures) -> str:
 def _group_lines(group: FutureGroup, names: Mapping[int, str], found: Futures) -> Iterator[str]:
     word = "inconclusive: " if group.verdict is FutureVerdict.INCONCLUSIVE else ""
     outputs = f", {group.outputs:,} different outputs" if group.outputs > 1 else ""
-    kept = next((names[each.seed] for each in group.futures if each.seed in names), "")
+    kept = next((each.seed for each in group.futures if each.seed in names), None)
     word_of = "seed" if found.systematic is None else "number"
-    example = f"{word_of} {group.example.seed}{': ' + kept if kept else ''}"
+    example = f"{word_of} {group.example.seed}" if kept is None else f"{word_of} {kept}: {names[kept]}"
     yield f"{len(group.futures):7,}  {word}{_short(without_directory(group.ending))}{outputs} ({example})"
     if group.last_line and group.last_line not in group.ending and group.ending not in group.last_line:
         yield f"         | {_short(group.last_line)}"

@@ -146,7 +146,8 @@ class RunningGroup:
             future = self._as_sent(index, each.finish(self._group.members[index].recording, timeout=timeout))
             self.found[index] = future
             if future.verdict is FutureVerdict.INCONCLUSIVE or future.is_deadlock:
-                return self._outcome(index)  # the others would go on in a world that it has left
+                is_all = bool(timeout) or self._page.is_hung
+                return self._outcome(index, is_all=is_all)  # the others would go on in a world that it has left
             status = future.status << 8 if future.status >= 0 else -future.status
             parents = (at for at, member in enumerate(self._group.members) if index in member.children)
             self._page.has_ended(index, status, next(parents, -1))
@@ -158,7 +159,7 @@ class RunningGroup:
             return replace(future, verdict=FutureVerdict.PASSED, status=-future.ended_by, why="")
         return future
 
-    def _outcome(self, decides: int | None = None) -> Future:
+    def _outcome(self, decides: int | None = None, *, is_all: bool = False) -> Future:
         """Return what came of all: that is decided by one process, or the first that failed, or the first of all."""
         if decides is None:
             failed = [index for index, each in self.found.items() if each.verdict is FutureVerdict.FAILED]
@@ -169,7 +170,7 @@ class RunningGroup:
         return replace(
             future,
             seed=self.seed,
-            process=0 if passed or self._page.is_hung else self._group.members[decides].number,
+            process=0 if passed or is_all else self._group.members[decides].number,
             is_of_group=True,
             last_line=main.last_line or future.last_line,
             digest=" ".join(self.found[index].digest for index in sorted(self.found)),

@@ -59,7 +59,10 @@ class GroupKeeper:
 
     def _kept(self, running: RunningGroup, future: Future, name: str) -> Path:
         try:
-            directory = self._made(name)
+            try:
+                directory = self._made(name)
+            except CannotRecord as error:
+                raise CannotRecord(str(self._output), f"{name}{GROUP}: {error.reason}") from error
             held = hold_while_made(directory)
         except OSError as error:
             raise CannotRecord(str(self._output or self._store), reason_of(error)) from error

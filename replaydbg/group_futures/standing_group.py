@@ -86,7 +86,7 @@ def _standing(
     stack: ExitStack,
 ) -> StandingMember:
     name = f"{line.name}/{member.number}"
-    check_member(recording, name)
+    check_member(recording, line.name)
     made = set(chain.from_iterable(each.ends for each in shared.channels if each.kind in _MADE))
     by_number = resources.by_number()
     table = shared.tables[member.number]

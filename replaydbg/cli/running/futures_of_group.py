@@ -71,14 +71,20 @@ def print_futures(report: FuturesReport, *, as_json: bool) -> int:
 def _positions(text: str, directory: Path) -> dict[int, int]:
     """Return the positions before moments of processes, such as `2@105` or `1@120,2@105`.
 
-    Raises UsageError and NoSuchMoment.
+    Raises UsageError, NoSuchMoment.
     """
     processes = {row.number: row for row in read_group(directory).processes if row.recording is not None}
-    return dict(_position(each, directory, processes) for each in text.split(","))
+    found: dict[int, int] = {}
+    for each in text.split(","):
+        process, position = _position(each.strip(), directory, processes)
+        if process in found:
+            raise UsageError(f"--at names process {process} twice.")
+        found[process] = position
+    return found
 
 
 def _position(text: str, directory: Path, processes: dict[int, GroupProcess]) -> tuple[int, int]:
-    number, at, moment = text.strip().partition("@")
+    number, at, moment = text.partition("@")
     if not at or not moment or not number.isdecimal() or len(number) > 9:
         raise UsageError(f"For a group, --at must be an event of a process, such as 2@105 (got {text!r}).")
     if int(number) not in processes:
@@ -86,9 +92,26 @@ def _position(text: str, directory: Path, processes: dict[int, GroupProcess]) ->
             f"The group has no recording of process {number}. Recorded: {', '.join(map(str, sorted(processes)))}."
         )
     path = member_path(directory, int(number))
-    event = event_before(moment if moment[0].isdecimal() else f"@{moment}", path)
+    event = _event(text, number, moment, path)
     with open_recording(path) as recording:
         events = recording.log_header.crossings if recording.log_header is not None else 0
     if event > events:
-        raise NoSuchMoment(f"{number}@{moment}", f"process {number} has {events:,} events")
+        raise NoSuchMoment(text, f"process {number} has {events:,} events")
+    row = processes[int(number)]
+    if row.how == "fork" and event <= row.event and moment != "start":
+        raise UsageError(
+            f"Process {number} was forked at event {row.event:,} of process {row.parent}: its own first event is "
+            f"{row.event + 1:,}. For an earlier moment name its parent, such as {row.parent}@{row.event:,}."
+        )
     return int(number), event - 1
+
+
+def _event(text: str, number: str, moment: str, path: Path) -> int:
+    """Return the event before which a process is to go on."""
+    try:
+        return event_before(moment if moment[0].isdecimal() else f"@{moment}", path)
+    except NoSuchMoment as error:
+        raise NoSuchMoment(text, error.reason) from None
+    except UsageError:
+        known = f"an event from 1 on, {number}@start, {number}@t+SECONDS, or a snapshot such as {number}@#3"
+        raise UsageError(f"For a group, --at must be {known} (got {text!r}).") from None

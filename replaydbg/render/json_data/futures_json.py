@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from replaydbg.futures.curve_text import step_text
 from replaydbg.futures.deciding_text import switch_text
-from replaydbg.futures.futures_text import FuturesReport, next_command
+from replaydbg.futures.futures_text import FuturesReport, next_command, opened_name
 from replaydbg.futures.grouping import FutureGroup
 from replaydbg.futures.launcher import Futures
 from replaydbg.futures.schedules.decisions import LoopPause, ReadyOrder, ThreadPlace
@@ -158,5 +158,5 @@ def _group_facts(group: FutureGroup, report: FuturesReport) -> JsonObject:
         "file": place.file if place is not None else None,
         "line": place.line if place is not None else None,
         "recordings": kept,
-        "open": ["replaydbg", "debug", kept[0]] if kept else None,
+        "open": ["replaydbg", "debug", opened_name(group, report.names)] if kept else None,
     }
