@@ -80,7 +80,7 @@ def test_a_process_of_a_group_is_refused(tmp_path: Path) -> None:
 
     finished = ground.replaydbg("futures", str(name), "--at", "@start")
 
-    assert finished.status == 2 and b"one of several processes" in finished.stderr, finished
+    assert finished.status == 2 and b"one process of a group" in finished.stderr, finished
 
 
 def test_a_durable_recording_is_refused(tmp_path: Path) -> None:
