@@ -102,6 +102,17 @@ asyncio.run(main())
 """
 
 
+def test_large_files_are_read(tmp_path: Path) -> None:
+    """While recording, such files are copied beside the log, and a future has no directory."""
+    text = "import time\nopen('big', 'wb').write(b'x' * (3 << 20))\ntime.monotonic()\n"
+    ground = Ground.make(tmp_path, f"{text}print(len(open('big', 'rb').read()))\n")
+
+    group = ground.futures(ground.event("time.monotonic"), 1, "-o", "kept")["groups"][0]
+
+    assert (group["verdict"], group["last_line"]) == ("passed", str(3 << 20)), group
+    assert ground.replay(group["recordings"][0]).stdout == b"%d\n" % (3 << 20)
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_an_end_without_the_interpreters_own_is_one(code: int, tmp_path: Path) -> None:
     ground = Ground.make(tmp_path, _after_a_minute(f"os._exit({code})"))

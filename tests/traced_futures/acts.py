@@ -9,8 +9,8 @@ _ACTS = re.compile(
     r"|truncate\(|utime|socket\(|connect|bind|kill\(|tkill|execve|fork|vfork|ptrace|mount|setxattr)",
     re.MULTILINE,
 )
-# The kernel has refused it, which ends the process or is told to the program.
-_REFUSED = re.compile(r"^[^\n]*\) += (?:-1 E|\?)[^\n]*$|^[^\n]*<unfinished \.\.\.>$", re.MULTILINE)
+# The kernel has refused it: the filter by a signal, or with an error; or the process was ended before it answered.
+_REFUSED = re.compile(r"^[^\n]*\n--- SIGSYS |^[^\n]*\) += (?:-1 E|\?)[^\n]*$|^[^\n]*<unfinished \.\.\.>$", re.MULTILINE)
 
 
 def strace(command: Sequence[str], trace: Path) -> list[str]:
@@ -24,11 +24,13 @@ def acts_of_futures(trace: Path) -> tuple[int, int, list[str]]:
     replays = [text for text in texts.values() if "SECCOMP_SET_MODE_FILTER" in text]
     # Copies of those begin in the middle of their program; the log of each is a file in memory.
     copies = {path: text for path, text in texts.items() if "fallocate(" in text and "execve(" not in text}
-    behind = [text.rpartition("SECCOMP_SET_MODE_FILTER")[2] for text in replays]
-    # A process may signal itself: what another one has sent it, or its own end where the command has ended.
-    own = [re.sub(rf"^kill\({path.suffix[1:]}, ", "", text, flags=re.MULTILINE) for path, text in copies.items()]
-    ended = [re.sub(r"^kill\(\d+, SIGKILL", "", text, flags=re.MULTILINE) for text in behind]
-    return len(replays), len(copies), list(_acts([*ended, *own]))
+    behind = {path: text.rpartition("SECCOMP_SET_MODE_FILTER")[2] for path, text in texts.items() if text in replays}
+    # A process may signal itself: what another one has sent it, and its own end where the command has ended.
+    alone = [
+        re.sub(rf"^kill\((?:{path.suffix[1:]}, |\d+, SIGKILL)", "", text, flags=re.MULTILINE)
+        for path, text in (behind | copies).items()
+    ]
+    return len(replays), len(copies), list(_acts(alone))
 
 
 def _acts(texts: Sequence[str]) -> Iterator[str]:

@@ -65,7 +65,8 @@ is_large(int fd)
     struct stat st;
     if (tracked[fd].size == SIZE_UNKNOWN) {
         tracked[fd].size = SIZE_SMALL;
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE &&
+        /* a future has no directory: all that it reads is in its log */
+        if (!core.is_future && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE &&
             (tracked[fd].file = file_index(fd, &st)) >= 0)
             tracked[fd].size = SIZE_LARGE;
     }
