@@ -29,8 +29,8 @@ _STAYS = {
     "_tracemalloc": "get_traced_memory get_tracemalloc_memory _get_traces _get_object_traceback",
     "gc": "get_count get_stats set_debug collect",
     "_multiprocessing": """
-    SemLock.__new__ SemLock.acquire SemLock.release SemLock.__enter__ SemLock.__exit__ SemLock._count SemLock._is_mine
-    SemLock._is_zero SemLock._get_value sem_unlink
+    SemLock.__new__ SemLock._rebuild SemLock.acquire SemLock.release SemLock.__enter__ SemLock.__exit__ SemLock._count
+    SemLock._is_mine SemLock._is_zero SemLock._get_value sem_unlink
     """,
     "_locale": "setlocale localeconv nl_langinfo getencoding",
     "resource": "getpagesize",

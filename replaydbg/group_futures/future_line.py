@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -48,7 +49,29 @@ def first_choice(directory: Path) -> dict[int, int]:
         chain = chain_of_cuts(cuts.finder, opened.matching.members, thinned)
     except ReplaydbgError:
         return {}
-    return max(chain, key=lambda cut: _worth(opened, cut))
+    return _earliest(opened, cuts, max(chain, key=lambda cut: _worth(opened, cut)))
+
+
+def _earliest(opened: OpenedGroup, cuts: GroupCuts, cut: Mapping[int, int]) -> dict[int, int]:
+    """Return a cut of the same worth in which each process, one after the other, is at its first position.
+
+    Where nothing orders the events of two processes, one could else be far ahead, and a wait of the other begin anew.
+    """
+    worth, found = _worth(opened, cut), dict(cut)
+    for process, positions in cuts.resumable.items():
+        before = positions[: bisect_right(positions, found[process])]
+        low, high = 0, len(before)
+        while low < high:
+            middle = (low + high) // 2
+            is_worth_it = _worth(opened, _moved(cuts, found, process, before[middle])) >= worth
+            low, high = (low, middle) if is_worth_it else (middle + 1, high)
+        if low < len(before):
+            found = _moved(cuts, found, process, before[low])
+    return found
+
+
+def _moved(cuts: GroupCuts, cut: Mapping[int, int], process: int, position: int) -> dict[int, int]:
+    return cuts.finder.latest({**cut, process: position}, cuts.resumable)
 
 
 def _thinned(positions: Sequence[int]) -> Sequence[int]:

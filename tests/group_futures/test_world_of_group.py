@@ -101,6 +101,115 @@ assert os.waitpid(first, 0)[1] == 0
         assert (found["passed"], found["inconclusive"]) == (15, 0), found["groups"]
 
 
+NEVER_FAIL = {
+    "more than a pipe takes": """import os
+r, w = os.pipe()
+if os.fork() == 0:
+    os.close(r)
+    os.write(w, b"x" * 200_000)
+    os._exit(0)
+os.close(w)
+size = 0
+while data := os.read(r, 65536):
+    size += len(data)
+assert size == 200_000, size
+os.wait()
+""",
+    "more than a pair of sockets takes": """import os, socket
+one, other = socket.socketpair()
+if os.fork() == 0:
+    one.close()
+    other.sendall(bytes(2_000_000))
+    os._exit(0)
+other.close()
+size = 0
+while data := one.recv(65536):
+    size += len(data)
+assert size == 2_000_000, size
+os.wait()
+""",
+    "the last act before all threads wait": """import multiprocessing
+def add(number):
+    return number + 1
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for number in range(8):
+            assert pool.apply_async(add, (number,)).get(timeout=30) == number + 1
+""",
+    "a signal to a process with threads": """import os, signal, threading, time
+r, w = os.pipe()
+if (child := os.fork()) == 0:
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Thread(target=lock.acquire, daemon=True).start()
+    os.write(w, b"r")
+    time.sleep(100)
+    os._exit(1)
+os.read(r, 1)
+time.sleep(0.2)
+os.kill(child, signal.SIGTERM)
+assert os.waitpid(child, 0)[1] == 0
+""",
+    "a handler from before the fork": """import os, signal, time
+r, w = os.pipe()
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+if (child := os.fork()) == 0:
+    os.write(w, b"r")
+    time.sleep(100)
+    os._exit(1)
+os.read(r, 1)
+os.kill(child, signal.SIGTERM)
+assert os.waitpid(child, 0)[1] == 0
+""",
+    "a wait that is under way": """import os, socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+listener.settimeout(0.2)
+port = listener.getsockname()[1]
+if os.fork() == 0:
+    listener.close()
+    time.sleep(0.5)
+    socket.create_connection(("127.0.0.1", port)).recv(1)
+    os._exit(0)
+late = 0
+while True:
+    try:
+        connection, _ = listener.accept()
+        break
+    except TimeoutError:
+        late += 1
+connection.send(b"x")
+os.wait()
+assert late == 2, late
+""",
+    "semaphores of started processes": """import multiprocessing
+def work(queue, answers):
+    answers.put(queue.get() + 1)
+if __name__ == "__main__":
+    spawn = multiprocessing.get_context("spawn")
+    queue, answers = spawn.Queue(), spawn.Queue()
+    processes = [spawn.Process(target=work, args=(queue, answers)) for _ in range(2)]
+    for each in processes:
+        each.start()
+    for number in (1, 2):
+        queue.put(number)
+    assert sorted(answers.get() for _ in processes) == [2, 3]
+    for each in processes:
+        each.join()
+        assert each.exitcode == 0
+""",
+}
+
+
+@pytest.mark.parametrize("what", NEVER_FAIL)
+def test_a_program_that_never_fails_has_no_future_that_does(what: str, tmp_path: Path) -> None:
+    made = MadeGroup.make(tmp_path, NEVER_FAIL[what])
+
+    found = made.futures(30)
+
+    assert (found["passed"], found["failed"], found["inconclusive"]) == (30, 0, 0), found["groups"]
+
+
 def test_children_are_waited_for_as_they_end(tmp_path: Path) -> None:
     text = f"""{START}
 def ends(code):
@@ -290,6 +399,16 @@ os.waitpid(first, 0)
 os.system("true")
 """,
         "posix.system('true')",
+    ),
+    "stopped process": (
+        f"""{START}
+first = child(lambda: time.sleep(1))
+go()
+os.kill(first, 19)
+os.kill(first, 18)
+os.waitpid(first, 0)
+""",
+        "to stop another process",
     ),
     "unix socket": (
         f"""{START}

@@ -113,6 +113,7 @@ void simulated_begins(uint64_t at, uint64_t wall, uint64_t computed);
 uint64_t simulated_clock(clockid_t clock); /* ns: what a clock of the system would say */
 void simulated_reaches(uint64_t at);
 void simulated_passes(uint64_t ns);
+void simulated_jumps(uint64_t ns);      /* what is waited for comes earlier; no clock that is read changes */
 void simulated_steps(int64_t by);       /* ns: the wall clock is set; others go on */
 void simulated_computes(bool is_event); /* what the ticks since it was last called have taken */
 

@@ -46,6 +46,14 @@ simulated_passes(uint64_t ns)
 }
 
 void
+simulated_jumps(uint64_t ns)
+{
+    now += ns;
+    wall_shift -= (int64_t)ns;
+    computed_shift -= (int64_t)ns;
+}
+
+void
 simulated_steps(int64_t by)
 {
     wall_shift += by;

@@ -4,6 +4,7 @@
 #include "files/files.h"
 #include "future/inside.h"
 #include "future/turns.h"
+#include "resume/resume.h"
 #include "signals/signals.h"
 #include "sqlite/sqlite.h"
 #include "values/values.h"
@@ -162,6 +163,7 @@ void
 future_asks(Crossing *c)
 {
     unsigned flags = c->gate->flags;
+    live_install_handlers();
     turns_event();
     if (faults_take(c)) {
         c->is_answered = true;

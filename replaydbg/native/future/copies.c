@@ -184,7 +184,7 @@ become(const Order *order, int fds[])
     closed_begin(order->seed);
     faults_begin(order->fault, order->faults);
     turns_begin(wall < last ? last : wall);
-    return NULL;
+    return group_future_shares_memory() ? "memory that it shares with other processes" : NULL;
 }
 
 void

@@ -63,9 +63,10 @@ bool loopback_accepts(int fd, struct sockaddr *from, socklen_t *size, int flags,
 unsigned loopback_hung_up(int fd, unsigned events);
 void future_library_loaded(void);
 /* turns.c, family.c: of lanes_hooks; all but the first only if it returns true */
-bool turns_are_taken(void);         /* it is one of several processes */
-void turns_news(void);              /* something has come that it waited for */
-bool turns_wait(uint64_t deadline); /* all of its threads wait; false: so do all others, and for no time */
+bool turns_are_taken(void); /* it is one of several processes */
+void turns_news(void);      /* something has come that it waited for */
+/* all of its threads wait; false: so do all others, and for no time. `has_run`: a thread has, since it was called last */
+bool turns_wait(uint64_t deadline, bool has_run);
 bool children_are_known(void);
 /* of resume_hooks */
 uint64_t turns_reading(int clock, uint64_t own);

@@ -138,6 +138,12 @@ group_future_take(int fds[])
         fds[i] = fd_keep(fds[i]); /* OWN_LIFE as well: it is closed with the process */
 }
 
+bool
+group_future_shares_memory(void)
+{
+    return count && shared_was_mapped_by(forked_at);
+}
+
 void
 group_future_semaphores(void)
 {
@@ -149,8 +155,6 @@ group_future_part(const int fds[])
 {
     if (count == 0)
         return NULL;
-    if (shared_was_mapped_by(forked_at))
-        return "memory that it shares with other processes";
     turns_join(fds[FOR_TURNS], fds + FIRST_TURN, count, own);
     for (int i = 0; i < semaphore_count; i++)
         turns_raise(i, semaphores[i].value);

@@ -43,6 +43,7 @@ _Static_assert(offsetof(Page, member) == 72 && sizeof(Member) == 48 && sizeof(se
 static Page *page;
 static int turn[MOST_MEMBERS], me;
 static uint64_t began; /* the simulated time of this process at the moment */
+static uint64_t lag;   /* ns that it stands before the latest one of all */
 
 /* splitmix64, as in lanes.c */
 static uint64_t
@@ -114,15 +115,24 @@ await_turn(void)
     }
 }
 
+/* Once the handlers are there. The main thread takes them: another one may have blocked some. */
 static void
 take_signals(void)
 {
     Member *m = &page->member[me];
+    sigset_t before;
+    bool is_main = (lanes.running ? lanes.running : lanes.chooser) == lanes.main;
+    if (m->signals == 0 || live_handlers_wait())
+        return;
+    if (!is_main)
+        sigprocmask(SIG_SETMASK, &lanes.main->mask, &before);
     for (int signum = 1; m->signals; signum++)
         if (m->signals >> (signum - 1) & 1) {
             m->signals &= ~((uint64_t)1 << (signum - 1));
             kill(getpid(), signum);
         }
+    if (!is_main)
+        sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static void
@@ -207,6 +217,7 @@ turns_begin(uint64_t wall)
         pass(choose());
     await_turn();
     simulated_steps((int64_t)(page->wall - wall));
+    lag = page->wall - wall;
     begin_turn();
 }
 
@@ -232,6 +243,7 @@ turns_event(void)
     page->changes++;
     if (draw() % 1024 < page->chance)
         give_way(CAN_RUN);
+    take_signals();
 }
 
 /* of lanes_hooks */
@@ -248,10 +260,27 @@ turns_news(void)
         page->changes++;
 }
 
+/* Where it stands in the cut, its last call may have begun some time before the latest one of all: what it waits for ends
+ * that much earlier. All clocks stay as they are. */
+static void
+catch_up(void)
+{
+    began += lag;
+    simulated_jumps(lag);
+    clocks_set_back(lag);
+    lag = 0;
+}
+
 bool
-turns_wait(uint64_t deadline)
+turns_wait(uint64_t deadline, bool has_run)
 {
     Member *m = &page->member[me];
+    if (lag)
+        catch_up();
+    if (has_run) /* what it has done since, others have not looked at */
+        page->changes++;
+    if (m->signals && live_handlers_wait())
+        diverge("outside", NULL, NULL, "a signal before its first call after the moment");
     m->deadline = deadline == NEVER ? NEVER : deadline < began ? 0 : deadline - began;
     m->looked = page->changes;
     give_way(WAITS_FOR_NEWS);
@@ -264,6 +293,8 @@ void
 turns_send(int member, int signum)
 {
     uint64_t bit = signum ? (uint64_t)1 << (signum - 1) : 0;
+    if (signum == SIGSTOP || signum == SIGTSTP || signum == SIGTTIN || signum == SIGTTOU || signum == SIGCONT)
+        diverge("outside", NULL, NULL, "to stop another process");
     if (page->member[member].state == HAS_ENDED)
         return; /* nobody has waited for it yet */
     page->member[member].signals |= bit;

@@ -42,7 +42,8 @@ bool group_future_has(int fd);      /* a process shares it with others */
 void group_future_take(int fds[]);  /* they are ours from now on, and not the program's */
 const char *group_future_part(const int fds[]); /* puts them in their places; a problem, or NULL */
 
-void group_future_semaphores(void); /* of multiprocessing: those that processes share, and its own */
+bool group_future_shares_memory(void); /* with other processes */
+void group_future_semaphores(void);    /* of multiprocessing: those that processes share, and its own */
 
 /* family.c */
 bool family_prepare(PyObject *list,

@@ -110,9 +110,12 @@ semaphore_apart(unsigned value)
     return own;
 }
 
+static sem_t *(*shared_by_name)(const char *name);
+
 void
 semlocks_become_future(sem_t *(*shared)(const char *name))
 {
+    shared_by_name = shared;
     for (size_t i = 0; i < made_count; i++) {
         sem_t *with_others = made[i].name ? shared(made[i].name) : NULL;
         made[i].lock->handle = with_others ? with_others : semaphore_apart(value_left(&made[i]));
@@ -128,7 +131,10 @@ our_sem_open(const char *name, int flags, ...)
     va_start(rest, flags);
     if (!(flags & O_CREAT)) {
         va_end(rest);
-        return sem_open(name, flags);
+        sem_t *found = core.is_future && shared_by_name ? shared_by_name(name) : NULL;
+        if (core.is_future && found == NULL)
+            diverge("outside", NULL, NULL, "a semaphore of another process");
+        return found ? found : sem_open(name, flags);
     }
     mode_t mode = va_arg(rest, mode_t);
     unsigned value = va_arg(rest, unsigned);

@@ -467,7 +467,7 @@ pass_time(void)
         return;
     }
     if (lanes_hooks.takes_turns()) {
-        if (!lanes_hooks.await_turn(hub.timers ? hub.heap[1]->deadline : NEVER))
+        if (!lanes_hooks.await_turn(hub.timers ? hub.heap[1]->deadline : NEVER, lanes_have_run()))
             lanes_hang();
     }
     else if (hub.timers)

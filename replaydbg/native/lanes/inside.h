@@ -24,6 +24,7 @@ _Noreturn void lane_end(void *result);
 bool lane_is_ident(uintptr_t ident); /* of a lane, alive or not; else of a genuine thread */
 bool lane_has_gil(void);             /* the running lane may call the interpreter */
 void lanes_hang(void);               /* all wait, and nothing can come */
+bool lanes_have_run(void);           /* any, since this was asked last */
 
 /* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there
  * is need. In a future time is simulated, so one that is alone does not really wait, either. */

@@ -354,6 +354,16 @@ place_of_next(void)
     return best;
 }
 
+static bool has_run = true; /* a lane, since it was asked last */
+
+bool
+lanes_have_run(void)
+{
+    bool have = has_run;
+    has_run = false;
+    return have;
+}
+
 static Lane *
 choose(void)
 {
@@ -380,6 +390,7 @@ choose(void)
     core.lane = lanes.running->id;
     int place = place_of_next();
     schedule_chosen(place);
+    has_run = true;
     return ready_take(place);
 }
 

@@ -187,7 +187,7 @@ typedef struct {
     /* in a future, of one of several processes: see future/future.h */
     bool (*takes_turns)(void);
     void (*has_news)(void);
-    bool (*await_turn)(uint64_t deadline);
+    bool (*await_turn)(uint64_t deadline, bool has_run);
     bool (*knows_children)(void);
     pid_t (*child_ended)(pid_t pid, int *status, int fds[], int *n); /* 0: one of these can be read before */
     void (*install_libc)(void);

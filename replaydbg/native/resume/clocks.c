@@ -100,6 +100,14 @@ clocks_unlogged(const Crossing *c, PyObject *result)
     return shifted_by(result, shifts[which] - (which == CLOCK_MONOTONIC ? lane_clock_shift() : 0));
 }
 
+void
+clocks_set_back(uint64_t ns)
+{
+    for (clockid_t i = 0; i < MOST_CLOCKS; i++)
+        if (i != CLOCK_PROCESS_CPUTIME_ID && i != CLOCK_THREAD_CPUTIME_ID)
+            shifts[i] -= (int64_t)ns;
+}
+
 uint64_t
 clocks_reading(int clock)
 {

@@ -135,6 +135,26 @@ live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result)
     return core.mode == OBSERVE ? clocks_unlogged(&c, result) : result;
 }
 
+static bool handlers_wait;
+
+/* The interpreter installs handlers in its main thread alone, whose call need not be the first one. */
+void
+live_install_handlers(void)
+{
+    if (handlers_wait && lanes.running == lanes.main) {
+        handlers_wait = false;
+        own_work_begin();
+        signals_continue();
+        own_work_end();
+    }
+}
+
+bool
+live_handlers_wait(void)
+{
+    return handlers_wait || core.goes_live;
+}
+
 /* The second step. */
 static void
 complete(void)
@@ -145,7 +165,8 @@ complete(void)
     clocks_continue();
     if (core.is_future) {
         group_hears();
-        signals_continue();
+        handlers_wait = true;
+        live_install_handlers();
         process_continue();
         streams_continue();
         own_work_end();

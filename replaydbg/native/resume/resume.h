@@ -20,6 +20,8 @@ int resume_prepare(PyObject *boot); /* reads whether this replay is one, before 
 /* of crossing_hooks */
 void live_at_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 bool live_inside(void);
+void live_install_handlers(void); /* of a future, at a call */
+bool live_handlers_wait(void);    /* the main thread has made none yet */
 void live_follow(const Crossing *c, PyObject *result);
 PyObject *live_end(Crossing *c, PyObject *result, bool *is_again);
 PyObject *live_passed(Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *result);
@@ -40,6 +42,7 @@ extern const ResumeHooks resume_hooks;
 /* clocks.c */
 uint64_t clocks_last_wall(void);    /* ns since the epoch: the program's last reading of the wall clock; 0: none */
 uint64_t clocks_reading(int clock); /* ns: of a clock of the system, by its number; 0: none */
+void clocks_set_back(uint64_t ns);  /* of a future: those that go on by themselves */
 enum { MOST_CLOCKS = 16 };
 
 /* standby_page.c */
