@@ -16,7 +16,7 @@ BAD = {
     ("--at", "1@exc"): "must be an event from 1 on, 1@start, 1@t+SECONDS, or a snapshot such as 1@#3 (got '1@exc')",
     ("--at", "1@#7"): "No such moment '1@#7'",
     ("--at", "2@5"): "Process 2 was forked at event ",
-    ("--at", "1@120,1@130"): "--at names process 1 twice.",
+    ("--at", "1@100,1@101"): "--at names process 1 twice.",
     ("--curve",): "--curve cannot be used here: ",
     ("--shrink",): "--shrink cannot be used here: ",
     ("--systematic", "0"): "--systematic cannot be used here: ",

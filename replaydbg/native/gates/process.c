@@ -502,7 +502,9 @@ spawns_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     shared_process_starts();
     stream_child_starts();
     unsigned row = group_start_begins(false);
+    lanes_vfork_begins();
     PyObject *pid = program_start(g, self, args, nargs, kwnames, row);
+    lanes_vfork_ended();
     if (row)
         group_start_ended(row, pid ? (int)PyLong_AsLong(pid) : -1, 0);
     if (pid && core.mode == RECORD)

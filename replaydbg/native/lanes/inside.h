@@ -31,7 +31,8 @@ bool lanes_have_run(void);           /* any, since this was asked last */
 static inline bool
 lanes_share(void)
 {
-    return on_lanes && lanes.is_on && core.mode != REPLAY && (lanes.alive > 1 || core.is_future) && !lane_has_gil();
+    return on_lanes && lanes.is_on && core.mode != REPLAY && (lanes.alive > 1 || core.is_future) &&
+           (lanes.alone == NULL || lanes.running != lanes.alone) && !lane_has_gil();
 }
 
 bool lanes_draws(uint32_t *number, uint32_t below); /* with chaos; false: without */

@@ -356,6 +356,18 @@ place_of_next(void)
 
 static bool has_run = true; /* a lane, since it was asked last */
 
+void
+lanes_vfork_begins(void)
+{
+    lanes.alone = lanes.running;
+}
+
+void
+lanes_vfork_ended(void)
+{
+    lanes.alone = NULL;
+}
+
 bool
 lanes_have_run(void)
 {

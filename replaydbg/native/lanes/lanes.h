@@ -58,6 +58,11 @@ bool shortage_ask(uint64_t size);
 void shortage_met(uint64_t size);     /* record: right after asking, it did not get it */
 void shortage_expect(Crossing *open); /* replay: reads one NO_MEMORY record without its head */
 
+/* The running lane starts a process by vfork(): until its end, what the child calls is called here, in our memory, and
+ * without the interpreter's lock (from Python 3.12 on). Another lane would run in the child. */
+void lanes_vfork_begins(void);
+void lanes_vfork_ended(void);
+
 void lanes_interpreter_ends(void); /* its lock is about to be destroyed */
 
 /* log_sync.c */
@@ -123,12 +128,13 @@ struct Lane {
 };
 
 typedef struct {
-    bool is_on;    /* this process has lanes: false before the program begins, and in a child that it forks */
-    Lane *running; /* NULL while the next one is looked for */
-    Lane *chooser; /* then: on whose stack */
-    Lane first;    /* it began the program, on the stack of the process */
-    Lane *main;    /* the first one; in a child that is recorded, the one that forked it */
-    Lane **at;     /* by id; NULL: has ended */
+    bool is_on;        /* this process has lanes: false before the program begins, and in a child that it forks */
+    Lane *running;     /* NULL while the next one is looked for */
+    Lane *chooser;     /* then: on whose stack */
+    Lane first;        /* it began the program, on the stack of the process */
+    Lane *main;        /* the first one; in a child that is recorded, the one that forked it */
+    Lane **at;         /* by id; NULL: has ended */
+    const Lane *alone; /* others wait for this one, whoever waits in it; NULL: none */
     int alive, made, size;
     Lane *ready_first, *ready_last;
     int ready_count;
