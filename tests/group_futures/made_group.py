@@ -9,9 +9,10 @@ from typing import Any
 
 from tests.futures.made import environment
 from tests.harness.process import Finished, run
+from tests.harness.sanitizer import IS_SANITIZED
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "futures" / "groups"
-TIMEOUT, RECORDED = 90.0, 15.0
+TIMEOUT, RECORDED = (280.0 if IS_SANITIZED else 90.0), 15.0
 TRIES = 30
 _INCOMPLETE = 6
 """The exit code of a replay of a process that a signal ended."""
