@@ -41,6 +41,7 @@ void fd_closed(int fd);
 void fd_made_pipe(PyObject *numbers, bool is_pair); /* two: they replace placeholders */
 void fd_note_pair(const int *ends);                 /* two sockets that are connected with each other are real ones */
 void fd_widen(const int *ends);                     /* as much room as the kernel gives: TCP has more than a pair */
+enum { MOST_LOOKED_AT = 4096 }; /* descriptors that a replay goes through when it goes live or parts */
 /* what was under way between two ends of the program's did not fit, except in those that are left out */
 bool fd_has_lost(bool (*is_left_out)(int fd));
 bool fd_is_real(int fd);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096 };
 static ino_t placeholder; /* of sockets */
 /* Ends of pairs of sockets, by their inodes. */
 typedef struct {
@@ -83,10 +82,13 @@ bool
 fd_has_lost(bool (*is_left_out)(int fd))
 {
     struct stat st;
-    for (int fd = 3; lost_count && fd < MOST_LOOKED_AT; fd++)
-        for (size_t i = 0; i < lost_count && fstat(fd, &st) == 0 && !is_left_out(fd); i++)
+    for (int fd = 3; lost_count && fd < MOST_LOOKED_AT; fd++) {
+        if (fstat(fd, &st) < 0 || is_left_out(fd))
+            continue;
+        for (size_t i = 0; i < lost_count; i++)
             if (lost[i] == st.st_ino)
                 return true;
+    }
     return false;
 }
 

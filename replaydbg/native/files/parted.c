@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096, ABOVE = 512, PIECE = 65536 };
+enum { ABOVE = 512, PIECE = 65536 };
 
 /* One direction: what the descriptors of one inode are to read. */
 typedef struct {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096, SEED_BYTES = 32 };
+enum { SEED_BYTES = 32 };
 
 static bool stands_in[MOST_LOOKED_AT]; /* by descriptor: a file, in the place of one of the recorded run */
 static ino_t nothing;                  /* the socket that stands for those of the recorded run */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_LOOKED_AT = 4096, FIRST_PORT = 49152, LAST_PORT = 65535 };
+enum { FIRST_PORT = 49152, LAST_PORT = 65535 };
 
 static Socket *sockets;
 static int32_t socket_count;

@@ -19,10 +19,9 @@
 #include <unistd.h>
 
 #define LARGEST_ORDER (64u << 20)
-#define MOST_AT_ONCE 253    /* descriptors that a message carries, see unix(7) */
-#define ABOVE 512           /* they are kept at numbers above, until all are there */
-#define MOST_LOOKED_AT 4096 /* descriptors */
-#define NUMBERS 4           /* of an order, at most */
+#define MOST_AT_ONCE 253 /* descriptors that a message carries, see unix(7) */
+#define ABOVE 512        /* they are kept at numbers above, until all are there */
+#define NUMBERS 4        /* of an order, at most */
 
 enum { TIMERS = ITIMER_PROF + 1 };
 
