@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from replaydbg.classes import dataclass
+from replaydbg.classes import dataclass, field
 from replaydbg.futures.future import Future, FutureVerdict
 from replaydbg.hunt.rate import interval
 
@@ -51,6 +51,26 @@ class Share:
     def bounds(self) -> tuple[float, float]:
         """The bounds of the share with a confidence of 95 %."""
         return interval(self.failed, self.decided)
+
+
+@dataclass(slots=True)
+class KeptEndings:
+    """Says of which futures a recording is to be kept."""
+
+    keeps_all: bool
+    """Whether each is kept that failed or passed; otherwise one example of each ending is."""
+    _known: set[tuple[FutureVerdict, str, str]] = field(default_factory=set)
+
+    def takes(self, future: Future) -> bool:
+        """Return whether one is to be kept; if it is, its ending is known from now on."""
+        if future.verdict is FutureVerdict.INCONCLUSIVE:
+            return False  # it ends where a recording cannot go on, and has no end of its own
+        kind = (future.verdict, future.kind, f"{future.ending}\n{future.last_line}")
+        alike = sum(1 for verdict, ending, _ in self._known if (verdict, ending) == kind[:2])
+        if not self.keeps_all and (kind in self._known or alike >= MOST_ENDINGS):
+            return False
+        self._known.add(kind)
+        return True
 
 
 def share_of(futures: Iterable[Future]) -> Share:

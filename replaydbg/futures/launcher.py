@@ -13,7 +13,7 @@ from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.run_facts import GateRow
 from replaydbg.futures.checks import check_numbers, check_recording
 from replaydbg.futures.future import Future, FutureVerdict, RunningFuture
-from replaydbg.futures.grouping import MOST_ENDINGS, FutureGroup, Share, grouped, share_of
+from replaydbg.futures.grouping import FutureGroup, KeptEndings, Share, grouped, share_of
 from replaydbg.futures.kept_futures import FutureKeeper
 from replaydbg.futures.pool import FuturePool, FutureRequest, await_ended
 from replaydbg.futures.schedules.bounded import bounded_schedule, steps_of
@@ -108,10 +108,9 @@ class _Batch:
     keeper: FutureKeeper
     standing: StandingReplay
     seen: Callable[[Future], None]
+    endings: KeptEndings
     done: list[Future] = field(default_factory=list)
     kept: dict[int, Path] = field(default_factory=dict)
-    known: set[tuple[FutureVerdict, str, str]] = field(default_factory=set)
-    """How those ended of which a recording is kept."""
     steps: int = 0
     """With a bounded depth: how many steps the program takes."""
     given: dict[int, FutureSchedule] = field(default_factory=dict)
@@ -143,19 +142,11 @@ class _Batch:
     def take(self, running: RunningFuture, future: Future) -> None:
         """Take what came of one, and keep it if it is wanted."""
         self.done.append(future)
-        kind = (future.verdict, future.kind, f"{future.ending}\n{future.last_line}")
-        if self._is_wanted(future, kind):
-            self.known.add(kind)
+        if self.endings.takes(future):
             path = self._keep(running, future)
             if path is not None:
                 self.kept[future.seed] = path
         self.seen(future)
-
-    def _is_wanted(self, future: Future, kind: tuple[FutureVerdict, str, str]) -> bool:
-        if future.verdict is FutureVerdict.INCONCLUSIVE:
-            return False  # it ends where a recording cannot go on, and has no end of its own
-        alike = sum(1 for verdict, ending, _ in self.known if (verdict, ending) == kind[:2])
-        return self.wishes.keeps_all or (kind not in self.known and alike < MOST_ENDINGS)
 
     def deciding(self, groups: Sequence[FutureGroup]) -> Iterator[DecidingSchedule]:
         """Yield what decides in the groups that failed, with a recording of each."""
@@ -186,7 +177,7 @@ def run_futures(
         if wishes.output is not None:
             wishes.output.mkdir(parents=True, exist_ok=True)
         keeper = FutureKeeper(recording, name, standing.event, wishes.output, store)
-        batch = _Batch(recording, name, wishes, keeper, standing, seen)
+        batch = _Batch(recording, name, wishes, keeper, standing, seen, KeptEndings(wishes.keeps_all))
         systematic = _run_all(batch) if wishes.preemptions is not None else None
         is_fixed = systematic is None and _run(batch)
         groups = tuple(grouped(batch.done))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from replaydbg.classes import dataclass, field
 from replaydbg.futures.checks import check_numbers
-from replaydbg.futures.future import Future, FutureVerdict
-from replaydbg.futures.grouping import MOST_ENDINGS, grouped, share_of
+from replaydbg.futures.future import Future
+from replaydbg.futures.grouping import KeptEndings, grouped, share_of
 from replaydbg.futures.launcher import FIRST_SEED, TIMEOUT, Futures
 from replaydbg.group_futures.future_group import RunningGroup, StandingGroup
 from replaydbg.group_futures.future_line import future_line
@@ -25,7 +25,7 @@ _LOOK = 50
 
 @dataclass(frozen=True, slots=True)
 class GroupWishes:
-    """What the user wants."""
+    """The options of the command."""
 
     count: int
     """How many."""
@@ -59,7 +59,7 @@ def run_group_futures(
         replayed = time.monotonic() - began
         if wishes.output is not None:
             wishes.output.mkdir(parents=True, exist_ok=True)
-        batch = _Batch(group, wishes, GroupKeeper(line, wishes.output, store), seen)
+        batch = _Batch(group, wishes, GroupKeeper(line, wishes.output, store), seen, KeptEndings(wishes.keeps_all))
         batch.run()
     return Futures(
         name,
@@ -82,10 +82,9 @@ class _Batch:
     wishes: GroupWishes
     keeper: GroupKeeper
     seen: Callable[[Future], None]
+    endings: KeptEndings
     done: list[Future] = field(default_factory=list)
     kept: dict[int, Path] = field(default_factory=dict)
-    known: set[tuple[FutureVerdict, str, str]] = field(default_factory=set)
-    """How those ended of which a recording is kept."""
 
     def run(self) -> None:
         """Run all of them, several at once."""
@@ -113,19 +112,11 @@ class _Batch:
 
     def _take(self, running: RunningGroup, future: Future) -> None:
         self.done.append(future)
-        kind = (future.verdict, future.kind, f"{future.ending}\n{future.last_line}")
-        if self._is_wanted(future, kind):
-            self.known.add(kind)
+        if self.endings.takes(future):
             path = self.keeper.keep(running, future, f"future-{future.seed}")
             if path is not None:
                 self.kept[future.seed] = path
         self.seen(future)
-
-    def _is_wanted(self, future: Future, kind: tuple[FutureVerdict, str, str]) -> bool:
-        if future.verdict is FutureVerdict.INCONCLUSIVE:
-            return False  # it ends where a recording cannot go on, and has no end of its own
-        alike = sum(1 for verdict, ending, _ in self.known if (verdict, ending) == kind[:2])
-        return self.wishes.keeps_all or (kind not in self.known and alike < MOST_ENDINGS)
 
 
 def _await_ended(running: list[RunningGroup]) -> None:
