@@ -50,7 +50,7 @@ class FutureFiles:
 
 @dataclass(frozen=True, slots=True)
 class GroupOrders:
-    """What a process of a group has in common with the others."""
+    """The orders for a process of a group, and the files that it shares with the others."""
 
     orders: Mapping[str, object]
     """Fields for the core."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 MOST_DESCRIPTORS = 253
-"""What one message can carry (unix(7)): those of a copy come in one."""
+"""The most that one message carries (unix(7)): those of a copy come in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class StandingMember:
     children: tuple[int, ...]
     """For each child that it can wait for the index of its process among those that stand; -1: it had ended before."""
     transfers: bytes
-    """What it had sent and received before."""
+    """The file of its transfers, up to the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class RunningGroup:
         self.members: list[RunningFuture] = []
         """The processes, in the order of those that stand."""
         self.transfers: list[BinaryIO] = []
-        """What each of them has sent and received."""
+        """Their files of transfers, in the same order."""
         self.found: dict[int, Future] = {}
-        """What came of those that have ended, by their indices, in the order of their ends."""
+        """The results of those that have ended, by their indices, in the order of their ends."""
         self.began = time.monotonic()
         try:
             self._start()

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from replaydbg.classes import dataclass
 from replaydbg.distributed.descriptors import ChannelEnd
 from replaydbg.errors import CannotResume, NoFutures
 from replaydbg.events.transfers import KINDS, Endpoint
@@ -55,13 +56,9 @@ def stand(line: RecoveryLine, stack: ExitStack) -> StandingGroup:
     except CannotResume as error:
         raise NoFutures(line.name, error.reason) from error
     changed = ChangedFiles(line.directory, line.opened.group.processes)
-    semaphores, pairs = shared_semaphores(line), _MOST_PAIRS if _has_connections(line) else 0
-    members = tuple(
-        _standing(
-            line, each, recordings[each.number], resources[each.number], shared, changed, semaphores, pairs, stack
-        )
-        for each in line.running
-    )
+    pairs = _MOST_PAIRS if _has_connections(line) else 0
+    cut = _Cut(line, shared, changed, shared_semaphores(line), pairs)
+    members = tuple(cut.stand(each, recordings[each.number], resources[each.number], stack) for each in line.running)
     return StandingGroup(line.name, members, shared, sent, pairs, page_of(line))
 
 
@@ -74,58 +71,70 @@ def _sent(line: RecoveryLine, shared: SharedEnds) -> dict[tuple[int, int], bytes
     return found
 
 
-def _standing(
-    line: RecoveryLine,
-    member: LineMember,
-    recording: Recording,
-    resources: Resources,
-    shared: SharedEnds,
-    changed: ChangedFiles,
-    semaphores: list[tuple[bytes, int]],
-    pairs: int,
-    stack: ExitStack,
-) -> StandingMember:
-    name = f"{line.name}/{member.number}"
-    check_member(recording, line.name)
-    made = set(chain.from_iterable(each.ends for each in shared.channels if each.kind in _MADE))
-    by_number = resources.by_number()
-    table = shared.tables[member.number]
-    ends = {number: by_number[number] for number, end in sorted(table.items()) if end in made and number in by_number}
-    running = [each.number for each in line.running]
-    children = [each for each in line.members.values() if _is_child(line, each, member)]
-    waiting = _waiting(shared, member, running)
-    count = _FILES + _PER_GROUP + len(running) + len(children) + len(ends) + len(waiting) + 2 * pairs
-    if count > MOST_DESCRIPTORS:
-        raise NoFutures(line.name, f"process {member.number} has {len(ends):,} descriptors in common with others")
-    transfers, endpoints, addresses = continued_transfers(recording, member.position)
-    indices = tuple(running.index(each.number) if each.runs else -1 for each in children)
-    orders = {
-        "future_group": (
-            running.index(member.number),
-            len(running),
-            member.number,
-            endpoints,
-            addresses,
-            max((_common(line, member.number, each) for each in running if each != member.number), default=0),
-            [_end(number, opened, line.endpoint(table[number])) for number, opened in ends.items()],
-            [
-                (each.known_as, index, _wait_status(each.row.status))
-                for each, index in zip(children, indices, strict=True)
-            ],
-            semaphores,
-            [line.members[each].known_as for each in running],
-            [(number, family, peer) for number, family, peer, _ in waiting],
-            pairs,
-            _names(line, table, ends),
-        )
-    }
-    files = {
-        number for channel in shared.channels if channel.kind not in _MADE for number in _numbers(table, channel.ends)
-    }
-    group = GroupOrders(orders, changed.of_others(member.number), frozenset(files))
-    standing = StandingReplay(recording, name, member.position + 1, stack, group=group)
-    pending = tuple(end for *_, end in waiting)
-    return StandingMember(member.number, recording, standing, ends, pending, indices, transfers)
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The cut, and what its processes have in common there."""
+
+    line: RecoveryLine
+    shared: SharedEnds
+    changed: ChangedFiles
+    semaphores: list[tuple[bytes, int]]
+    pairs: int
+    """How many new connections there can be."""
+
+    def stand(self, member: LineMember, recording: Recording, resources: Resources, stack: ExitStack) -> StandingMember:
+        """Replay a process to the cut, where it stands until `stack` ends."""
+        line, shared = self.line, self.shared
+        check_member(recording, line.name)
+        ends = self._ends(member, resources)
+        running = [each.number for each in line.running]
+        children = [each for each in line.members.values() if _is_child(line, each, member)]
+        waiting = _waiting(shared, member, running)
+        count = _FILES + _PER_GROUP + len(running) + len(children) + len(ends) + len(waiting) + 2 * self.pairs
+        if count > MOST_DESCRIPTORS:
+            raise NoFutures(line.name, f"process {member.number} has {len(ends):,} descriptors in common with others")
+        transfers, endpoints, addresses = continued_transfers(recording, member.position)
+        indices = tuple(running.index(each.number) if each.runs else -1 for each in children)
+        table = shared.tables[member.number]
+        orders = {
+            "future_group": (
+                running.index(member.number),
+                len(running),
+                member.number,
+                endpoints,
+                addresses,
+                max((_common(line, member.number, each) for each in running if each != member.number), default=0),
+                [_end(number, opened, line.endpoint(table[number])) for number, opened in ends.items()],
+                [
+                    (each.known_as, index, _wait_status(each.row.status))
+                    for each, index in zip(children, indices, strict=True)
+                ],
+                self.semaphores,
+                [line.members[each].known_as for each in running],
+                [(number, family, peer) for number, family, peer, _ in waiting],
+                self.pairs,
+                _names(line, table, ends),
+            )
+        }
+        group = GroupOrders(orders, self.changed.of_others(member.number), self._shared_files(member))
+        name = f"{line.name}/{member.number}"
+        standing = StandingReplay(recording, name, member.position + 1, stack, group=group)
+        pending = tuple(end for *_, end in waiting)
+        return StandingMember(member.number, recording, standing, ends, pending, indices, transfers)
+
+    def _ends(self, member: LineMember, resources: Resources) -> dict[int, OpenResource]:
+        """Return the descriptors that lead to pipes, pairs and connections that a future makes again."""
+        made = set(chain.from_iterable(each.ends for each in self.shared.channels if each.kind in _MADE))
+        by_number, table = resources.by_number(), self.shared.tables[member.number]
+        return {
+            number: by_number[number] for number, end in sorted(table.items()) if end in made and number in by_number
+        }
+
+    def _shared_files(self, member: LineMember) -> frozenset[int]:
+        """Return the descriptors that lead to files whose positions processes share."""
+        table = self.shared.tables[member.number]
+        others = (each for each in self.shared.channels if each.kind not in _MADE)
+        return frozenset(number for each in others for number in _numbers(table, each.ends))
 
 
 def _has_connections(line: RecoveryLine) -> bool:
