@@ -6,7 +6,6 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.coding.encode import FORMAT
 from replaydbg.log.entries.logfile import LOG_HEADER, TRANSFERS_HEADER, read_log_header, transfers_end
 from replaydbg.log.files import BRANCH, PIECE, DataFile, forget_signature
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.sealed.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.sealed.origin import LONG, MARK, OriginMarker, own_key
 from replaydbg.log.sealed.shared import compressor, expand
@@ -387,54 +387,6 @@ def _copy(
     with DataFile(path, follow=False) as data:
         is_compressed = compress_up_to is None or end <= compress_up_to
         writer.section(section, data.pieces(end), is_compressed=is_compressed, compress=compress, common=common)
-
-
-_LIVE_FILES = (
-    "boot",
-    "state",
-    "world",
-    "content",
-    "transfers",
-    "notes",
-    "marks",
-    "end.json",
-    "log",
-    MARK,
-    BRANCH,
-)
-"""Files of a live directory beside its header."""
-
-
-def remove_live(live: Path) -> None:
-    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays.
-
-    Two processes may do it at once: one that seals, and one that finds that it is sealed. The header goes last: what
-    has none is no longer a recording.
-    """
-    with suppress(FileNotFoundError):
-        while True:
-            _remove_files(live)
-            try:
-                live.rmdir()
-                return
-            except OSError as error:
-                if error.errno != errno.ENOTEMPTY:
-                    raise
-            # What another process has noted meanwhile is removed again. Other files are somebody's own.
-            if any(path.name not in (*_LIVE_FILES, "header.json") for path in live.iterdir()):
-                return
-
-
-def _remove_files(live: Path) -> None:
-    for name in _LIVE_FILES:
-        (live / name).unlink(missing_ok=True)
-    for folder in (live / "source", live / "heap"):
-        if folder.is_dir() and not folder.is_symlink():
-            with suppress(FileNotFoundError):
-                for path in folder.iterdir():
-                    path.unlink(missing_ok=True)
-                folder.rmdir()
-    (live / "header.json").unlink(missing_ok=True)
 
 
 def synchronise(path: Path) -> None:

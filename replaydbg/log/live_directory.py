@@ -1,10 +1,11 @@
-"""Read the sections of a recording that was not sealed, from its live directory."""
+"""The live directory of a recording that was not sealed: read its sections, and remove it."""
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from replaydbg.errors import Corrupt, NotARecording, ReplaydbgError
@@ -16,7 +17,8 @@ from replaydbg.log.entries.logfile import (
     read_log_header,
     transfers_end,
 )
-from replaydbg.log.files import DataFile
+from replaydbg.log.files import BRANCH, DataFile
+from replaydbg.log.sealed.origin import MARK
 from replaydbg.log.sealed.sections import InPlace
 from replaydbg.secrets.patches import Patches
 
@@ -185,3 +187,51 @@ class LiveDirectory:
         """Close the files."""
         for file in self._files.values():
             file.close()
+
+
+_WRITTEN = (
+    "boot",
+    "state",
+    "world",
+    "content",
+    "transfers",
+    "notes",
+    "marks",
+    "end.json",
+    "log",
+    MARK,
+    BRANCH,
+)
+"""Files that recorders write into a live directory, beside its header."""
+
+
+def remove_live(live: Path) -> None:
+    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays.
+
+    Two processes may do it at once: one that seals, and one that finds that it is sealed. The header goes last: what
+    has none is no longer a recording.
+    """
+    with suppress(FileNotFoundError):
+        while True:
+            _remove_files(live)
+            try:
+                live.rmdir()
+                return
+            except OSError as error:
+                if error.errno != errno.ENOTEMPTY:
+                    raise
+            # What another process has noted meanwhile is removed again. Other files are somebody's own.
+            if any(path.name not in (*_WRITTEN, "header.json") for path in live.iterdir()):
+                return
+
+
+def _remove_files(live: Path) -> None:
+    for name in _WRITTEN:
+        (live / name).unlink(missing_ok=True)
+    for folder in (live / "source", live / "heap"):
+        if folder.is_dir() and not folder.is_symlink():
+            with suppress(FileNotFoundError):
+                for path in folder.iterdir():
+                    path.unlink(missing_ok=True)
+                folder.rmdir()
+    (live / "header.json").unlink(missing_ok=True)

@@ -98,7 +98,7 @@ def removed_unless_begun(live: Path) -> Iterator[None]:
         yield
     except BaseException:
         # Imported here: it seldom happens, and takes longer to load than the start itself.
-        from replaydbg.log.container import remove_live
+        from replaydbg.log.live_directory import remove_live
         from replaydbg.record.end_facts import log_was_made
 
         if live.is_dir() and not log_was_made(live):

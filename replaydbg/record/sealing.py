@@ -10,7 +10,8 @@ from pathlib import Path
 from replaydbg.config import user_cache_directory
 from replaydbg.errors import CannotRecord, Corrupt, ReplaydbgError
 from replaydbg.launch.process import Ended
-from replaydbg.log.container import remove_live, seal
+from replaydbg.log.container import seal
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.sealed.origin import own_key
 from replaydbg.log.sealed.store_blocks import common_in
 from replaydbg.record.caches.block_cache import BlockCache

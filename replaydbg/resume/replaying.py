@@ -17,7 +17,7 @@ from replaydbg.launch.interruption import raise_for
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.coding.codec import decode_value
 from replaydbg.log.coding.decode import Malformed
-from replaydbg.log.container import remove_live
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.reader import Recording
 from replaydbg.record.place import handled_signals
 from replaydbg.record.start import Wishes, continuing_command

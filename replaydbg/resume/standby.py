@@ -22,7 +22,7 @@ from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotRecord, CannotResume
 from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended
-from replaydbg.log.container import remove_live
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.record.place import make_live_directory, reason_of, shared_store, write_start
 from replaydbg.record.result import RecordResult

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.container import remove_live
 from replaydbg.log.files import SIGNATURE, forget_signature
 from replaydbg.log.group import FACTS, HIDDEN_PAGE, ORDERS, PAGE, WAKE, group_directory, read_group
 from replaydbg.log.live_cuts import CUTS
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.sealed.shared import DIRECTORY
 from replaydbg.store.clearing import clear
 from replaydbg.store.directory import GROUP, INDEX, LIVE, SEALED, Store, index_path, is_group, live_path

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.container import remove_live
 from replaydbg.log.group import HIDDEN_PAGE, PAGE, group_directory, process_number, read_group
+from replaydbg.log.live_directory import remove_live
 from replaydbg.store.directory import GROUP, LIVE, SEALED, sealed_path
 from replaydbg.store.process_check import writer_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.log.container import remove_live
+from replaydbg.log.live_directory import remove_live
 from replaydbg.record.sealer.failing import note_failed_request
 from tests.harness.process import Finished
 from tests.harness.surroundings import without_steering

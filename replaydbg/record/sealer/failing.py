@@ -14,9 +14,9 @@ from pathlib import Path
 from replaydbg.errors import Corrupt
 from replaydbg.events import linux
 from replaydbg.events.stops import StopReason
-from replaydbg.log.container import remove_live
 from replaydbg.log.entries.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.group import PAGE, GroupProcess, has_unborn, is_recorded, is_starting, lock_page, page_rows
+from replaydbg.log.live_directory import remove_live
 from replaydbg.record.end_facts import describe_end
 from replaydbg.record.result import RecordResult
 from replaydbg.record.sealing import check_begun, remove_following

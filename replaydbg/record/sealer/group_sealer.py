@@ -15,7 +15,6 @@ from pathlib import Path
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
 from replaydbg.log.allowance import load_json
-from replaydbg.log.container import remove_live
 from replaydbg.log.entries.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.group import (
     FACTS,
@@ -33,6 +32,7 @@ from replaydbg.log.group import (
     write_group,
 )
 from replaydbg.log.live_cuts import CUTS, read_live_cuts
+from replaydbg.log.live_directory import remove_live
 from replaydbg.log.sealed.block_places import BlockPlaces
 from replaydbg.log.sealed.group_blocks import common_of
 from replaydbg.log.sealed.origin import mark_live
