@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ from replaydbg.futures.checks import check_member
 from replaydbg.futures.standing import GroupOrders, StandingReplay
 from replaydbg.group_futures.changed_files import ChangedFiles
 from replaydbg.group_futures.future_group import MOST_DESCRIPTORS, StandingGroup, StandingMember
+from replaydbg.group_futures.known_ports import address_of, with_ports
 from replaydbg.group_futures.shared_semaphores import shared_semaphores
 from replaydbg.group_futures.turn_page import MOST_MEMBERS
 from replaydbg.log.cut_transfers import continued_transfers
@@ -48,7 +49,10 @@ def stand(line: RecoveryLine, stack: ExitStack) -> StandingGroup:
         member.number: stack.enter_context(open_recording(member_path(line.directory, member.number)))
         for member in line.running
     }
-    resources = {each.number: resources_at(recordings[each.number], each.position) for each in line.running}
+    resources = {
+        each.number: with_ports(line, each, resources_at(recordings[each.number], each.position))
+        for each in line.running
+    }
     _check_maps(line, resources)
     try:
         shared = SharedEnds(line, resources)
@@ -89,7 +93,7 @@ class _Cut:
         ends = self._ends(member, resources)
         running = [each.number for each in line.running]
         children = [each for each in line.members.values() if _is_child(line, each, member)]
-        waiting = _waiting(shared, member, running)
+        waiting = _waiting(line, shared, member)
         count = _FILES + _PER_GROUP + len(running) + len(children) + len(ends) + len(waiting) + 2 * self.pairs
         if count > MOST_DESCRIPTORS:
             raise NoFutures(line.name, f"process {member.number} has {len(ends):,} descriptors in common with others")
@@ -143,14 +147,21 @@ def _has_connections(line: RecoveryLine) -> bool:
 
 
 def _waiting(
-    shared: SharedEnds, member: LineMember, running: Sequence[int]
+    line: RecoveryLine, shared: SharedEnds, member: LineMember
 ) -> list[tuple[int, int, tuple[str, int] | None, ChannelEnd]]:
-    """Return the connections that a process, and no other one, can accept: where it listens, and who has connected."""
+    """Return the connections that a process can accept: where it listens, and who has connected.
+
+    Raises NoFutures if another process can accept one of them, too.
+    """
+    running = [each.number for each in line.running]
     found = []
     for channel in shared.channels:
         holders = [each for each in running if channel.listener in shared.tables[each].values()]
-        if channel.kind != "waiting" or holders != [member.number]:
+        if channel.kind != "waiting" or member.number not in holders:
             continue
+        if len(holders) > 1:
+            reason = f"processes {holders[0]} and {holders[1]} can both accept a connection that waits there"
+            raise NoFutures(line.name, reason)
         (end,) = channel.ends
         opened = channel.opened.get(end)
         number = next(at for at, each in shared.tables[member.number].items() if each == channel.listener)
@@ -236,8 +247,7 @@ def _address(known: object, text: str) -> tuple[str, int] | None:
     """Return an address of TCP, by what is known of a socket or by the text of an endpoint; None: neither has it."""
     if isinstance(known, tuple) and len(known) >= 2:
         return (str(known[0]), int(known[1]))
-    host, colon, port = text.rpartition(":")
-    return (host.strip("[]"), int(port)) if colon and port.isdecimal() else None
+    return address_of(text)
 
 
 def page_of(line: RecoveryLine) -> bytes:

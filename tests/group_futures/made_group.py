@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replaydbg.events.records import Event
+from replaydbg.log.reader import open_recording
 from tests.futures.made import environment
 from tests.harness.process import Finished, run
 from tests.harness.sanitizer import IS_SANITIZED
@@ -46,6 +48,11 @@ class MadeGroup:
         """Run a command in this directory."""
         command = [sys.executable, "-m", "replaydbg", *words]
         return run(command, cwd=self.folder, env=environment(self.folder), timeout=timeout)
+
+    def event_of(self, gate: str, process: int = 1) -> int:
+        """Return the first event of a gate."""
+        with open_recording(self.folder / "one.rdbgs" / f"{process}.rdbg") as recording:
+            return next(each.number for each in recording.events() if isinstance(each, Event) and each.gate == gate)
 
     def futures(self, count: int = 20, *words: str) -> dict[str, Any]:
         """Make futures, and return what came of them."""

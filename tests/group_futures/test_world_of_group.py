@@ -524,3 +524,47 @@ os.waitpid(first, 0)
     finally:
         process.kill()
         process.wait()
+
+
+MANY_WAIT = """import os, socket, time
+listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+read, write = os.pipe()
+begin, go = os.pipe()
+if os.fork() == 0:
+    address = listener.getsockname()
+    CLOSE
+    ends = [socket.create_connection(address) for _ in range(70)]
+    for number, each in enumerate(ends):
+        each.sendall(b"%d\\n" % number)
+    os.write(write, b"x")
+    os.read(begin, 1)
+    os._exit(0)
+os.read(read, 1)
+time.sleep(0.1)
+answers = []
+for _ in range(70):
+    connection, _ = listener.accept()
+    answers.append(int(connection.makefile().readline()))
+    connection.close()
+os.write(go, b"x")
+os.wait()
+assert sorted(answers) == list(range(70))
+"""
+"""Connections wait at the sleep, for a socket whose port nobody but the child has asked for."""
+
+
+def test_many_connections_can_wait_to_be_accepted(tmp_path: Path) -> None:
+    made = MadeGroup.make(tmp_path, MANY_WAIT.replace("CLOSE", "listener.close()"))
+
+    group = made.one("--at", f"1@{made.event_of('time.sleep')}")
+
+    assert (group["verdict"], group["ending"]) == ("passed", "exit code 0")
+
+
+def test_connections_that_several_can_accept_are_refused(tmp_path: Path) -> None:
+    made = MadeGroup.make(tmp_path, MANY_WAIT.replace("CLOSE", "pass"))
+
+    finished = made.replaydbg("futures", "one.rdbgs", "-n", "1", "--at", f"1@{made.event_of('time.sleep')}")
+
+    assert finished.status == 2
+    assert b"processes 1 and 2 can both accept a connection that waits there." in finished.stderr

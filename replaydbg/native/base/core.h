@@ -203,7 +203,7 @@ void report_send(int fd, Buf *b);             /* writes it all, and frees it (a 
 
 /* descriptors.c */
 bool fd_is_ours(int fd);
-enum { MOST_OURS = 64 };
+enum { MOST_OURS = 512 };
 int fd_ours(const int **fds);    /* their numbers; returns how many there are */
 int fd_keep(int fd);             /* moves a descriptor of ours to a high number, remembers it */
 void fd_leave_room(int numbers); /* so many above those that are kept from now on stay free */

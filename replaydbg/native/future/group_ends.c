@@ -27,12 +27,13 @@ static struct {
 } semaphores[MOST_SEMAPHORES];
 static int semaphore_count;
 static End *ends;
-static struct {
+typedef struct {
     int listening; /* descriptor */
     Address peer;
-} waiting[MOST_MEMBERS];
-static int waiting_count; /* connections that it has not accepted yet */
-static End *names;        /* of descriptors that are none of these */
+} Waiting;
+static Waiting *waiting; /* connections that it has not accepted yet */
+static int waiting_count;
+static End *names; /* of descriptors that are none of these */
 static int name_count, end_count, own, count, child_count, pair_count;
 static unsigned process;
 static uint32_t endpoints, addresses;
@@ -79,7 +80,8 @@ group_future_prepare(PyObject *boot)
             return -1;
         semaphores[semaphore_count++].name = strdup(name);
     }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pending) && i < MOST_MEMBERS; i++) {
+    waiting = calloc((size_t)PyList_GET_SIZE(pending) + 1, sizeof *waiting);
+    for (Py_ssize_t i = 0; waiting && i < PyList_GET_SIZE(pending); i++) {
         PyObject *peer;
         int family;
         if (!PyArg_ParseTuple(PyList_GET_ITEM(pending, i), "iiO", &waiting[i].listening, &family, &peer))
@@ -134,6 +136,7 @@ put_end(const End *end, int fd)
 void
 group_future_take(int fds[])
 {
+    fd_leave_room(group_future_descriptors());
     for (int i = 0; i < group_future_descriptors(); i++)
         fds[i] = fd_keep(fds[i]); /* OWN_LIFE as well: it is closed with the process */
 }
